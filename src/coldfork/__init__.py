@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coldfork.launch.script.call import run_script
     from coldfork.launch.script.result import ScriptError, ScriptResult
     from coldfork.launch.server.zygote.handle import Zygote, zygote
-    from coldfork.launch.supervisor.inside.entry_point import progress
+    from coldfork.launch.supervisor.entry_point import progress
     from coldfork.model.decisions import Decision
     from coldfork.model.errors import (
         CheckCancelledError,
@@ -109,7 +109,7 @@ _HOME_OF = {
     "arun_script": "coldfork.launch.script.async_call",
     "get_context": "coldfork.launch.contexts",
     "lease": "coldfork.launch.lease.alone",
-    "progress": "coldfork.launch.supervisor.inside.entry_point",
+    "progress": "coldfork.launch.supervisor.entry_point",
     "run_script": "coldfork.launch.script.call",
     "CheckCancelledError": "coldfork.model.errors",
     "CheckSession": "coldfork.checking.session",

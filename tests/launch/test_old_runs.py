@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.script.kept import old_runs
+from coldfork.launch.script import run_directory
 from coldfork.launch.supervisor import report_file
 from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, Bench, variables
@@ -38,7 +38,8 @@ def earlier(bench: Bench, count: int, hours: int = 10) -> list[Path]:
         run.mkdir()
         (run / "stdout").write_text("said\n", encoding="utf-8")
         listed = [{**report["attempts"][0], "id": run.name}]
-        report_file.write(os.fspath(run), {**report, "id": run.name, "attempts": listed})
+        known = report_file.Report({**report, "id": run.name, "attempts": listed})
+        report_file.write(os.fspath(run), known)
         made.append(run)
     for run in (*made, model.run_dir):
         moment = run.stat().st_mtime - hours * HOUR
@@ -56,7 +57,7 @@ def test_a_thousand_unless_told(bench: Bench) -> None:
     runs = earlier(bench, 1002)
     newest = bench.run("pass").run_dir
     assert sorted(bench.runs.iterdir()) == sorted([*runs[-999:], newest])
-    assert old_runs.IN_LOG_DIR == 1000
+    assert run_directory.IN_LOG_DIR == 1000
 
 
 def test_all_of_them_where_that_is_wanted(bench: Bench) -> None:
@@ -78,7 +79,7 @@ def test_what_coldfork_did_not_write_stays(bench: Bench) -> None:
     for folder in (theirs, without):
         folder.mkdir(parents=True)
         (folder / "stdout").write_text("precious", encoding="utf-8")
-    report_file.write(os.fspath(theirs), {"id": "something else", "state": "ended"})
+    report_file.write(os.fspath(theirs), report_file.Report({"id": "something else", "state": "ended"}))
     (bench.runs / "notes.txt").write_text("precious", encoding="utf-8")
     runs = earlier(bench, 3)
     (runs[0] / "note.txt").write_text("precious", encoding="utf-8")
@@ -102,7 +103,7 @@ def test_what_has_not_ended_stays(bench: Bench) -> None:
     (first, second, *_) = earlier(bench, 2)
     report = report_file.read(os.fspath(first))
     assert report is not None
-    report_file.write(os.fspath(first), {**report, "state": "started"})
+    report_file.write(os.fspath(first), report_file.Report({**report.told(), "state": "started"}))
     for run in (first, second):
         os.utime(run, (0, 0))
     bench.run("pass", keep_runs=1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from coldfork.launch.script.kept.output_lines import OutputLine
+from coldfork.launch.script.output_lines import OutputLine
 from coldfork.launch.script.result import OUTPUT_KEPT, Outcome
 from tests.launch.scripting import Bench
 

@@ -49,7 +49,7 @@ def bench(tmp_path: Path) -> Bench:
 def outcome_of(bench: Bench) -> Any:
     report = report_file.read(str(bench.only_run()))
     assert report is not None
-    return report["outcome"]
+    return report.outcome
 
 
 def test_it_is_awaited_like_any_coroutine(bench: Bench) -> None:
@@ -282,7 +282,7 @@ def test_two_hundred_at_once_are_all_accounted_for(bench: Bench, monkeypatch: py
         assert result.stdout == f"mark-{number}\n"
         assert kind != "leave" or result.left_behind == ("python",) or len(result.left_behind) == 1
     reports = [report_file.read(str(run)) for folder in bench.runs.iterdir() for run in folder.iterdir()]
-    states = Counter((report["state"], report["outcome"]) for report in reports if report)
+    states = Counter((report.state, report.outcome) for report in reports if report)
     assert sum(states.values()) == len(kinds)
     assert {state for state, _ in states} == {"ended", "abandoned"}
     assert states["ended", "cancelled"] == kinds.count("cancel")

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from coldfork.launch.script import run_directory
 from coldfork.launch.script.call import ScriptResult
-from coldfork.launch.script.kept import run_directory
 from coldfork.launch.script.result import Outcome
 from coldfork.launch.supervisor import report_file
 from tests.launch.scripting import Bench, alive, caller, descriptors, marked, until, variables
@@ -138,11 +138,11 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
             def begin():
                 # The thread that starts it has ended while it runs.
                 from coldfork.launch.script.following import begin
-                from coldfork.launch.script.plan import ScriptRequest
-                from coldfork.launch.script.standard_input import StandardInput
+                from coldfork.launch.script.request import ScriptRequest
+                from coldfork.launch.script.attempts import StandardInput
                 global kept
                 kept = begin(ScriptRequest({str(script)!r}, [{str(bench.folder / "pids")!r}, {how!r}],
-                    log_dir={str(bench.runs)!r}, grace=0.2), StandardInput(None), None)
+                    log_dir={str(bench.runs)!r}, grace=0.2), StandardInput(None), streamed=False)
             if {thread!r} == "main":
                 run()
             thread = threading.Thread(target=run if {thread!r} == "other" else begin, daemon=True)
@@ -160,9 +160,9 @@ def test_a_dead_caller_leaves_nothing(bench: Bench, how: str, thread: str) -> No
     gone(found)
     run = bench.only_run()
     report = until(
-        lambda: (said := report_file.read(str(run))) and said["state"] == "ended" and said, "the report"
+        lambda: (said := report_file.read(str(run))) and said.state == "ended" and said, "the report"
     )
-    assert report["outcome"] == "caller-died"
+    assert report.outcome == "caller-died"
     gone(marked(run.name))
 
 
@@ -210,7 +210,7 @@ def test_caller_and_supervisor_killed_at_once_are_found_later(bench: Bench) -> N
     gone(found)
     report = report_file.read(str(run))
     assert report is not None
-    assert (report["state"], report["outcome"]) == ("abandoned", "lost")
+    assert (report.state, report.outcome) == ("abandoned", "lost")
     assert run_directory.mark_abandoned(bench.runs) == []
 
 
@@ -219,7 +219,7 @@ def test_a_run_in_progress_is_not_abandoned(bench: Bench) -> None:
         """
         import sys
         from pathlib import Path
-        from coldfork.launch.script.kept import run_directory
+        from coldfork.launch.script import run_directory
         print(run_directory.mark_abandoned(Path(sys.argv[1])))
         """,
         str(bench.runs),
@@ -230,7 +230,7 @@ def test_a_run_in_progress_is_not_abandoned(bench: Bench) -> None:
 
 def test_a_half_written_report_does_not_count(bench: Bench) -> None:
     result = bench.run("pass")
-    report = {**result.report, "state": "started"}
+    report = report_file.Report({**result.report, "state": "started"})
     report_file.write(str(result.run_dir), report)
     (result.run_dir / ".report.json.new").write_text('{"state": "ended", ')
     assert run_directory.mark_abandoned(bench.runs) == [result.run_dir]

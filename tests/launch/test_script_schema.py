@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError  # type: ignore[import-untyped]
 
-from coldfork.launch.script.kept.output_lines import OutputLine
+from coldfork.launch.script.output_lines import OutputLine
 from coldfork.launch.script.result import Outcome
 from tests.launch.scripting import Bench, described
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from coldfork.launch.script.call import run_script
-from coldfork.launch.script.kept.secret_search import secrets
+from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.supervisor.report_file import Veil
 from tests.launch.scripting import Bench, variables
 

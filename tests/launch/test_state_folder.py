@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.script.kept import old_runs, run_directory
+from coldfork.launch.script import run_directory
 from coldfork.launch.state_folder import KEPT, new_place, state_folder, surplus
 from coldfork.launch.supervisor import report_file
 
@@ -58,13 +58,14 @@ def test_old_runs_make_room_once_they_have_ended(tmp_path: Path, monkeypatch: py
     folder = tmp_path / "runs"
     states = {"00000001": "ended", "00000002": "started", "00000003": None, "00000004": "abandoned"}
     runs = {}
-    for number in range(1, old_runs.IN_STATE_FOLDER + 5):
+    for number in range(1, run_directory.IN_STATE_FOLDER + 5):
         mark = f"{number:08}"
         runs[mark] = folder / f"20200101-000000-script-{mark}"
         runs[mark].mkdir(parents=True)
         state = states.get(mark, "ended")
         if state is not None:
-            report_file.write(os.fspath(runs[mark]), {"state": state, "id": runs[mark].name})
+            known = report_file.Report({"state": state, "id": runs[mark].name})
+            report_file.write(os.fspath(runs[mark]), known)
         os.utime(runs[mark], (number, number))
     # This one has a supervisor, which holds its lock.
     lock = run_directory._locked(runs["00000002"])

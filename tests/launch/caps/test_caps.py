@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from coldfork.launch.script.call import ScriptResult
-from coldfork.launch.script.limits import SWITCH
 from coldfork.launch.script.result import Outcome
-from coldfork.launch.supervisor.caps import control_group
-from coldfork.launch.supervisor.caps.sizes import parse_size
+from coldfork.launch.supervisor import control_group
+from coldfork.launch.supervisor.limits import SWITCH, parse_size
 from coldfork.model.errors import UsageError
 from tests.launch.scripting import SECONDS, Bench, alive, marked
 from tests.launch.sidebyside import said_by

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.supervisor.caps import control_group
-from coldfork.launch.supervisor.caps.control_group import ControlGroup, enter
+from coldfork.launch.supervisor import control_group
+from coldfork.launch.supervisor.control_group import ControlGroup, enter
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="control groups are Linux's")
 

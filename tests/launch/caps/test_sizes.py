@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.launch.supervisor.caps.sizes import parse_size, spoken, spoken_cap
+from coldfork.launch.supervisor.limits import parse_size, spoken, spoken_cap
 from coldfork.model.errors import UsageError
 
 GIB = 1024**3

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from coldfork.launch.supervisor.caps import usage
+from coldfork.launch.supervisor import watch
 
 pytestmark = [
     pytest.mark.once,
@@ -54,21 +54,21 @@ sys.stdin.read()
 def test_pages_that_processes_share_count_once() -> None:
     with program(SHARING) as pids:
         assert len(pids) == 4
-        held = usage.memory(pids)
-        resident = sum(map(usage.resident, pids))
+        held = watch.memory(pids)
+        resident = sum(map(watch.resident, pids))
         assert 64 * MIB < held < 64 * MIB + 4 * 12 * MIB
         assert resident > 2 * 64 * MIB
 
 
 def test_of_a_process_that_may_not_be_read_what_is_resident_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage, "proportional", lambda pid: None)
-    assert usage.memory([os.getpid()]) == pytest.approx(usage.resident(os.getpid()), rel=0.2)
+    monkeypatch.setattr(watch, "proportional", lambda pid: None)
+    assert watch.memory([os.getpid()]) == pytest.approx(watch.resident(os.getpid()), rel=0.2)
 
 
 def test_a_process_that_is_gone_uses_nothing() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     assert gone.wait() == 0
-    assert (usage.memory([gone.pid]), usage.processor_seconds(gone.pid)) == (0, None)
+    assert (watch.memory([gone.pid]), watch.processor_seconds(gone.pid)) == (0, None)
 
 
 BURNING = """
@@ -94,7 +94,7 @@ sys.stdin.read()
 
 def test_the_time_of_children_that_ended_is_their_parents_and_a_zombies_its_own() -> None:
     with program(BURNING) as pids:
-        parent, zombie = (usage.processor_seconds(pid) for pid in pids)
+        parent, zombie = (watch.processor_seconds(pid) for pid in pids)
     assert parent is not None
     assert zombie is not None
     assert parent[0] <= 0.3
@@ -105,7 +105,7 @@ def test_the_time_of_children_that_ended_is_their_parents_and_a_zombies_its_own(
 def test_the_time_of_a_process_is_not_rounded() -> None:
     """Of many children that live for a moment, hundredths of a second would add up."""
     before = time.process_time()
-    seen = usage.processor_seconds(os.getpid())
+    seen = watch.processor_seconds(os.getpid())
     after = time.process_time()
     assert seen is not None
     assert before - 1e-6 <= seen[0] <= after + 0.011

@@ -6,7 +6,7 @@ import pytest
 
 from coldfork.launch.pool.errors import MemoryCapError
 from coldfork.launch.pool.pool import WorkerPool
-from coldfork.launch.supervisor.caps.sizes import parse_size
+from coldfork.launch.supervisor.limits import parse_size
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
 

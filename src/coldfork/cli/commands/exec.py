@@ -194,7 +194,7 @@ def exec_(
     """
     from coldfork.launch.plumbing import terminal
     from coldfork.launch.script import foreground
-    from coldfork.launch.script.plan import ScriptRequest
+    from coldfork.launch.script.request import ScriptRequest
     from coldfork.report.shared.progress import ProgressBar
 
     request = ScriptRequest(
@@ -234,7 +234,7 @@ def exec_(
 
 def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
     """Say what the script could not say itself; of one that ended as it should, nothing."""
-    from coldfork.launch.script.limits import device_complaint
+    from coldfork.launch.supervisor.limits import device_complaint
 
     report = done.run_dir / "report.json"
     see = f"; see {report}" if done.no_report is None and report.exists() else ""
@@ -245,7 +245,7 @@ def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
         )
     if done.cold_because is not None:
         output.note(f"this was a cold start: {done.cold_because}")
-    if said := device_complaint({"caps": done.caps}):
+    if said := device_complaint(done.caps):
         output.note(said)
     if done.outcome == "timed-out":
         output.note(f"the script took longer than {timeout:g} s and was ended{see}")

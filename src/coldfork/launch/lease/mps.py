@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from coldfork.launch.supervisor.caps.sizes import parse_size
+from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import UsageError
 
 LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"

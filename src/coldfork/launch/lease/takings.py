@@ -13,7 +13,7 @@ from coldfork.launch.devices.sight import Seen
 from coldfork.launch.lease import holders, locks
 from coldfork.launch.lease.locks import Lock
 from coldfork.launch.lease.wishes import Wish
-from coldfork.launch.supervisor.caps.sizes import spoken
+from coldfork.launch.supervisor.limits import spoken
 from coldfork.model.errors import LeaseError
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from coldfork.launch.devices import choice
 from coldfork.launch.devices.choice import listed, same
 from coldfork.launch.devices.sight import Seen, Sight
-from coldfork.launch.supervisor.caps.sizes import parse_size
+from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import LeaseError, UsageError
 
 AUTO = ("auto", "free")

@@ -24,7 +24,7 @@ from coldfork.launch.pool.terms import PoolTerms
 from coldfork.launch.pool.transport.payloads import pack
 from coldfork.launch.pool.transport.pickling import by_reference, by_value
 from coldfork.launch.pool.working.main_module import preparation
-from coldfork.launch.supervisor.caps.sizes import parse_size
+from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False

@@ -10,17 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, TypeVar
 
-from coldfork.launch.script.attempts import Attempts
-from coldfork.launch.script.call import OnLine, checked
-from coldfork.launch.script.environment import Devices
-from coldfork.launch.script.following import Following, Progress, begin
-from coldfork.launch.script.kept.old_runs import Kept
-from coldfork.launch.script.kept.output_lines import OutputLine
-from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
+from coldfork.launch.script.attempts import Attempts, StandardInput
+from coldfork.launch.script.call import checked
+from coldfork.launch.script.following import Following, begin
+from coldfork.launch.script.output_lines import OutputLine
+from coldfork.launch.script.request import ScriptRequest, taking
 from coldfork.launch.script.result import ScriptResult
-from coldfork.launch.script.standard_input import Given, StandardInput
 from coldfork.launch.script.turns import Turn, TurnsByLoop
 from coldfork.launch.supervisor.protocol import LONGEST
+from coldfork.launch.supervisor.report_file import Report
 
 T = TypeVar("T")
 _STARTERS = 2
@@ -33,20 +31,9 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     It is a coroutine like that of any `async def`: it can be awaited, gathered and made a task.
     """
 
-    def __init__(
-        self,
-        request: ScriptRequest,
-        stdin: Given,
-        *,
-        check: bool,
-        on_line: OnLine | None = None,
-        on_progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, request: ScriptRequest) -> None:
         self._request = request
-        self._stdin = stdin
-        self._check = check
-        self._on_line = on_line
-        self._on_progress = on_progress
+        self._on_line = request.on_line
         self._following: Following | None = None
         self._attempts: list[Following] = []
         self._over: set[Following] = set()
@@ -116,19 +103,19 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
 
     async def _run(self) -> ScriptResult:
         attempts = Attempts(self._request.retries)
-        given = StandardInput(self._stdin, again=attempts.most > 1)
+        given = StandardInput(self._request.stdin, again=attempts.most > 1)
         while True:
             result, report = await self._attempt(given, attempts.made)
             if not attempts.goes_on(report):
-                return checked(result, check=self._check)
+                return checked(result, check=self._request.check)
 
     async def _attempt(
         self, given: StandardInput, earlier: Sequence[Mapping[str, Any]]
-    ) -> tuple[ScriptResult, Mapping[str, Any]]:
+    ) -> tuple[ScriptResult, Report]:
         self._following = None
         with await _TURNS.here().mine() as turn:
             following = self._following = await self._in_thread(
-                lambda: begin(self._request, given, self._on_progress, earlier)
+                lambda: begin(self._request, given, earlier, streamed=True)
             )
             self._attempts.append(following)
             try:
@@ -265,32 +252,8 @@ def _starters(_pid: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_STARTERS, thread_name_prefix="coldfork")
 
 
-def arun_script(
-    script: str | os.PathLike[str],
-    args: Words = (),
-    *,
-    devices: Devices = None,
-    env: Mapping[str, str | None] | None = None,
-    inherit_env: bool = True,
-    start_method: str = "spawn",
-    timeout: float | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-    log_dir: str | os.PathLike[str] | None = None,
-    stdin: Given = None,
-    check: bool = False,
-    on_line: OnLine | None = None,
-    on_progress: Progress | None = None,
-    python: str | os.PathLike[str] | None = None,
-    grace: float = GRACE_SECONDS,
-    most_output: int = MOST_OUTPUT,
-    warm: Sequence[str] = (),
-    max_memory: int | str | None = None,
-    max_cpu: float | None = None,
-    retries: int = 0,
-    report: bool = True,
-    keep_runs: Kept = None,
-    max_device_memory: int | str | None = None,
-) -> ScriptRun:
+@taking(ScriptRequest)
+def arun_script(request: ScriptRequest) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
     A task that is cancelled meanwhile ends the script and all it started before it is done. To take the lines
@@ -301,29 +264,7 @@ def arun_script(
             print(line.stream, line.text)
         result = await run
     """
-    request = ScriptRequest(
-        script=script,
-        args=args,
-        devices=devices,
-        env=env,
-        inherit_env=inherit_env,
-        start_method=start_method,
-        timeout=timeout,
-        cwd=cwd,
-        log_dir=log_dir,
-        python=python,
-        grace=grace,
-        most_output=most_output,
-        streamed=True,
-        warm=warm,
-        max_memory=max_memory,
-        max_cpu=max_cpu,
-        retries=retries,
-        report=report,
-        keep_runs=keep_runs,
-        max_device_memory=max_device_memory,
-    )
-    return ScriptRun(request, stdin, check=check, on_line=on_line, on_progress=on_progress)
+    return ScriptRun(request)
 
 
 def _mark_as_coroutine_function() -> None:

@@ -5,47 +5,17 @@ What a call that waits for a script does with what it hears is the same whether 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-
-from coldfork.launch.script.attempts import Attempts
-from coldfork.launch.script.environment import Devices
-from coldfork.launch.script.following import Following, Progress, begin
-from coldfork.launch.script.kept.old_runs import Kept
-from coldfork.launch.script.kept.output_lines import OutputLine
-from coldfork.launch.script.plan import GRACE_SECONDS, MOST_OUTPUT, ScriptRequest, Words
+from coldfork.launch.script.attempts import Attempts, StandardInput
+from coldfork.launch.script.following import Following, begin
+from coldfork.launch.script.output_lines import OutputLine
+from coldfork.launch.script.request import OnLine, ScriptRequest, taking
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult
-from coldfork.launch.script.standard_input import Given, StandardInput
 
 __all__ = ["Outcome", "OutputLine", "ScriptError", "ScriptResult", "run_script"]
 
 
-def run_script(
-    script: str | os.PathLike[str],
-    args: Words = (),
-    *,
-    devices: Devices = None,
-    env: Mapping[str, str | None] | None = None,
-    inherit_env: bool = True,
-    start_method: str = "spawn",
-    timeout: float | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-    log_dir: str | os.PathLike[str] | None = None,
-    stdin: Given = None,
-    check: bool = False,
-    on_line: OnLine | None = None,
-    on_progress: Progress | None = None,
-    python: str | os.PathLike[str] | None = None,
-    grace: float = GRACE_SECONDS,
-    most_output: int = MOST_OUTPUT,
-    warm: Sequence[str] = (),
-    max_memory: int | str | None = None,
-    max_cpu: float | None = None,
-    retries: int = 0,
-    report: bool = True,
-    keep_runs: Kept = None,
-    max_device_memory: int | str | None = None,
-) -> ScriptResult:
+@taking(ScriptRequest)
+def run_script(request: ScriptRequest) -> ScriptResult:
     """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
 
     `script` is a file, or `"-m"` with the module as the first of `args`. The script runs in a new interpreter
@@ -82,38 +52,16 @@ def run_script(
     Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed is a `ScriptError`.
     What cannot be started is a `ColdforkError` that says why.
     """
-    request = ScriptRequest(
-        script=script,
-        args=args,
-        devices=devices,
-        env=env,
-        inherit_env=inherit_env,
-        start_method=start_method,
-        timeout=timeout,
-        cwd=cwd,
-        log_dir=log_dir,
-        python=python,
-        grace=grace,
-        most_output=most_output,
-        streamed=on_line is not None,
-        warm=warm,
-        max_memory=max_memory,
-        max_cpu=max_cpu,
-        retries=retries,
-        report=report,
-        keep_runs=keep_runs,
-        max_device_memory=max_device_memory,
-    )
-    attempts = Attempts(retries)
-    given = StandardInput(stdin, again=retries > 0)
+    attempts = Attempts(request.retries)
+    given = StandardInput(request.stdin, again=request.retries > 0)
     while True:
-        following = begin(request, given, on_progress, attempts.made)
+        following = begin(request, given, attempts.made, streamed=request.on_line is not None)
         try:
-            result = _wait(following, on_line)
+            result = _wait(following, request.on_line)
         finally:
             following.lines.close()
         if not attempts.goes_on(following.report):
-            return checked(result, check=check)
+            return checked(result, check=request.check)
 
 
 def checked(result: ScriptResult, *, check: bool) -> ScriptResult:
@@ -151,6 +99,3 @@ def _give_out(following: Following, on_line: OnLine | None, *, last: bool = Fals
     if on_line is not None:
         for line in following.lines.all(last=last):
             on_line(line)
-
-
-OnLine = Callable[[OutputLine], object]

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from coldfork.launch.plumbing.loop import readable
-from coldfork.launch.script.attempts import warn
-from coldfork.launch.script.descriptors import OUT_OF_DESCRIPTORS, told_of_descriptors, too_few
-from coldfork.launch.script.kept import run_directory
-from coldfork.launch.script.kept.output_lines import OutputLines
-from coldfork.launch.script.limits import device_complaint
+from coldfork.launch.script import run_directory
+from coldfork.launch.script.attempts import (
+    OUT_OF_DESCRIPTORS,
+    StandardInput,
+    told_of_descriptors,
+    too_few,
+    warn,
+)
+from coldfork.launch.script.output_lines import OutputLines
 from coldfork.launch.script.own_clock import OwnClock
-from coldfork.launch.script.plan import Prepared, ScriptRequest, prepare
+from coldfork.launch.script.plan import Prepared, prepare
+from coldfork.launch.script.request import Progress, ScriptRequest
 from coldfork.launch.script.result import ScriptResult, result_of
-from coldfork.launch.script.standard_input import StandardInput
 from coldfork.launch.supervisor import client, report_file
 from coldfork.launch.supervisor.client import Supervised
+from coldfork.launch.supervisor.limits import device_complaint
+from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import ColdforkError, UsageError
 from coldfork.observe.recording.events import decode
-
-Progress = Callable[[int, int], object]
 
 
 class Following:
@@ -42,7 +46,7 @@ class Following:
         self._kept: dict[str, bytearray] = {}
         self._started = False
         self._ended = False
-        self.report: Mapping[str, Any] = prepared.report
+        self.report = prepared.report
         """What the report says: at first how it began, in the end how it ended."""
 
     def end(self, why: str) -> None:
@@ -115,7 +119,7 @@ class Following:
             written=self._unwritten is None,
         )
 
-    def conclude(self, *, captured: bool) -> dict[str, Any] | None:
+    def conclude(self, *, captured: bool) -> Report | None:
         """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
         status = self.supervised.leave(captured=captured, ended=self._ended)
         prepared = self._prepared
@@ -125,11 +129,10 @@ class Following:
             kept = self._kept.get("report")
             if kept is None:
                 return report_file.read(os.fspath(prepared.directory.path))
-            report: dict[str, Any] = decode(kept.decode("ascii"))
-            return report
+            return Report(decode(kept.decode("ascii")))
         self.supervised.clear_away()
         if self.clock.outcome is not None:
-            prepared.report["seconds"] = round(self.clock.seconds, 6)
+            prepared.report.seconds = round(self.clock.seconds, 6)
         run_directory.abandon(prepared.directory.path, prepared.report, self.clock.outcome or "lost")
         if not self._started and self.clock.note is not None:
             raise ColdforkError(self.clock.note)
@@ -145,12 +148,12 @@ class Following:
 def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
     """Write down that the system would not start a script, and say so."""
     why = os.strerror(refused["errno"])
-    report = dict(prepared.report)
-    report_file.settle(report, {"state": "ended", "outcome": "not-started"})
+    report = prepared.report
+    report.end("not-started")
     with suppress(OSError):
         report_file.write(os.fspath(prepared.directory.path), report)
     if refused["what"] == "cwd":
-        return f"cannot start the script in {report['cwd']}: {why}"
+        return f"cannot start the script in {report.cwd}: {why}"
     if refused["what"] == "supervisor":
         if refused["errno"] in OUT_OF_DESCRIPTORS:
             return too_few("the script's supervisor")
@@ -163,22 +166,23 @@ def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
 def begin(
     request: ScriptRequest,
     stdin: StandardInput,
-    on_progress: Progress | None,
     earlier: Sequence[Mapping[str, Any]] = (),
+    *,
+    streamed: bool,
 ) -> Following:
     """Prepare a script and start it. It may wait a little, so not in an event loop."""
     with told_of_descriptors():
         given = stdin.opened()
         try:
-            prepared = prepare(request, earlier)
+            prepared = prepare(request, earlier, streamed=streamed)
             if prepared.directory.no_report is not None and request.report:
                 warn(f"no report of this run is kept: {prepared.directory.no_report}")
-            if said := device_complaint(prepared.report):
+            if said := device_complaint(prepared.report.caps):
                 warn(said)
             supervised = start(prepared, given)
         finally:
             os.close(given)
-    return Following(prepared, supervised, on_progress)
+    return Following(prepared, supervised, request.on_progress)
 
 
 def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | None = None) -> Supervised:
@@ -189,7 +193,7 @@ def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | No
         if warm is not None:
             return warm
         python = client.own_interpreter(prepared.python)
-        return client.start(python, prepared.job, directory.mark, directory.lock, given, mask)
+        return client.start(python, prepared.handed_over(), directory.mark, directory.lock, given, mask)
     except BaseException:
         run_directory.abandon(directory.path, prepared.report)
         directory.discard()
@@ -205,10 +209,10 @@ def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | Non
         return None
     from coldfork.launch.server.warm.attachment import Cold, Handover, attach
 
-    prepared.report["warm"] = {"modules": list(wanted.modules), "cold_because": None}
-    handover = Handover(prepared.job, directory.mark, directory.lock, given, mask)
+    prepared.report.warm = {"modules": list(wanted.modules), "cold_because": None}
+    handover = Handover(prepared.handed_over(), directory.mark, directory.lock, given, mask)
     attached = attach(wanted, handover)
     if isinstance(attached, Cold):
-        prepared.report["warm"]["cold_because"] = attached.why
+        prepared.report.warm["cold_because"] = attached.why
         return None
     return attached

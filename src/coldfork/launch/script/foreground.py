@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.plumbing.terminal import Continued, Ending, Signals, Stopped, attend
-from coldfork.launch.script import standard_input
-from coldfork.launch.script.attempts import Attempts
-from coldfork.launch.script.descriptors import told_of_descriptors
-from coldfork.launch.script.following import Following, Progress, start
-from coldfork.launch.script.plan import ScriptRequest, prepare
+from coldfork.launch.script.attempts import Attempts, place, put_back, told_of_descriptors
+from coldfork.launch.script.following import Following, start
+from coldfork.launch.script.plan import prepare
+from coldfork.launch.script.request import Progress, ScriptRequest
 from coldfork.launch.script.result import Outcome, explained, troubles_of
+from coldfork.launch.supervisor.report_file import Report
 
 if TYPE_CHECKING:
     from coldfork.knowledge.troubles import Trouble
@@ -67,19 +67,19 @@ def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], obj
     `tell` is called with a line for each attempt that is followed by another.
     """
     attempts = Attempts(request.retries, tell)
-    place = standard_input.place(_STDIN) if request.retries else None
+    beginning = place(_STDIN) if request.retries else None
     while True:
         received: set[int] = set()
         with told_of_descriptors():
             done, report = _run(request, on_progress, attempts, received)
         if received & _ASKING or not attempts.goes_on(report):
             return done
-        standard_input.put_back(_STDIN, place)
+        put_back(_STDIN, beginning)
 
 
 def _run(
     request: ScriptRequest, on_progress: Progress, attempts: Attempts, received: set[int]
-) -> tuple[Foreground, Mapping[str, Any]]:
+) -> tuple[Foreground, Report]:
     """One attempt, and what its report says; the signals that came meanwhile are `received`."""
     prepared = prepare(request, attempts.made)
     script: _Script | None = None
@@ -93,17 +93,17 @@ def _run(
         ending = attend(begin, received=received.add)
         assert script is not None
         following = script.following
-        report = following.conclude(captured=False) or {}
+        report = following.conclude(captured=False) or Report({})
     finally:
         prepared.directory.discard()
     done = Foreground(
         ending,
-        report.get("outcome") or "lost",
+        report.outcome or "lost",
         prepared.directory.path,
-        tuple(report.get("left_behind") or ()),
-        report.get("exception"),
-        report.get("caps"),
-        (report.get("warm") or {}).get("cold_because"),
+        tuple(report.left_behind or ()),
+        report.exception,
+        report.caps,
+        report.cold_because,
         prepared.directory.no_report,
         following.notes,
     )

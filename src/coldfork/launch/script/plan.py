@@ -12,64 +12,24 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.plumbing.ask import find_interpreter
-from coldfork.launch.script import environment, limits
-from coldfork.launch.script.environment import Devices, ScriptEnvironment
-from coldfork.launch.script.kept import run_directory
-from coldfork.launch.script.kept.old_runs import Kept
-from coldfork.launch.script.kept.run_directory import RunDirectory
-from coldfork.launch.script.kept.secret_search import secrets
-from coldfork.launch.script.limits import Limits
+from coldfork.launch.script import environment, run_directory
+from coldfork.launch.script.environment import ScriptEnvironment
+from coldfork.launch.script.request import ScriptRequest
+from coldfork.launch.script.run_directory import RunDirectory
+from coldfork.launch.script.secret_search import secrets
 from coldfork.launch.server.warm.protocol import Wanted
-from coldfork.launch.supervisor import report_file
-from coldfork.launch.supervisor.caps.sizes import parse_size
+from coldfork.launch.supervisor import limits
 from coldfork.launch.supervisor.client import require_supervision
+from coldfork.launch.supervisor.limits import Limits, parse_size
 from coldfork.launch.supervisor.protocol import MARK, inside, stamp
-from coldfork.launch.supervisor.report_file import Veil
+from coldfork.launch.supervisor.report_file import Report, Veil
 from coldfork.model.errors import UsageError
 
 if TYPE_CHECKING:
     from coldfork.launch.lease.memory_cap import DeviceMemoryCap
 
 SCHEMA_VERSION = 1
-GRACE_SECONDS = 5.0
-MOST_OUTPUT = 256 * 1024 * 1024
-_ENTRY_POINT = "coldfork.launch.supervisor.inside.entry_point:begin"
-
-Words = Sequence[str | os.PathLike[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptRequest:
-    """What somebody asked for."""
-
-    script: str | os.PathLike[str]
-    """A file, a folder or an archive with a `__main__`, or `-m`, behind which the module is the first
-    argument."""
-    args: Words = ()
-    devices: Devices = None
-    env: Mapping[str, str | None] | None = None
-    inherit_env: bool = True
-    start_method: str = "spawn"
-    timeout: float | None = None
-    cwd: str | os.PathLike[str] | None = None
-    log_dir: str | os.PathLike[str] | None = None
-    python: str | os.PathLike[str] | None = None
-    grace: float = GRACE_SECONDS
-    most_output: int = MOST_OUTPUT
-    streamed: bool = False
-    max_memory: int | str | None = None
-    max_cpu: float | None = None
-    keep_runs: Kept = None
-    """How many runs the folder of its run directory holds at most."""
-    max_device_memory: int | str | None = None
-    """What MPS, or frameworks, are told that each process may hold of each device."""
-    retries: int = 0
-    """How often it may be run again when it ends badly."""
-    report: bool = True
-    """Whether its report and its output are kept."""
-    warm: Sequence[str] = ()
-    """The modules that a server is to have imported from which the script is forked; none for an ordinary
-    start."""
+_ENTRY_POINT = "coldfork.launch.supervisor.entry_point:begin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +38,24 @@ class Prepared:
 
     python: str
     directory: RunDirectory
-    report: dict[str, Any]
+    report: Report
     job: dict[str, Any]
-    """What the supervisor is to do."""
+    """What the supervisor is to do, beside completing the report."""
     wanted: Wanted | None = None
     """What a server must be like that the script may be forked from, where one was asked for."""
 
+    def handed_over(self) -> dict[str, Any]:
+        """What the supervisor is told, with the report as it is by now."""
+        return {**self.job, "report": self.report.told()}
 
-def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -> Prepared:
-    """Check a request and lay out its run; `earlier` are the attempts before it."""
+
+def prepare(
+    request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = (), *, streamed: bool = False
+) -> Prepared:
+    """Check a request and lay out its run; `earlier` are the attempts before it.
+
+    `streamed` says that somebody takes the lines of its output as they are written.
+    """
     require_supervision("an isolated script")
     _require_times(request)
     caps = limits.read(request.max_memory, request.max_cpu)
@@ -110,14 +79,13 @@ def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -
     try:
         veil = Veil(secrets(surroundings.variables, words))
         report = _report(request, [python, *words], cwd, surroundings, directory, veil, caps)
-        report["attempts"] = [*earlier, report_file.attempt(report)]
+        report.begin_attempts(earlier)
         directory.begin(report)
     except BaseException:
         directory.let_go()
         directory.discard()
         raise
     job = {
-        "report": report,
         "secrets": veil.values,
         "folder": inside(os.fspath(directory.path)),
         "kept": directory.no_report is None,
@@ -125,7 +93,7 @@ def prepare(request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = ()) -
         "words": [inside(word) for word in (python, *words)],
         "environment": _with_watch(surroundings, directory.mark),
         "cwd": None if cwd is None else inside(cwd),
-        "streamed": request.streamed,
+        "streamed": streamed,
         "timeout": request.timeout,
         "caps": caps.job(),
         "grace": request.grace,
@@ -163,50 +131,42 @@ def _report(
     directory: RunDirectory,
     veil: Veil,
     caps: Limits,
-) -> dict[str, Any]:
-    """The report as it is when a run starts; `null` is what nobody knows yet."""
+) -> Report:
+    """The report as it is when a run starts."""
     from coldfork import __version__
     from coldfork.observe.recording import redaction
     from coldfork.observe.recording.events import as_event
     from coldfork.observe.states import readings
 
     relevant = redaction.environment(surroundings.variables)
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": __version__},
-        "id": directory.mark,
-        "state": "started",
-        "started": stamp(time()),
-        "ended": None,
-        "seconds": None,
-        "outcome": None,
-        "status": None,
-        "signal": None,
-        "command": veil.command(command),
-        "cwd": veil.over(cwd or _here()),
-        "start_method": surroundings.start_method,
-        "warm": None,
-        "timeout": request.timeout,
-        "retries": request.retries,
-        "attempts": [],
-        "caps": caps.report(),
-        "environment": {
-            "set": veil.variables(surroundings.changed),
-            "removed": list(surroundings.removed),
-            "relevant": {name: veil.known(value) for name, value in relevant.items()},
-        },
-        "parent": {
-            "pid": os.getpid(),
-            "thread": threading.current_thread().name,
-            "states": [as_event(reading) for reading in readings()],
-        },
-        "child": None,
-        "exception": None,
-        "peak_memory_bytes": None,
-        "output": None,
-        "left_behind": [],
-        "unreachable": [],
-    }
+    return Report(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "tool": {"name": "coldfork", "version": __version__},
+            "id": directory.mark,
+            "state": "started",
+            "started": stamp(time()),
+            "command": veil.command(command),
+            "cwd": veil.over(cwd or _here()),
+            "start_method": surroundings.start_method,
+            "timeout": request.timeout,
+            "retries": request.retries,
+            "attempts": [],
+            "caps": caps.report(),
+            "environment": {
+                "set": veil.variables(surroundings.changed),
+                "removed": list(surroundings.removed),
+                "relevant": {name: veil.known(value) for name, value in relevant.items()},
+            },
+            "parent": {
+                "pid": os.getpid(),
+                "thread": threading.current_thread().name,
+                "states": [as_event(reading) for reading in readings()],
+            },
+            "left_behind": [],
+            "unreachable": [],
+        }
+    )
 
 
 def _command_line(request: ScriptRequest) -> list[str]:

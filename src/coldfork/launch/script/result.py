@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.supervisor import report_file
-from coldfork.launch.supervisor.caps.sizes import spoken, spoken_cap
+from coldfork.launch.supervisor.limits import spoken, spoken_cap
+from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import ColdforkError
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ class ScriptResult:
     @property
     def report(self) -> dict[str, Any]:
         """What report.json says now, or would say if there were one."""
-        return dict(self.unwritten or report_file.read(str(self.run_dir)) or {})
+        written = None if self.unwritten else report_file.read(str(self.run_dir))
+        return dict(self.unwritten or (written.told() if written else {}))
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -170,7 +172,7 @@ class ScriptError(ColdforkError):
 
 def result_of(
     run_dir: Path,
-    report: Mapping[str, Any],
+    report: Report,
     kept: Mapping[str, bytes] | None = None,
     notes: Iterable[str] = (),
     *,
@@ -183,31 +185,30 @@ def result_of(
     whether the report could, and `no_report` why it is not kept.
     """
     ends = {name: _end_of(run_dir / name, (kept or {}).get(name, b"")) for name in ("stdout", "stderr")}
-    child = report.get("child") or {}
+    child = report.child or {}
     states = child.get("states")
-    warm = report.get("warm")
     return ScriptResult(
-        outcome=Outcome(report.get("outcome") or Outcome.LOST),
-        status=report.get("status"),
-        signal=report.get("signal"),
-        seconds=report.get("seconds") or 0.0,
-        start_method=report["start_method"],
-        enforced=child.get("enforced") == report["start_method"],
+        outcome=Outcome(report.outcome or Outcome.LOST),
+        status=report.status,
+        signal=report.signal,
+        seconds=report.seconds or 0.0,
+        start_method=report.start_method,
+        enforced=child.get("enforced") == report.start_method,
         stdout=ends["stdout"].text,
         stderr=ends["stderr"].text,
         run_dir=run_dir,
-        peak_memory_bytes=report.get("peak_memory_bytes"),
-        exception=report.get("exception"),
+        peak_memory_bytes=report.peak_memory_bytes,
+        exception=report.exception,
         wakes=tuple(child.get("wakes") or ()),
         states=None if states is None else tuple(states),
-        left_behind=tuple(report.get("left_behind") or ()),
-        warm=warm is not None and warm["cold_because"] is None,
-        cold_because=None if warm is None else warm["cold_because"],
-        caps=report.get("caps"),
+        left_behind=tuple(report.left_behind or ()),
+        warm=report.warm is not None and report.cold_because is None,
+        cold_because=report.cold_because,
+        caps=report.caps,
         no_report=no_report,
-        attempts=tuple(map(_attempt, report.get("attempts") or ())),
+        attempts=tuple(map(_attempt, report.attempts or ())),
         notes=(*notes, *_without_room(report), *(end.note for end in ends.values() if end.note is not None)),
-        unwritten=report if no_report is not None or not written else None,
+        unwritten=report.told() if no_report is not None or not written else None,
     )
 
 
@@ -221,10 +222,9 @@ def _attempt(listed: Mapping[str, Any]) -> Attempt:
     )
 
 
-def _without_room(report: Mapping[str, Any]) -> Iterator[str]:
+def _without_room(report: Report) -> Iterator[str]:
     """What is to be said of outputs that could not be written."""
-    output = report.get("output")
-    for name, counted in output.items() if isinstance(output, dict) else ():
+    for name, counted in report.output.items() if isinstance(report.output, dict) else ():
         if counted["trouble"] is not None:
             yield (
                 f"{counted['left_out']} of {counted['bytes']} bytes of {name} could not be written to its "

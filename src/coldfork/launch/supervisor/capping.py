@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from time import monotonic
 
-from coldfork.launch.supervisor.caps import control_group
-from coldfork.launch.supervisor.caps.watch import MemoryWatch, ProcessorWatch
+from coldfork.launch.supervisor import control_group
+from coldfork.launch.supervisor.watch import MemoryWatch, ProcessorWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from coldfork.launch.supervisor.caps.control_group import ControlGroup
+    from coldfork.launch.supervisor.control_group import ControlGroup
 
 OVER_MEMORY = "over-memory"
 OVER_CPU = "over-cpu"

@@ -33,7 +33,7 @@ from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.loop import Loop
 from coldfork.launch.plumbing.spawn import Refused
 from coldfork.launch.plumbing.streams import close_above, fill_closed_streams, let_go_of_streams
-from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, read_plan
+from coldfork.launch.supervisor.protocol import CONTROL, LOCK, Caller, SupervisedRun, apart, read_plan
 from coldfork.launch.supervisor.pumps import Output, Pump, ScriptChannel, drain
 from coldfork.launch.supervisor.start import start
 
@@ -268,7 +268,7 @@ class Supervisor:
         for pump in self._pumps():
             drain(pump, _DRAIN_BYTES)
             pump.finish()
-        over = self._capping and self._capping.conclude()
+        over = None if self._capping is None else self._capping.conclude()
         for output in self._outputs:
             self._caller.hand_over(output.name, output.kept)
         self._plan.conclude(
@@ -278,21 +278,15 @@ class Supervisor:
             pid=self._script,
             status=self._status,
             why=self._why or over,
-            caps=self._capping and self._capping.account(),
+            caps=None if self._capping is None else self._capping.account(),
             peak=self._peak,
             left=self._left,
             unreachable=self._unreachable,
             heard=self._channel.heard,
             output={output.name: output.counted() for output in self._outputs},
         )
-        status = self._status
-        self._caller.tell(
-            {
-                "is": "ended",
-                "status": os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None,
-                "signal": os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None,
-            }
-        )
+        status, number = apart(self._status)
+        self._caller.tell({"is": "ended", "status": status, "signal": number})
         if not self._caller.there:
             self._plan.left_alone()
 

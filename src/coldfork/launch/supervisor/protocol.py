@@ -11,7 +11,7 @@ from time import gmtime, strftime
 
 from coldfork.launch.plumbing.linux.kernel import signal_name
 from coldfork.launch.supervisor import report_file
-from coldfork.launch.supervisor.report_file import Veil
+from coldfork.launch.supervisor.report_file import Report, Veil
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
@@ -84,7 +84,7 @@ class SupervisedRun:
     """What the supervisor is to do, and the report that it completes."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self._report: dict[str, Any] = job["report"]
+        self._report = Report(job["report"])
         self._veil = Veil(job["secrets"])
         self.folder = outside(job["folder"])
         self._kept: bool = job["kept"]
@@ -98,7 +98,7 @@ class SupervisedRun:
         self.timeout: float | None = job["timeout"]
         self.grace: float = job["grace"]
         self.most_output: int = job["most_output"]
-        self.mark: str = self._report["id"]
+        self.mark: str = self._report.id
         self.caps: dict[str, Any] | None = job["caps"]
         self.entrance: str | None = None
         """The control group that the script's process has to enter before it begins."""
@@ -107,39 +107,52 @@ class SupervisedRun:
         """Whether the caller waits for signals, and hears messages only when it gets one."""
 
     def conclude(
-        self, caller: Caller, *, ended: float, heard: dict[str, Any], status: int | None, **facts: Any
+        self,
+        caller: Caller,
+        *,
+        ended: float,
+        seconds: float,
+        pid: int,
+        status: int | None,
+        why: str | None,
+        caps: dict[str, Any] | None,
+        peak: int,
+        left: list[str],
+        unreachable: list[int],
+        heard: dict[str, Any],
+        output: dict[str, Any],
     ) -> None:
         """Complete the report, write it and give it to the caller."""
-        number = os.WTERMSIG(status) if status is not None and os.WIFSIGNALED(status) else None
-        left = os.WEXITSTATUS(status) if status is not None and os.WIFEXITED(status) else None
-        facts = {
-            "state": "ended",
-            "ended": stamp(ended),
-            "seconds": round(facts["seconds"], 6),
-            "outcome": _outcome(facts["why"], left, number),
-            "status": left,
-            "signal": None if number is None else signal_name(number),
-            "peak_memory_bytes": facts["peak"],
-            "caps": self._report["caps"] and {**self._report["caps"], **(facts["caps"] or {})},
-            "exception": self._veil.over(heard.pop("exception", None)),
-            "child": {"pid": facts["pid"], **self._veil.over(heard)},
-            "output": facts["output"] or "inherited",
-            "left_behind": self._veil.over(facts["left"]),
-            "unreachable": facts["unreachable"],
-        }
-        report_file.settle(self._report, facts)
+        report, veil = self._report, self._veil
+        report.status, number = apart(status)
+        report.signal = None if number is None else signal_name(number)
+        report.ended, report.seconds = stamp(ended), round(seconds, 6)
+        report.peak_memory_bytes = peak
+        report.caps = report.caps and {**report.caps, **(caps or {})}
+        report.exception = veil.over(heard.pop("exception", None))
+        report.child = {"pid": pid, **veil.over(heard)}
+        report.output = output or "inherited"
+        report.left_behind, report.unreachable = veil.over(left), unreachable
+        report.end(_outcome(why, report.status, number))
         try:
-            report_file.write_last(self.folder, self._report)
+            report_file.write_last(self.folder, report)
         except OSError as error:
             # A full disk, or a folder that somebody deleted: the caller hears what the file cannot say.
             caller.tell({"is": "unwritten", "errno": error.errno})
         # Written or not: the caller may have no descriptor left to read it with.
-        caller.hand_over("report", encode(self._report))
+        caller.hand_over("report", encode(report.told()))
 
     def left_alone(self) -> None:
         """The caller is gone, and does not delete what is not to be kept."""
         if not self._kept:
             report_file.delete(self.folder)
+
+
+def apart(status: int | None) -> tuple[int | None, int | None]:
+    """The exit status and the signal in what the system says of a process's end."""
+    if status is None:
+        return None, None
+    return (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
 
 
 def read_plan() -> SupervisedRun:

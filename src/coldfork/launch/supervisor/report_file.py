@@ -1,4 +1,4 @@
-"""Writes `report.json`: without the secrets of the run, and whole or not at all, whoever is killed meanwhile.
+"""The report of a run: a record, and `report.json`, which holds no secret and is written whole or not at all.
 
 The supervisor of a script lives on the standard library's lightest modules, and so does this.
 
@@ -75,21 +75,81 @@ _BEGINNING = 1024
 _OF_ATTEMPT = ("id", "outcome", "status", "signal", "seconds")
 
 
-def attempt(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the list of attempts says of the one that this report is about."""
-    return {name: report.get(name) for name in _OF_ATTEMPT}
+class Report:
+    """What is known of one run: begun by the caller, completed by the supervisor, read by everybody.
+
+    The fields stand in the order of the file; None is what nobody knows yet.
+    """
+
+    schema_version: int
+    tool: dict[str, str]
+    id: str
+    state: str
+    """`started`, `ended`, or `abandoned` where no supervisor saw the end."""
+    started: str
+    ended: str | None
+    seconds: float | None
+    outcome: str | None
+    status: int | None
+    signal: str | None
+    command: list[str]
+    cwd: str
+    start_method: str
+    warm: dict[str, Any] | None
+    """The modules of the server that was asked for, and why it did not start the script."""
+    timeout: float | None
+    retries: int
+    attempts: list[Mapping[str, Any]]
+    caps: dict[str, Any] | None
+    environment: dict[str, Any]
+    parent: dict[str, Any]
+    child: dict[str, Any] | None
+    exception: dict[str, Any] | None
+    peak_memory_bytes: int | None
+    output: Any
+    left_behind: list[str]
+    unreachable: list[int]
+    noticed: str | None
+    """When it was found that nobody saw the end."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        # What another version of the program has written stays as it is.
+        self.__dict__ = {**dict.fromkeys(Report.__annotations__), **told}
+
+    def told(self) -> dict[str, Any]:
+        """The same as the file says it."""
+        return {name: value for name, value in vars(self).items() if name != "noticed" or value is not None}
+
+    @property
+    def cold_because(self) -> str | None:
+        """Why no server started the script, where one was asked for."""
+        return None if self.warm is None else self.warm["cold_because"]
+
+    def begin_attempts(self, earlier: Sequence[Mapping[str, Any]]) -> None:
+        """List this attempt behind those before it."""
+        self.attempts = [*earlier, self._attempt()]
+
+    def end(self, outcome: str) -> None:
+        """Say how the run ended, in the list of attempts too."""
+        self._settle("ended", outcome)
+
+    def abandon(self, outcome: str, noticed: str) -> None:
+        """Say that no supervisor saw how the run ended."""
+        self.noticed = noticed
+        self._settle("abandoned", outcome)
+
+    def _settle(self, state: str, outcome: str) -> None:
+        self.state, self.outcome = state, outcome
+        if self.attempts:
+            self.attempts = [*self.attempts[:-1], self._attempt()]
+
+    def _attempt(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OF_ATTEMPT}
 
 
-def settle(report: dict[str, Any], facts: Mapping[str, Any]) -> None:
-    """Have a report say how its run ended, in the list of attempts too."""
-    report |= facts
-    if report.get("attempts"):
-        report["attempts"] = [*report["attempts"][:-1], attempt(report)]
-
-
-def write(folder: str, report: dict[str, Any]) -> None:
+def write(folder: str, report: Report) -> None:
     """Replace the report in a run directory; a reader sees the old one or the new one."""
-    lines = [f"  {_text(key)}: {_text(value)}" for key, value in report.items()]
+    lines = [f"  {_text(key)}: {_text(value)}" for key, value in report.told().items()]
     place = os.path.join(folder, _UNFINISHED)
     try:
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -101,7 +161,7 @@ def write(folder: str, report: dict[str, Any]) -> None:
         raise
 
 
-def write_last(folder: str, report: dict[str, Any]) -> None:
+def write_last(folder: str, report: Report) -> None:
     """Replace the report of a run that is over; where the disk is full, the old one gives way first.
 
     The old one says that the script still runs: where there is no room, none at all is better.
@@ -113,14 +173,14 @@ def write_last(folder: str, report: dict[str, Any]) -> None:
         write(folder, report)
 
 
-def read(folder: str) -> dict[str, Any] | None:
+def read(folder: str) -> Report | None:
     """The report in a run directory; None where there is none that can be read."""
     try:
         with open(os.path.join(folder, NAME), "rb") as stream:
             value = decode(stream.read().decode("ascii"))
     except (OSError, ValueError):
         return None
-    return value if isinstance(value, dict) else None
+    return Report(value) if isinstance(value, dict) else None
 
 
 def may_run(folder: str) -> bool:

@@ -22,7 +22,7 @@ def start(plan: SupervisedRun, outputs: list[int], channel: int, control: Callab
 
     def prepare() -> None:
         if plan.entrance is not None:
-            from coldfork.launch.supervisor.caps.control_group import enter
+            from coldfork.launch.supervisor.control_group import enter
 
             enter(plan.entrance)
         for stream, descriptor in enumerate(outputs, 1):

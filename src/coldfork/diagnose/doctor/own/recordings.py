@@ -77,6 +77,7 @@ def _crash(file: Path) -> str | None:
 
 
 def _end(file: Path) -> str | None:
-    report = report_file.read(str(file.parent)) or {}
-    outcome = report.get("outcome")
-    return f"the script was {outcome}" if outcome in _ENDED_BADLY else None
+    report = report_file.read(str(file.parent))
+    if report is None or report.outcome not in _ENDED_BADLY:
+        return None
+    return f"the script was {report.outcome}"

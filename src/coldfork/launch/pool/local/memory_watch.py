@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from coldfork.launch.pool.errors import MemoryCapError
-from coldfork.launch.supervisor.caps.sizes import spoken, spoken_cap
-from coldfork.launch.supervisor.caps.watch import MemoryWatch
+from coldfork.launch.supervisor.limits import spoken, spoken_cap
+from coldfork.launch.supervisor.watch import MemoryWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.server import reads
 from coldfork.launch.server.warm import protocol
-from coldfork.launch.supervisor.caps.usage import proportional
+from coldfork.launch.supervisor.watch import proportional
 from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import decode, encode
 

@@ -154,7 +154,7 @@ class Server:
 
 def _get_watch_ready() -> None:
     """Have what each script is watched with imported."""
-    import coldfork.launch.supervisor.inside.entry_point
+    import coldfork.launch.supervisor.entry_point
     import coldfork.observe.bootstrap
     import coldfork.observe.watch
     import coldfork.start.guard.process  # noqa: F401

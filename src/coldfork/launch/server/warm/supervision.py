@@ -59,7 +59,7 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
                 if os.getppid() != us:
                     os._exit(1)
                 if plan.entrance is not None:
-                    from coldfork.launch.supervisor.caps.control_group import enter
+                    from coldfork.launch.supervisor.control_group import enter
 
                     enter(plan.entrance)
                 born.append(Script(plan, circumstances, outputs, channel, handed_on, kit))

@@ -7,18 +7,76 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from coldfork.launch.plumbing.linux import kernel
-from coldfork.launch.script.kept.old_runs import IN_LOG_DIR, IN_STATE_FOLDER, Kept, Room, room, runs
 from coldfork.launch.state_folder import state_folder
 from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.protocol import MARK, stamp
+from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import UsageError
+
+IN_STATE_FOLDER = 50
+IN_LOG_DIR = 1000
+"""So many runs are kept in a folder that somebody has named, and expects to find them in."""
+ALL: Literal["all"] = "all"
+Kept = int | Literal["all"] | None
+"""How many runs are kept; None for as many as is usual there."""
+
+_OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
+_HOUR = 3600.0
+_MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many runs a folder is to hold; None for any number."""
+
+    most: int | None
+    spared_seconds: float = _HOUR
+    """What has ended within this time may still be read, and stays."""
+
+    def make(self, folder: Path) -> None:
+        """Delete the oldest runs, save those that have not ended, so that there is room for one more."""
+        if self.most is None:
+            return
+        found = sorted(runs(folder))
+        for path in map(Path, found[: max(0, len(found) - self.most + 1)]):
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - self.spared_seconds and _has_ended(path):
+                    report_file.delete(os.fspath(path))
+
+
+def room(kept: Kept, usual: int) -> Room:
+    """The room that somebody asked for."""
+    if kept is None:
+        return Room(usual)
+    if kept == ALL:
+        return Room(None)
+    given: object = kept
+    if isinstance(given, bool) or not isinstance(given, int) or kept < 1:
+        raise UsageError(f'keep_runs is how many runs are kept, from 1 on, or "all", and not {kept!r}')
+    return Room(kept, _MINUTE)
+
+
+def runs(folder: Path) -> Iterator[str]:
+    """What looks like a run directory."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                yield entry.path
+
+
+def _has_ended(path: Path) -> bool:
+    """Whether it is a run directory of coldfork's, and nothing of that run goes on."""
+    report = report_file.read(os.fspath(path))
+    return report is not None and report.id == path.name and report.state in ("ended", "abandoned")
+
 
 _NAME_LENGTH = 40
 _PREFIX = "coldfork-"
@@ -36,10 +94,10 @@ class RunDirectory:
         self.no_report = no_report
         """Why nothing of it is kept; None where it is."""
 
-    def begin(self, report: Mapping[str, Any]) -> None:
+    def begin(self, report: Report) -> None:
         """Write the report of a run that is about to start."""
         try:
-            report_file.write(os.fspath(self.path), dict(report))
+            report_file.write(os.fspath(self.path), report)
         except OSError as error:
             with suppress(OSError):
                 self.path.rmdir()
@@ -130,9 +188,9 @@ def mark_abandoned(folder: Path) -> list[Path]:
         try:
             # Between our reading and our lock it may have ended as it should.
             report = report_file.read(os.fspath(path))
-            if report is not None and report.get("state") == "started":
+            if report is not None and report.state == "started":
                 abandon(path, report)
-                found[str(report.get("id"))] = path
+                found[report.id] = path
         finally:
             os.close(lock)
     if found:
@@ -140,9 +198,9 @@ def mark_abandoned(folder: Path) -> list[Path]:
     return list(found.values())
 
 
-def abandon(path: Path, report: dict[str, Any], outcome: str = "lost") -> None:
+def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
     """Write down that no supervisor saw how this run ended."""
-    report_file.settle(report, {"state": "abandoned", "outcome": outcome, "noticed": stamp(time.time())})
+    report.abandon(outcome, stamp(time.time()))
     report_file.tidy(os.fspath(path))
     with suppress(OSError):
         report_file.write(os.fspath(path), report)

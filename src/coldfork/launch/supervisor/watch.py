@@ -1,21 +1,96 @@
-"""Watches what a tree of processes uses, looking the more often the nearer it is to its cap.
-
-Nobody is told that a tree has grown, so it has to be asked; and between two looks a tree may grow as fast as
-the kernel hands out pages. The pause until the next look is the time in which the fastest tree could come to
-its cap, and no more than a small part of it beyond.
-"""
+"""Counts what a tree of processes uses, and watches it for caps that the kernel cannot hold."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from time import monotonic, process_time
+from time import clock_gettime, monotonic, process_time
 
-from coldfork.launch.supervisor.caps import usage
+from coldfork.observe.processes.table import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
+_SCHEDULER_CLOCK = 2
+
+
+def memory(pids: Iterable[int]) -> int:
+    """The bytes of memory that processes hold together; a page that several share counts once among them.
+
+    Summed over their PSS, which is a process's own pages and its share of the others. Of one whose PSS may
+    not be read, what is resident counts. A process that is gone holds nothing.
+    """
+    return sum(map(_held, pids))
+
+
+def _held(pid: int) -> int:
+    share = proportional(pid)
+    return resident(pid) if share is None else share
+
+
+def proportional(pid: int) -> int | None:
+    """The PSS of a process; None where it may not be read, as of one that runs as somebody else."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as stream:
+            for line in stream:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except (FileNotFoundError, ProcessLookupError):
+        # Gone, or a zombie, or a kernel that does not keep this: only the last still has pages.
+        return None
+    except (OSError, ValueError):
+        return None
+    return None
+
+
+def resident(pid: int) -> int:
+    """What is resident of a process, shared pages in full; nothing of one that is gone. Asking is cheap."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb", 0) as stream:
+            return int(stream.read(256).split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def anonymous(pid: int) -> int:
+    """What is resident of a process and no file's, in bytes; only forked processes share any of it."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb", 0) as stream:
+            _, held, of_files, *_ = stream.read(256).split()
+        return (int(held) - int(of_files)) * _PAGE
+    except (OSError, ValueError):
+        return 0
+
+
+def faulted(pid: int) -> int:
+    """The bytes of all small pages that the kernel has ever had to give a process, or to copy for it."""
+    found = standing(pid)
+    return 0 if found is None else found.faults * _PAGE
+
+
+def processor_seconds(pid: int) -> tuple[float, float] | None:
+    """The processor time of a process, and that of the children that it has waited for; None when it is gone.
+
+    A zombie still has its own. That of a child whose parent does not wait for it is lost with it.
+    """
+    found = standing(pid)
+    if found is None:
+        return None
+    own, of_children = found.times
+    return max(own * _TICK_SECONDS, _on_its_clock(pid)), of_children * _TICK_SECONDS
+
+
+def _on_its_clock(pid: int) -> float:
+    """The processor time of a process alone, not rounded to hundredths of a second as in its `stat`."""
+    try:
+        # What clock_getcpuclockid of the C library returns.
+        return clock_gettime((~pid << 3) | _SCHEDULER_CLOCK)
+    except OSError:
+        return 0.0
+
 
 FASTEST = 4 * 1024**3
 """So many bytes a second one processor may come to hold; a kernel that clears small pages is slower."""
@@ -60,7 +135,7 @@ class MemoryWatch:
     def look(self, pids: Sequence[int]) -> bool:
         """Look at these processes; whether they hold more than they may."""
         began = process_time()
-        residents = {pid: usage.resident(pid) for pid in pids}
+        residents = {pid: resident(pid) for pid in pids}
         held = sum(residents.values())
         self._asked = False
         if held > self.most * _NEAR:
@@ -93,7 +168,7 @@ class MemoryWatch:
         if known is None:
             return resident
         # A page that it had from its parent and has written to is its own now, though no more are resident.
-        got = max(resident - known.resident, usage.faulted(pid) - known.faulted, 0)
+        got = max(resident - known.resident, faulted(pid) - known.faulted, 0)
         return min(resident, known.share + got)
 
     def _at_least(self, residents: dict[int, int]) -> int:
@@ -101,20 +176,20 @@ class MemoryWatch:
         if not residents.keys() <= self._known.keys():
             return 0
         known = self._known
-        return sum(known[pid].share + usage.anonymous(pid) - known[pid].anonymous for pid in residents)
+        return sum(known[pid].share + anonymous(pid) - known[pid].anonymous for pid in residents)
 
     def _ask(self, residents: dict[int, int]) -> int:
         """What they hold."""
         self._asked = True
         self._departed = 0
         self._known = {}
-        for pid, resident in residents.items():
-            anonymous, faulted = usage.anonymous(pid), usage.faulted(pid)
-            share = usage.proportional(pid)
+        for pid, held in residents.items():
+            own, read = anonymous(pid), faulted(pid)
+            share = proportional(pid)
             if share is None:
                 # It may not be asked, or it has ended since it was listed and holds nothing any more.
-                share = usage.resident(pid)
-            self._known[pid] = _Known(share, resident, anonymous, faulted)
+                share = resident(pid)
+            self._known[pid] = _Known(share, held, own, read)
         return sum(known.share for known in self._known.values())
 
 
@@ -138,7 +213,7 @@ class ProcessorWatch:
         Whether they have used more than they may.
         """
         began = process_time()
-        read = {pid: usage.processor_seconds(pid) for pid in pids}
+        read = {pid: processor_seconds(pid) for pid in pids}
         times = {pid: time for pid, time in read.items() if time is not None}
         if len(times) == len(read):
             now = monotonic()

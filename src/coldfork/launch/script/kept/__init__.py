@@ -1,1 +1,0 @@
-"""What is kept of isolated scripts: their folders, their output, and for how long."""

@@ -1,1 +1,0 @@
-"""What an isolated script's own interpreter does: standard library only."""

@@ -1,0 +1,131 @@
+"""Caps on a script, as people write and read them, and as its supervisor and its report are told of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coldfork.model.errors import UsageError
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z]*)")
+_LETTERS = "KMGT"
+_BINARY = {letter: 1024**power for power, letter in enumerate(_LETTERS, 1)}
+_DECIMAL = {letter: 1000**power for power, letter in enumerate(_LETTERS, 1)}
+
+
+def parse_size(size: int | str, name: str = "size") -> int:
+    """The bytes of `2 GiB`, `512M`, `1.5GB` or a number of bytes; `name` is what an error calls it.
+
+    K, M, G and T count in 1024, alone and with iB; KB, MB, GB and TB count in 1000.
+    """
+    if isinstance(size, str):
+        return _require_some(_read(size, name), size, name)
+    if isinstance(size, bool) or not isinstance(size, int):
+        raise UsageError(f'{name} is a number of bytes or a text such as "2 GiB", not {size!r}')
+    return _require_some(size, size, name)
+
+
+def _read(text: str, name: str) -> int:
+    matched = _SIZE.fullmatch(text.strip())
+    factor = None if matched is None else _factor(matched[2].upper())
+    if matched is None or factor is None:
+        raise UsageError(f'{name}={text!r} is no size; write it as in "2 GiB", "512M" or "1.5GB"')
+    whole, dot, part = matched[1].partition(".")
+    # Whole numbers as such: a float would lose the last bytes of a large one.
+    return int(float(matched[1]) * factor) if dot and part else int(whole) * factor
+
+
+def _factor(unit: str) -> int | None:
+    if unit in ("", "B"):
+        return 1
+    letter, rest = unit[0], unit[1:]
+    if rest in ("", "IB"):
+        return _BINARY.get(letter)
+    return _DECIMAL.get(letter) if rest == "B" else None
+
+
+def _require_some(count: int, given: object, name: str) -> int:
+    if count <= 0:
+        raise UsageError(f"{name}={given!r} leaves nothing to use; None sets no cap")
+    return count
+
+
+def spoken(count: int) -> str:
+    """Bytes as people say them, with one decimal: `2.0 GiB`."""
+    unit, factor = _unit(count)
+    return f"{count} bytes" if factor == 1 else f"{count / factor:.1f} {unit}"
+
+
+def spoken_cap(count: int) -> str:
+    """A cap as it was meant: `2 GiB`, without a decimal that says nothing."""
+    return spoken(count).replace(".0 ", " ")
+
+
+def _unit(count: int) -> tuple[str, int]:
+    for letter in reversed(_LETTERS):
+        # What rounds to 1024.0 MiB is 1.0 GiB.
+        if count >= _BINARY[letter] * 0.99995:
+            return f"{letter}iB", _BINARY[letter]
+    return "bytes", 1
+
+
+SWITCH = "COLDFORK_CAPS"
+"""With `watch` in it no control group is made, and caps are held by a watch wherever one could be."""
+_WATCH = "watch"
+
+Size = int | str
+"""Bytes, or a text such as `2 GiB`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a script and all it starts may use."""
+
+    memory: int | None = None
+    """Bytes, together."""
+    cpu: float | None = None
+    """Seconds of processor time, together."""
+    device_memory: dict[str, Any] | None = None
+    """What was set for a cap on the memory of devices, as the report says it."""
+
+    def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
+        """What the supervisor is to hold it to."""
+        if self.memory is None and self.cpu is None:
+            return None
+        groups = environment.get(SWITCH, "").strip().lower() != _WATCH
+        return {"memory": self.memory, "cpu": self.cpu, "groups": groups}
+
+    def report(self) -> dict[str, Any] | None:
+        """What the report says of them when a script starts."""
+        if self == Limits():
+            return None
+        held = {name: _unknown(most) for name, most in (("memory", self.memory), ("cpu", self.cpu))}
+        return {**held, "device_memory": self.device_memory}
+
+
+def _unknown(most: float | None) -> dict[str, Any] | None:
+    return None if most is None else {"most": most, "reached": None, "by": None}
+
+
+def read(memory: Size | None, cpu: float | None) -> Limits:
+    """The caps that somebody asked for."""
+    return Limits(None if memory is None else parse_size(memory, "max_memory"), _seconds(cpu))
+
+
+def device_complaint(caps: Mapping[str, Any] | None) -> str | None:
+    """What has to be said of a cap on the memory of devices that nobody was told of."""
+    cap = (caps or {}).get("device_memory")
+    return None if cap is None or cap["by"] else f"no device memory cap: {cap['why_not']}"
+
+
+def _seconds(cpu: float | None) -> float | None:
+    if cpu is None:
+        return None
+    given: object = cpu
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(cpu) or cpu <= 0:
+        raise UsageError(f"max_cpu is a number of seconds of processor time, not {cpu!r}; None sets no cap")
+    return cpu

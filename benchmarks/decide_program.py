@@ -53,7 +53,7 @@ def main(target: str) -> None:
     loaded = use_everything()
     import coldfork
     from coldfork.start.evidence.table import against_fork
-    from coldfork.start.process.snapshot import HERE
+    from coldfork.start.process import HERE
     from coldfork.start.static_reach.cache import _files
     from coldfork.start.static_reach.reach import StaticReach, located
     from coldfork.start.targets import target_of

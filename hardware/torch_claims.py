@@ -7,8 +7,7 @@ import re
 from typing import Any
 
 from coldfork.knowledge.catalogue import Catalogue, load
-from coldfork.model.effects import EffectKind
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, EffectKind
 from hardware.children import Bench
 from hardware.claims import Finding, Section, same, untestable
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from coldfork.diagnose.enclosing import step_at
+from coldfork.diagnose.installed import step_at
 from coldfork.knowledge.repairs import REPAIRS, Fault, Repair
 from integrations.environment import Ended, Environment
 from integrations.transcript import Transcript, main

@@ -8,7 +8,7 @@ from pathlib import Path
 from coldfork.diagnose.doctor import registry as checks
 from coldfork.diagnose.stories import registry as stories
 from coldfork.knowledge.troubles import named, page
-from coldfork.rules.pages import Page, pages
+from coldfork.rules.registry import Page, pages
 from generated_files import settle
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from coldfork import graphs, virtual
     from coldfork.checking.session import CheckSession, check
     from coldfork.launch.contexts import get_context
-    from coldfork.launch.figures.figures import Figures
-    from coldfork.launch.lease.alone import lease
-    from coldfork.launch.lease.lease import Lease
-    from coldfork.launch.lease.wishes import FreeDevices
+    from coldfork.launch.devices.choice import FreeDevices, Lease
+    from coldfork.launch.devices.leases import lease
+    from coldfork.launch.figures import Figures
     from coldfork.launch.pool.errors import (
         MemoryCapError,
         PoolBrokenError,
@@ -103,12 +102,12 @@ _HOME_OF = {
     "WorkerPool": "coldfork.launch.pool.pool",
     "ScriptError": "coldfork.launch.script.result",
     "ScriptResult": "coldfork.launch.script.result",
-    "Figures": "coldfork.launch.figures.figures",
-    "FreeDevices": "coldfork.launch.lease.wishes",
-    "Lease": "coldfork.launch.lease.lease",
+    "Figures": "coldfork.launch.figures",
+    "FreeDevices": "coldfork.launch.devices.choice",
+    "Lease": "coldfork.launch.devices.choice",
     "arun_script": "coldfork.launch.script.async_call",
     "get_context": "coldfork.launch.contexts",
-    "lease": "coldfork.launch.lease.alone",
+    "lease": "coldfork.launch.devices.leases",
     "progress": "coldfork.launch.supervisor.entry_point",
     "run_script": "coldfork.launch.script.call",
     "CheckCancelledError": "coldfork.model.errors",

@@ -17,7 +17,7 @@ from coldfork.cli.main import cli
 from coldfork.model.findings import Report
 from coldfork.source.evaluation.expressions import dispatch as expressions
 from coldfork.source.evaluation.statements import dispatch as statements
-from coldfork.source.reach.whole_files import WholeFiles
+from coldfork.source.reach.remarks import WholeFiles
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering import blocks
 from tests.checking.planting import PlantedError, calls, functions_of, planted
@@ -133,7 +133,7 @@ CARRYING = frozenset({
     "reach.results.Results._taken_in", "reach.results.Results.close", "reach.results.Results.evaluate",
     "reach.results.Results.unset",
     "reach.results._lanes", "reach.results.has_source", "reach.results.record_bases",
-    "reach.whole_files.with_troubles",
+    "reach.remarks.with_troubles",
 })  # fmt: skip
 
 STRIDE = int(os.environ.get("COLDFORK_TEST_STRIDE", "12"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import coldfork
-from coldfork.checking import machines
-from coldfork.model.profiles import PROFILES
+from coldfork.checking import environment
+from coldfork.model.effects import PROFILES
 
 NAMES_A_GPU = "import torch\nN = torch.cuda.get_device_name()\n"
 MAKES_AN_ARRAY = "import jax.numpy as jnp\nA = jnp.array([1])\n"
@@ -83,5 +83,5 @@ def test_a_script_that_jax_makes_a_program_is_no_library(folder: Path) -> None:
 
 
 def test_only_machines_with_more_are_asked_about_besides() -> None:
-    assert [machine.name for machine in machines.with_more(PROFILES["cuda"])] == ["jax-gpu"]
-    assert list(machines.with_more(PROFILES["jax-gpu"])) == []
+    assert [machine.name for machine in environment.with_more(PROFILES["cuda"])] == ["jax-gpu"]
+    assert list(environment.with_more(PROFILES["jax-gpu"])) == []

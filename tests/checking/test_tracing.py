@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from coldfork.cli.main import cli
 from coldfork.source.evaluation.expressions import dispatch as expressions
-from coldfork.source.evaluation.tracing import TracingEvaluator, Watch
 from coldfork.source.reach.results import Results
 from coldfork.source.syntax import nodes
+from coldfork.source.tracing import TracingEvaluator, Watch
 from tests.checking.test_isolation import PROGRAM, check
 
 ENGINE = """\

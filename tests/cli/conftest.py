@@ -11,10 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from coldfork.cli.main import cli
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Effect, EffectKind, Verdict
+from coldfork.model.effects import Chain, Effect, EffectKind, Position, Step, StepKind, Verdict
 from coldfork.model.observations import IgnoreComment, Observation, Statistics, Unreadable
-from coldfork.model.positions import Position
 from coldfork.source.analysis import Analysis, Request
 
 Run = Callable[..., Result]

@@ -365,8 +365,8 @@ def test_an_installed_copy_is_not_taken_for_the_code_that_was_checked(
 def test_without_a_device_nothing_is_imported_and_the_way_out_is_named(
     write: Write, answers: Answers, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coldfork.launch.probe.machine._NODES", ())
-    monkeypatch.setattr("coldfork.launch.probe.machine._CUDA", ())
+    monkeypatch.setattr("coldfork.launch.probe.comparison._NODES", ())
+    monkeypatch.setattr("coldfork.launch.probe.comparison._OF_CUDA", ())
     write(caps="open('ran', 'w').close()\n" + CLASS_BODY)
     assert answers(virtual=None) == {
         ("engine.caps", 8): (

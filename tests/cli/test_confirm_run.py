@@ -18,8 +18,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import Result
 
-from coldfork.launch.probe.programs import runs, verdicts
-from coldfork.launch.watched_process import Ended, until_its_end
+from coldfork.launch.plumbing.ask import Ended, until_its_end
+from coldfork.launch.probe import programs, proofs
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES
 from tests.cli.stalled import SOURCE, STALL, is_gone, stalled
@@ -252,15 +252,15 @@ def test_a_program_that_waits_for_ever_once_all_was_seen_is_ended_early(
     write: Write, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pool starts its failing workers again and again."""
-    monkeypatch.setattr(runs, "_GRACE_SECONDS", 0.2)
-    monkeypatch.setattr(runs, "_LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(programs, "_GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(programs, "_LOOK_SECONDS", 0.2)
     ends: list[Ended] = []
 
     def noted(*arguments: Any, **named: Any) -> Ended:
         ends.append(until_its_end(*arguments, **named))
         return ends[-1]
 
-    monkeypatch.setattr(runs, "until_its_end", noted)
+    monkeypatch.setattr(programs, "until_its_end", noted)
     text = UNGUARDED.partition("one = ")[0] + (
         "with multiprocessing.get_context('spawn').Pool(1) as pool:\n    pool.apply(work)\n"
     )
@@ -407,8 +407,8 @@ def test_a_statement_of_several_lines_is_one_place(write: Write, answers: Answer
 def test_without_a_device_nothing_that_needs_one_is_run(
     write: Write, answers: Answers, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coldfork.launch.probe.machine._NODES", ())
-    monkeypatch.setattr("coldfork.launch.probe.machine._CUDA", ())
+    monkeypatch.setattr("coldfork.launch.probe.comparison._NODES", ())
+    monkeypatch.setattr("coldfork.launch.probe.comparison._OF_CUDA", ())
     write({"train.py": f"open('ran', 'w').close()\n{FORKING}", "send.py": SENDING})
     found = answers(virtual=None)
     assert found["train.py", 10] == (
@@ -523,7 +523,7 @@ def test_progress_is_for_terminals_and_the_announcement_stands_on_lines_of_its_o
 
 
 def test_the_rules_that_programs_prove_exist() -> None:
-    assert set(verdicts._PROOFS) <= set(NAMES)
+    assert set(proofs._PROOFS) <= set(NAMES)
 
 
 HEAD = """import multiprocessing

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 
 from coldfork import __version__
 from coldfork.observe.forking.questions import DEADLINE
-from coldfork.start.guard import coverage, pth_file
+from coldfork.start.guard import interpreters, pth_file
 from tests.start import venvs
 from tests.start.guarding import ROOT, environment, needs_linux
 from tests.start.venvs import Venv
@@ -179,7 +179,7 @@ def test_status_as_json(venv: Venv) -> None:
         "variable": None,
         "doors": [{"path": "SITE/coldfork-guard.pth", "mode": "log", "written_by": "0.0.1"}],
         "not_covered": list(pth_file.NOT_COVERED),
-        "bodies": {"read": list(coverage.READ), "seconds": DEADLINE, "unread": list(coverage.UNREAD)},
+        "bodies": {"read": list(interpreters.READ), "seconds": DEADLINE, "unread": list(interpreters.UNREAD)},
     }
 
 

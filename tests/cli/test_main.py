@@ -139,7 +139,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def fail() -> None:
             raise error
 
-        monkeypatch.setattr("coldfork.rules.pages.pages", fail)
+        monkeypatch.setattr("coldfork.rules.registry.pages", fail)
 
     return fail_with
 

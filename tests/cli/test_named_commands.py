@@ -13,7 +13,7 @@ import pytest
 import coldfork
 from coldfork.cli.main import cli
 from coldfork.rules import registry
-from coldfork.rules.pages import pages
+from coldfork.rules.registry import pages
 
 pytestmark = pytest.mark.once
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 from inline_snapshot import snapshot
 
-from coldfork.model.profiles import DEFAULT_PROFILE
+from coldfork.model.effects import DEFAULT_PROFILE
 from coldfork.rules.registry import NAMES
 
 Run = Callable[..., Result]

@@ -14,9 +14,9 @@ if sys.platform != "linux":
 
 import coldfork.launch.preload.search
 from coldfork.launch.preload.search import PreloadRequest
-from coldfork.launch.probe import machine
+from coldfork.launch.probe import comparison
 from coldfork.launch.server.preload_list import read
-from coldfork.model.forking.preloads import Kept, LeftOut, Preloading, Stain, VariableUse
+from coldfork.model.preloads import Kept, LeftOut, Preloading, Stain, VariableUse
 
 Run = Callable[..., Result]
 THREAD = "import threading\n\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
@@ -53,7 +53,9 @@ class Searcher:
 def searcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Searcher:
     made = Searcher()
     monkeypatch.setattr(coldfork.launch.preload.search, "preload", made.search)
-    monkeypatch.setattr(machine, "device", lambda virtual, *_: f"virtual:{virtual}" if virtual else "none")
+    monkeypatch.setattr(
+        comparison, "device_before", lambda virtual, *_: f"virtual:{virtual}" if virtual else "none"
+    )
     monkeypatch.chdir(tmp_path)
     return made
 
@@ -77,7 +79,7 @@ def test_a_machine_without_a_device_is_given_a_virtual_one(searcher: Searcher, r
 def test_a_machine_with_a_device_is_left_as_it_is(
     searcher: Searcher, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "device", lambda *_: "real")
+    monkeypatch.setattr(comparison, "device_before", lambda *_: "real")
     run("preload", "engine.worker")
     assert searcher.requests[0].setup.virtual is None
 

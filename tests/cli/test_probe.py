@@ -255,7 +255,7 @@ def test_a_device_of_no_known_name(project: Path, run: Run) -> None:
 def test_a_machine_without_a_device_is_said(
     engine_package: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coldfork.launch.probe.machine._NODES", ())
+    monkeypatch.setattr("coldfork.launch.probe.comparison._NODES", ())
     result = run("probe", "engine.quiet")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == (

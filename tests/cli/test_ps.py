@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 
 import coldfork.launch.outside.census
-from coldfork.model.running.processes import Census, RunningPython, StartedBy
+from coldfork.model.running import Census, RunningPython, StartedBy
 from coldfork.model.states import State, Status
 
 Run = Callable[..., Result]

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from inline_snapshot import snapshot
 
-from coldfork.rules import pages, registry
+from coldfork.rules import registry
 
 Run = Callable[..., Result]
 
@@ -24,7 +24,7 @@ def test_the_list_names_every_rule_and_the_next_command(run: Run) -> None:
 @pytest.mark.parametrize("name", registry.NAMES)
 def test_a_page_is_printed_as_the_site_shows_it(run: Run, name: str) -> None:
     result = run("rule", name)
-    assert (result.exit_code, result.stdout) == (0, pages.page(name).markdown)
+    assert (result.exit_code, result.stdout) == (0, registry.page(name).markdown)
 
 
 def test_an_unknown_rule_comes_with_the_near_match(run: Run) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from coldfork.diagnose.explaining import explain, read_log
-from coldfork.model.diagnosis.stories import Explanation
+from coldfork.model.diagnosis import Explanation
 from tests.diagnose.unrelated.failures import PYTHON, TEXTS
 
 HERE = Path(__file__).resolve().parent

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 from tests.diagnose.corpus import explained
 
 

@@ -11,8 +11,7 @@ import pytest
 from coldfork.diagnose.case import Waking
 from coldfork.diagnose.explaining import explain, read_log
 from coldfork.diagnose.sources import Sources
-from coldfork.model.diagnosis.evidence import Place, Step, Suspect
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Place, Step, Story, Suspect
 from tests.diagnose import corpus
 
 LOG = corpus.CAPTURED / "truncated_speculative_decoding.log"

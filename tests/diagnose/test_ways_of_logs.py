@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 from tests.diagnose import corpus
 
 pytestmark = pytest.mark.once

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coldfork.graphs import BatchDescriptor, Mode, in_place_of
-from coldfork.graphs.dispatching import Table
+from coldfork.graphs.descriptors import Table
 
 FULL, PIECEWISE, NONE = Mode.FULL, Mode.PIECEWISE, Mode.NONE
 

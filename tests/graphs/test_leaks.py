@@ -25,8 +25,7 @@ from coldfork.graphs import (
 from coldfork.graphs.engines import VirtualEngine, is_lost
 from coldfork.graphs.leak_check import _innermost
 from coldfork.graphs.leaks.inspection import Inspector
-from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer
-from coldfork.graphs.leaks.runs import CheckedRun
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, CheckedRun, Ledger, Writer
 from coldfork.graphs.pieces import CURRENT, CapturingPass, ReplayingPass
 from coldfork.model.states import Frame
 from tests.graphs.engine import line_of, torch

@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from coldfork.knowledge.allowance import Share, share
 from coldfork.knowledge.catalogue import load
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES
 
 RELEASES = [f"{a}.{b}.{c}" for a, b, c in itertools.product(range(4), repeat=3)]
 number = st.integers(0, 3)

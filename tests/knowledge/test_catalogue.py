@@ -8,8 +8,7 @@ import pytest
 
 from coldfork.knowledge.catalogue import Catalogue, Fact, ValueKind, load
 from coldfork.knowledge.facts import ArgumentTest
-from coldfork.model.effects import EffectKind
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, EffectKind
 
 WAKE: dict[str, Any] = {
     "calls": ["acme.wake"],

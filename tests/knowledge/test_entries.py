@@ -14,8 +14,7 @@ import pytest
 
 from coldfork.knowledge.catalogue import Catalogue, Fact, ValueKind, built_in, load
 from coldfork.knowledge.entries import EffectEntry
-from coldfork.model.effects import EffectKind
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, EffectKind
 
 pytestmark = pytest.mark.once
 

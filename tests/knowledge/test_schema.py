@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from coldfork.knowledge.catalogue import load
 from coldfork.knowledge.entries import ARGUMENT, KEYS
 from coldfork.knowledge.schema import read
+from coldfork.model.effects import PROFILES
 from coldfork.model.errors import KnowledgeError
-from coldfork.model.profiles import PROFILES
 
 pytestmark = pytest.mark.once
 

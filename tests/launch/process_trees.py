@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from coldfork.launch.outside.census import census
-from coldfork.launch.outside.folder import ProcessFolder
-from coldfork.launch.outside.kernel import RunningKernel
-from coldfork.launch.outside.relatives import Relatives
-from coldfork.model.running.processes import Census, RunningPython
+from coldfork.launch.outside.kernel import Kernel
+from coldfork.launch.outside.process import Relatives
+from coldfork.model.running import Census, RunningPython
 from coldfork.model.states import State
 from coldfork.observe.probes.maps import Maps
 from coldfork.observe.probes.threads import NativeThread
@@ -97,12 +96,14 @@ def forked(pid: int, origin: Planted, start: int, **changes: Any) -> Planted:
     )
 
 
-class PlantedFolder(ProcessFolder):
+class PlantedKernel(Kernel):
     """A tree in a folder, where even the superuser is refused what a user would be."""
 
-    def __init__(self, root: Path, tree: list[Planted]) -> None:
+    def __init__(self, root: Path, tree: list[Planted], refuses: int | None = None) -> None:
         super().__init__(str(root))
         self.by_pid = {one.pid: one for one in tree}
+        self.refuses = refuses
+        """The number of the error with which comparing descriptors is refused."""
 
     def program(self, pid: int) -> str:
         self._allow(self.by_pid[pid].program is not None)
@@ -121,15 +122,6 @@ class PlantedFolder(ProcessFolder):
         if not allowed:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-
-class PlantedKernel:
-    """Answers for the processes of a tree."""
-
-    def __init__(self, tree: list[Planted], refuses: int | None = None) -> None:
-        self.by_pid = {one.pid: one for one in tree}
-        self.refuses = refuses
-        """The number of the error with which comparing descriptors is refused."""
-
     def is_same_file(self, pid: int, descriptor: int, other: int, theirs: int) -> bool:
         if self.refuses is not None:
             raise OSError(self.refuses, os.strerror(self.refuses))
@@ -143,12 +135,12 @@ class PlantedKernel:
         return tuple(NativeThread(tid, one.name, one.library) for tid, one in threads.items())
 
 
-def plant(root: Path, tree: list[Planted]) -> PlantedFolder:
+def plant(root: Path, tree: list[Planted], refuses: int | None = None) -> PlantedKernel:
     """Write the tree as the kernel would show it."""
     _write(root / "stat", f"cpu  1 2 3\nbtime {BEGAN}\n")
     for one in tree:
         _plant(root / str(one.pid), one)
-    return PlantedFolder(root, tree)
+    return PlantedKernel(root, tree, refuses)
 
 
 def looked_at(
@@ -159,8 +151,7 @@ def looked_at(
     largest: int | None = None,
 ) -> Census:
     """What `ps` sees of a tree."""
-    folder = plant(root, list(tree))
-    return census(folder, PlantedKernel(list(tree), refuses), asked, user=USER, largest_recording=largest)
+    return census(plant(root, list(tree), refuses), asked, user=USER, largest_recording=largest)
 
 
 def process_of(found: Census, pid: int) -> RunningPython:
@@ -236,8 +227,8 @@ def recorded(name: str) -> list[Planted]:
 
 def record(pid: int) -> list[Planted]:
     """A process that runs, with all that it started."""
-    folder, kernel = ProcessFolder(), RunningKernel()
-    relatives = Relatives(folder, kernel)
+    kernel = Kernel()
+    relatives = Relatives(kernel)
     tree: list[Planted] = []
     for number in relatives.pids():
         process = relatives.process(number)
@@ -246,9 +237,9 @@ def record(pid: int) -> list[Planted]:
         ):
             continue
         standing = process.standing
-        copy = next((one for one in tree if folder.standing(one.pid).is_copy_of(standing)), None)
+        copy = next((one for one in tree if kernel.standing(one.pid).is_copy_of(standing)), None)
         files = {
-            descriptor: File(path, f"{number}:{descriptor}", folder.closes_on_exec(number, descriptor))
+            descriptor: File(path, f"{number}:{descriptor}", kernel.closes_on_exec(number, descriptor))
             for descriptor, path in process.open_files.items()
         }
         for descriptor, file in files.items():
@@ -256,7 +247,7 @@ def record(pid: int) -> list[Planted]:
                 for theirs, its in (other.files or {}).items():
                     if its.path == file.path and kernel.is_same_file(number, descriptor, other.pid, theirs):
                         file.opened = its.opened
-        starts = folder.thread_starts(number)
+        starts = kernel.thread_starts(number)
         threads = {one.tid: Thread(starts[one.tid], one.library, one.name) for one in process.threads or ()}
         tree.append(
             Planted(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coldfork.model.errors import UsageError
-from coldfork.model.running.processes import StartedBy, Threads
+from coldfork.model.running import StartedBy, Threads
 from coldfork.model.states import Level, Status
 from coldfork.observe.probes.examination import ORDER
 from coldfork.observe.recording.events import encode

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from coldfork.launch.outside.census import census
-from coldfork.launch.outside.folder import ProcessFolder
-from coldfork.launch.outside.kernel import RunningKernel
-from coldfork.model.running.processes import Census, StartedBy
+from coldfork.launch.outside.kernel import Kernel
+from coldfork.model.running import Census, StartedBy
 from coldfork.model.states import Status
 
 pytestmark = [
@@ -84,7 +83,7 @@ def running(folder: Path, code: str) -> Iterator[tuple[int, list[int]]]:
 
 
 def look(*pids: int) -> Census:
-    return census(ProcessFolder(), RunningKernel(), pids)
+    return census(Kernel(), pids)
 
 
 def test_each_start_method_is_recognised(tmp_path: Path) -> None:
@@ -128,8 +127,8 @@ os.open("/dev/null", os.O_RDONLY)
 time.sleep(600)
 """
     with running(tmp_path, code) as (pid, (child, inherited, own)):
-        kernel = RunningKernel()
-        while own not in ProcessFolder().open_files(pid):
+        kernel = Kernel()
+        while own not in kernel.open_files(pid):
             pass
         assert kernel.is_same_file(child, inherited, pid, inherited)
         assert not kernel.is_same_file(child, own, pid, own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.launch.probe.programs.printed_errors import PrintedError, printed_errors
+from coldfork.launch.probe.proofs import PrintedError, printed_errors
 
 PLAIN = """\
 starting

@@ -14,8 +14,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from coldfork.launch.plumbing.ask import environment
 from coldfork.launch.probe.probe import ProbeRequest, probe
-from coldfork.launch.watched_process import environment
 from coldfork.model.probes import Probing
 from coldfork.observe import bootstrap
 from coldfork.observe.recording import events

@@ -15,9 +15,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from coldfork.launch.plumbing.ask import TAIL_BYTES, Ended
 from coldfork.launch.probe import trial
 from coldfork.launch.probe.probe import ProbeRequest, interpreter, modules_of, probe
-from coldfork.launch.watched_process import TAIL_BYTES, Ended
 from coldfork.model.errors import UsageError
 from coldfork.model.probes import ProbeStatus
 from coldfork.model.states import ImportSite, Level

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.probe.programs.verdicts import Seen, site_of, without_proof
-from coldfork.launch.watched_process import Ended
-from coldfork.model.chains import Chain
-from coldfork.model.effects import Verdict
+from coldfork.launch.plumbing.ask import Ended
+from coldfork.launch.probe.proofs import Seen, site_of, without_proof
+from coldfork.model.effects import Chain, Verdict
 from coldfork.model.findings import Confirmed, Finding, Severity, Way
 from coldfork.model.timelines import Cut, Recording
 

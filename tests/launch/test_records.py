@@ -76,7 +76,7 @@ def doubts(recording: Recording) -> tuple[Standing, str]:
 def test_what_coldfork_starts_for_itself_is_none_of_the_programs_processes(record: Record) -> None:
     recording = record(
         "import subprocess, sys, time\n"
-        "from coldfork.observe.forking.other_process import environment\n"
+        "from coldfork.observe.processes.asking import environment\n"
         "with subprocess.Popen([sys.executable, '-c', 'input()'], stdin=-1, env=environment()) as child:\n"
         "    time.sleep(1)\n"
         "    child.communicate(b'end')\n"

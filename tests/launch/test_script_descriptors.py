@@ -151,8 +151,8 @@ def many() -> Iterator[None]:
 
 @pytest.mark.usefixtures("many")
 def test_who_has_many_open_may_wait_for_one_more(bench: Bench) -> None:
+    from coldfork.launch.plumbing.ask import until_its_end
     from coldfork.launch.plumbing.loop import readable
-    from coldfork.launch.watched_process import until_its_end
 
     ended = until_its_end([sys.executable, "-c", "print('watched')"], os.environ, timeout=SECONDS)
     assert (ended.status, ended.output) == (0, "watched\n")

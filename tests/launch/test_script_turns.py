@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from coldfork import arun_script
-from coldfork.launch.script import turns as script_turns
-from coldfork.launch.script.turns import Turn, Turns, TurnsByLoop
+from coldfork.launch.script import async_call as script_turns
+from coldfork.launch.script.async_call import Turn, Turns, TurnsByLoop
 from tests.launch.scripting import Bench
 
 

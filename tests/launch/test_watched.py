@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.watched_process import (
+from coldfork.launch.plumbing.ask import (
     TAIL_BYTES,
     Ended,
     Interrupted,
@@ -19,6 +19,7 @@ from coldfork.launch.watched_process import (
     require_watching,
     until_its_end,
 )
+from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.errors import UsageError
 from coldfork.observe.bootstrap import STARTUP, VARIABLE
 from tests.limits import overrun
@@ -184,7 +185,8 @@ def test_the_virtual_device_is_the_one_asked_for() -> None:
 
 
 def test_folders_stand_around_those_of_the_program() -> None:
-    made = environment({}, {"PYTHONPATH": "own"}, before=["first"], after=["last"])
+    setup = ProbeSetup(sys.executable, before=("first",), after=("last",), base={"PYTHONPATH": "own"})
+    made = environment({}, setup.variables())
     assert made["PYTHONPATH"].split(os.pathsep) == [STARTUP, "first", "own", "last"]
 
 

@@ -221,7 +221,6 @@ MAY_LOAD = {
     "coldfork.observe.stacks",
     "coldfork.observe.stacks.frames",
     "coldfork.observe.imports",
-    "coldfork.observe.stacks.loads",
     "coldfork.observe.recording.redaction",
     "coldfork.observe.probes",
     "coldfork.observe.probes.maps",

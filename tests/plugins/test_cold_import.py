@@ -42,9 +42,9 @@ FAILED test_it.py::test_it - Failed: woken: importing engine.api wakes cuda
 
 
 def test_without_an_option_a_machine_without_a_gpu_gets_a_virtual_one(suite: Run) -> None:
-    from coldfork.launch.probe import machine
+    from coldfork.launch.probe.comparison import device_before
 
-    if machine.device(None) != "none":
+    if device_before(None) != "none":
         pytest.skip("this machine has an accelerator of its own")
     test = 'def test_it(cold_import):\n    cold_import("engine.api")\n'
     ended = suite({**ENGINE, "test_it.py": test})

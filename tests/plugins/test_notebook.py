@@ -17,8 +17,8 @@ from coldfork.model.errors import UsageError
 from coldfork.model.states import State, Status, Waker
 from coldfork.observe import injection
 from coldfork.plugins import notebook
-from coldfork.report.notebooks.html import decision_html, states_html, states_text
-from coldfork.start.process.wakers import Wakers
+from coldfork.report.notebook import decision_html, states_html, states_text
+from coldfork.start.process import Wakers
 
 KERNEL = all(importlib.util.find_spec(name) for name in ("ipykernel", "nbclient", "nbformat"))
 NO_KERNEL = "ipykernel and nbclient are not installed here"

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Verdict
+from coldfork.model.effects import Chain, Step, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.observations import Observation, Statistics
 from coldfork.rules.causes.judging import judge

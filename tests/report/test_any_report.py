@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import EffectKind, StartedProgram, Verdict
+from coldfork.model.effects import Chain, EffectKind, Position, StartedProgram, Step, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped, Way
 from coldfork.model.observations import Observation, Statistics
-from coldfork.model.positions import Position
 from coldfork.report.findings import concise, github, json_format, junit, sarif, statistics, text
 from coldfork.report.shared.options import Options, RuleText
 from coldfork.rules.causes.judging import judge

@@ -8,7 +8,7 @@ from dataclasses import replace
 from inline_snapshot import snapshot
 
 from coldfork.diagnose.doctor.anonymous import anonymous
-from coldfork.model.diagnosis.checks import Answer, CheckResult, Checkup, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, CheckResult, Checkup, fail, ok, skipped, warn
 from coldfork.observe.secrets.identities import Identity
 from coldfork.report.formats import renderer
 from coldfork.report.shared.options import Options

@@ -11,11 +11,9 @@ from typing import Any
 from inline_snapshot import snapshot
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import EffectKind, Verdict
+from coldfork.model.effects import EffectKind, Position, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Origin
-from coldfork.model.positions import Position
 from coldfork.report.findings.json_format import render
 from coldfork.report.shared.options import Options
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from coldfork.model.chains import Chain
+from coldfork.model.effects import Chain
 from coldfork.model.findings import Finding, Report, Severity
 from coldfork.report.findings import concise, github
 from coldfork.report.shared.options import Options

@@ -8,10 +8,10 @@ from importlib.resources import files
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from coldfork.model.forking.preloads import Doubt, Kept, LeftOut, Preloading, Stain, VariableUse
+from coldfork.model.preloads import Doubt, Kept, LeftOut, Preloading, Stain, VariableUse
 from coldfork.model.states import Frame, ImportSite
 from coldfork.report.formats import renderer
-from coldfork.report.preloads.listing import foot, head
+from coldfork.report.preloads.text import foot, head
 from coldfork.report.shared.options import Options
 
 WAKING = LeftOut(

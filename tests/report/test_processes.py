@@ -9,9 +9,9 @@ from importlib.resources import files
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from coldfork.model.running.processes import Census, RunningPython, StartedBy, Threads
+from coldfork.model.running import Census, RunningPython, StartedBy, Threads
 from coldfork.model.states import Level, State, Status, Waker
-from coldfork.report.processes import json_format, text
+from coldfork.report import processes
 from coldfork.report.shared.options import Options
 
 WAKER = Waker("engine", "engine/core.py", 7, "<module>", "torch.cuda.init", "MainThread")
@@ -59,7 +59,7 @@ CENSUS = Census(1100.4, (SERVER, WORKER, replace(WORKER, pid=102), HIDDEN), vani
 
 
 def test_text() -> None:
-    assert text.render(CENSUS, Options()) == (
+    assert processes.as_text(CENSUS, Options()) == (
         "PID    STARTED BY        AGO         ACCELERATORS             THREADS"
         "                                      COMMAND\n"
         "100    exec              1 min 40 s  cuda awake; openmp cold  "
@@ -84,18 +84,18 @@ def test_text() -> None:
 
 def test_a_terminal_is_not_overrun() -> None:
     server = replace(SERVER, command=("python", "serve.py", "--" + "x" * 500))
-    shown = text.render(Census(1100.0, (server,)), Options(width=140))
+    shown = processes.as_text(Census(1100.0, (server,)), Options(width=140))
     assert max(map(len, shown.splitlines()[:2])) == 140
 
 
 def test_colour_is_on_the_states_alone() -> None:
-    lines = text.render(CENSUS, Options(colour=True)).splitlines()
+    lines = processes.as_text(CENSUS, Options(colour=True)).splitlines()
     assert "\x1b[1;31mcuda poisoned\x1b[0m" in lines[2]
     assert "\x1b[1;34mcuda awake; openmp cold\x1b[0m" in lines[1]
 
 
 def test_what_other_programs_called_themselves_cannot_reach_the_terminal() -> None:
-    shown = text.render(Census(1100.0, (replace(SERVER, command=("\x1b[2J\nx",)),)), Options())
+    shown = processes.as_text(Census(1100.0, (replace(SERVER, command=("\x1b[2J\nx",)),)), Options())
     assert "\x1b" not in shown
     assert r"\x1b[2J x" in shown
 
@@ -119,17 +119,17 @@ def test_what_other_programs_called_themselves_cannot_reach_the_terminal() -> No
     ],
 )
 def test_the_summary(census: Census, summary: str) -> None:
-    assert summary in text.render(census, Options()).splitlines()
+    assert summary in processes.as_text(census, Options()).splitlines()
 
 
 def test_many_that_are_alike_are_one_note() -> None:
     pool = tuple(replace(WORKER, pid=pid) for pid in range(101, 601))
-    shown = text.render(Census(1100.0, (SERVER, *pool)), Options())
+    shown = processes.as_text(Census(1100.0, (SERVER, *pool)), Options())
     assert f"101, 102, 103, 104, 105, 106 and 494 more: cuda is poisoned: {SHARED}" in shown
 
 
 def test_json_follows_its_schema() -> None:
-    shown = json.loads(json_format.render(CENSUS, Options(version="1.2")))
+    shown = json.loads(processes.as_json(CENSUS, Options(version="1.2")))
     schema = json.loads(
         files("coldfork.report").joinpath("schemas/ps.schema.json").read_text(encoding="utf-8")
     )

@@ -13,10 +13,10 @@ from coldfork.model.errors import UsageError
 from coldfork.model.states import Level, Status
 from coldfork.model.timelines import Damage, How, Recording
 from coldfork.report.recordings import json_format, speedscope, trace
+from coldfork.report.recordings import text as report
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.assembly.import_trees import in_microseconds, walk
 from coldfork.report.recordings.page import document
-from coldfork.report.recordings.text import report
 from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, POISONED, Tape, cold, frame, poisoned, state
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from coldfork.report.recordings.page import document
-from coldfork.report.recordings.page.packages import COLOURS, colour_of, package_of
+from coldfork.report.recordings.page.symbols import COLOURS, colour_of, package_of
 from coldfork.report.shared.options import Options
 from tests.report.recorded import poisoned
 from tests.report.test_recording_page import data, page
@@ -151,7 +151,7 @@ def test_a_package_has_the_same_colour_in_every_page_and_every_interpreter() -> 
         "triton": 1,
         "": 0,
     }
-    program = "from coldfork.report.recordings.page.packages import colour_of; print(colour_of('engine'))"
+    program = "from coldfork.report.recordings.page.symbols import colour_of; print(colour_of('engine'))"
     answers = {
         subprocess.run(
             [sys.executable, "-c", program],

@@ -6,7 +6,7 @@ import re
 
 from inline_snapshot import snapshot
 
-from coldfork.report.recordings.text import report
+from coldfork.report.recordings import text as report
 from coldfork.report.shared.options import Options
 from tests.report.recorded import AWAKE, COLD, Tape, cold, poisoned
 

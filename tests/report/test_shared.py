@@ -8,10 +8,10 @@ import pytest
 
 from coldfork.model.states import Frame, ImportSite, Waker
 from coldfork.report.shared.characters import Alphabet
+from coldfork.report.shared.effects import calls_to_device, import_rows, inside
 from coldfork.report.shared.json_text import dump
 from coldfork.report.shared.quantities import approximately, duration
 from coldfork.report.shared.sheets import column, row, table
-from coldfork.report.shared.wakers import calls_to_device, import_rows, inside
 
 LETTERS = Alphabet("utf-8", "...")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
-from coldfork.model.chains import Chain
+from coldfork.model.effects import Chain
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.report.findings.statistics import render
 from coldfork.report.shared.options import Options

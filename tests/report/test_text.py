@@ -11,8 +11,7 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import Verdict
+from coldfork.model.effects import Chain, Step, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.model.observations import Statistics
 from coldfork.report.findings.text import render

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coldfork.knowledge import catalogue
+from coldfork.model.effects import PROFILES
 from coldfork.model.findings import Report
 from coldfork.model.observations import EnvironmentRead, Origin, Unfinished
-from coldfork.model.profiles import PROFILES
 from coldfork.report.findings import statistics, text
 from coldfork.report.shared.characters import cells
 from coldfork.report.shared.options import Options

@@ -7,10 +7,9 @@ from collections.abc import Callable
 import pytest
 from inline_snapshot import snapshot
 
-from coldfork.model.effects import Effect, EffectKind, ImportOf, Verdict
+from coldfork.model.effects import Effect, EffectKind, ImportOf, Position, Verdict
 from coldfork.model.findings import Finding
 from coldfork.model.observations import Observation
-from coldfork.model.positions import Position
 from coldfork.rules.registry import judge
 
 MakeEffect = Callable[..., Effect]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.rules.causes.dominance import dominated
+from coldfork.rules.causes.gates import dominated
 
 _NODES = [str(number) for number in range(9)]
 _graphs = st.dictionaries(st.sampled_from(_NODES), st.lists(st.sampled_from(_NODES), max_size=4))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coldfork.model.causes import Audience, Cause, CheckedModule, Import, packages
 from coldfork.model.effects import Verdict
 from coldfork.rules.causes.gates import Gates
-from coldfork.rules.causes.warmth import Seed, Warmth
+from coldfork.rules.causes.newcomers import Seed, Warmth
 
 _NAMES = ["a", "b", "c", "p", "p.d", "p.e", "p.q", "p.q.f", "r", "r.g"]
 _CALLS = ["torch.cuda.init", "import flashinfer"]

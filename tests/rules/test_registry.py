@@ -18,7 +18,7 @@ from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules import registry
-from coldfork.rules.findings.fingerprints import identify
+from coldfork.rules.findings.drafting import identify
 
 MakeEffect = Callable[..., Effect]
 MakeObservation = Callable[..., Observation]

@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from coldfork.knowledge import catalogue
+from coldfork.model.effects import PROFILES
 from coldfork.model.findings import Finding
 from coldfork.model.observations import Observation
-from coldfork.model.profiles import PROFILES
 from coldfork.rules.registry import judge
 from coldfork.source.analysis import Request, analyse
 from coldfork.source.files.site_packages import search_path, versions

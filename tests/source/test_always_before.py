@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coldfork.source.files.reading import Reader
-from coldfork.source.reach.always_before import AlwaysBefore
+from coldfork.source.reach.execution_order import AlwaysBefore
 
 _SIMPLE = st.sampled_from([
     "e({})",

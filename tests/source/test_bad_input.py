@@ -148,7 +148,7 @@ def test_deep_nesting_neither_crashes_nor_hides_the_rest(kind: str, tmp_path: Pa
         sys.path[:0] = {[str(SOURCE)]!r}
         from pathlib import Path
         from coldfork.knowledge import catalogue
-        from coldfork.model.profiles import PROFILES
+        from coldfork.model.effects import PROFILES
         from coldfork.source.analysis import Request, analyse
         known = catalogue.load(PROFILES["cuda"], {{}})
         seen = analyse(Request((Path({str(tmp_path)!r}),), PROFILES["cuda"], known, jobs=1))

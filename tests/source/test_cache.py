@@ -14,16 +14,15 @@ from pathlib import Path
 import pytest
 
 from coldfork.knowledge.catalogue import load
+from coldfork.model.effects import PROFILES
 from coldfork.model.observations import Observation, Progress
-from coldfork.model.profiles import PROFILES
 from coldfork.source.files import packs as cache
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program import keeping
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding.answers import Answer
-from coldfork.source.reach.encoding.outcomes import Translation
+from coldfork.source.reach.encoding import Answer, Translation
 from coldfork.source.reach.remembered import Remembered
 from coldfork.source.reach.results import Results
 from tests.source.expectations import Setting, observe, write
@@ -517,7 +516,7 @@ import sys
 sys.path[:0] = [{source!r}]
 from pathlib import Path
 from coldfork.knowledge import catalogue
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES
 from coldfork.source.analysis import Request, analyse
 known = catalogue.load(PROFILES["cuda"], {{}})
 place = Path({place!r})

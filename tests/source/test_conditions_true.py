@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from coldfork.knowledge import catalogue
-from coldfork.model.effects import WAKING, Effect, Verdict
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, WAKING, Effect, Verdict
 from coldfork.source.analysis import Request, analyse
 from tests.source.conditional_programs import PRELUDE, Run, modules, runs
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.source.semantics.builtin_types import any_of, belongs
+from coldfork.source.semantics.classes import any_of, belongs
 from coldfork.source.semantics.constants import LONGEST, combine, compare, container, negate
 from coldfork.source.values.kinds import Const
 

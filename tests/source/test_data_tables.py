@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coldfork.source.files.data_tables import holds_only_data
 from coldfork.source.files.reading import LARGEST_FILE
+from coldfork.source.reach.remarks import holds_only_data
 from tests.source.expectations import observe, write
 
 _ROW = "    ('a name', 1.5e-3, -17, None, [True, b'\\x00'], {'k': 0x1F}),\n"

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Verdict
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, Verdict
 from coldfork.source.analysis import Request, analyse
 from tests.source.expectations import write
 from tests.source.programs import programs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coldfork.source.syntax.ignore_comments import IgnoreMark, find_ignore_comments
+from coldfork.source.syntax.summary import IgnoreMark, find_ignore_comments
 
 MARKS = {
     "x = 1  # coldfork: ignore\n": IgnoreMark(1, 7, (), "", (1, 1)),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.budget import Budget
-from coldfork.source.evaluation.environment_variables import EnvironmentVariables
 from coldfork.source.evaluation.journal import Journal
-from coldfork.source.evaluation.memo import Memo, Place
-from coldfork.source.evaluation.unproductive_calls import NOTHING, UnproductiveCalls
+from coldfork.source.evaluation.memo import NOTHING, Memo, Place, UnproductiveCalls
+from coldfork.source.evaluation.running import EnvironmentVariables
 from coldfork.source.values.kinds import FALSE, TRUE, Const, Mapping, Value
 
 PLACE = ("module", 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.source.syntax.newer.parsing import parse_any
-from coldfork.source.syntax.newer.reading import parse_rewritten
+from coldfork.source.syntax.newer.restoring import parse_rewritten
 from tests.source.expectations import RUNNING, Setting, assert_as_expected
 
 FIRST = {

@@ -13,14 +13,13 @@ from typing import Any, NoReturn
 import pytest
 
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.fields import FIELDS, Holds
-from coldfork.source.syntax.lazy_imports import declare
+from coldfork.source.syntax.imports import declare
 from coldfork.source.syntax.lowering import blocks
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Binding, Case, Handler, Node, code_of
-from coldfork.source.syntax.walk import children, walk
+from coldfork.source.syntax.walk import FIELDS, Holds, children, walk
 
 #: Every eighth module; all of them, when the table or the lowering changes, take a minute.
 STANDARD_LIBRARY = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[
@@ -165,7 +164,7 @@ def test_what_a_node_holds_is_asked_for_by_name() -> None:
                 ):
                     found.append(f"{path.relative_to(SOURCE)}: {ast.unparse(node)}")
     assert found == [
-        "semantics/method_order.py: orders[0][0]",  # classes
+        "semantics/classes.py: orders[0][0]",  # classes
         "syntax/nodes.py: statement[1]",  # the view itself
     ]
 

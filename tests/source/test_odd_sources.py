@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from coldfork.source.syntax.lowering.blocks import lower_pattern
 from coldfork.source.syntax.lowering.context import Context
-from coldfork.source.syntax.lowering.patterns import lower_pattern
 from tests.source.expectations import observe
 from tests.source.test_bad_input import HERE, package
 

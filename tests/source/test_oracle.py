@@ -35,8 +35,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Verdict
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, Verdict
 from coldfork.source.analysis import Request, analyse
 from tests.source.programs import PRELUDE, programs
 from tests.source.recorder import waking_lines

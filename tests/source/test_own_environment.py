@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.source.files.own_environment import serves
+from coldfork.source.files.site_packages import serves
 
 OURS = """\
 Requires-Dist: rich>=13

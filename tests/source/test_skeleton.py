@@ -16,10 +16,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from coldfork.source.files.reading import CannotRead, normalise
+from coldfork.source.syntax.imports import PlainImport
 from coldfork.source.syntax.native.compiled import compiled_skeleton, compiled_words, up_to_date
-from coldfork.source.syntax.plain_imports import PlainImport
-from coldfork.source.syntax.skeleton import Skeleton, interpreted_skeleton, skeleton
-from coldfork.source.syntax.words import WORDS, interpreted_words
+from coldfork.source.syntax.skeleton import WORDS, Skeleton, interpreted_skeleton, interpreted_words, skeleton
 
 EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.knowledge.catalogue import load
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES
 from tests.source.expectations import Setting, assert_as_expected
 
 ELSEWHERE = Setting(runs=False)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.source.evaluation.unproductive_calls import NOTHING
-from coldfork.source.evaluation.unread_texts import Key, UnreadTexts, anew
-from coldfork.source.values.given_text import GivenText, is_text, look_at
+from coldfork.source.evaluation.memo import NOTHING, Key, UnreadTexts, anew
 from coldfork.source.values.kinds import NONE, TRUE, UNKNOWN, Const, External, Sequence, Value
+from coldfork.source.values.rarer_kinds import GivenText, is_text, look_at
 from coldfork.source.values.unions import truth
 from tests.source.expectations import observe, write
 from tests.source.test_effort import followed

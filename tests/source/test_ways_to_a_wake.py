@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.knowledge import catalogue
-from coldfork.model.effects import Effect
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, Effect
 from coldfork.source.analysis import Request, analyse
 from tests.source.expectations import Setting, assert_as_expected, lay_out, observe
 

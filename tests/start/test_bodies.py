@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from coldfork.model.forking.judgement import Deed
-from coldfork.observe.forking import answers, bodies, questions
-from coldfork.source.bodies.definition import NotFound
-from coldfork.source.bodies.following import read_body
+from coldfork.observe.forking import bodies, questions
+from coldfork.source.bodies.following import NotFound, read_body
 from coldfork.source.bodies.question import Question
 from tests.start.loading import loaded
 
@@ -188,7 +187,7 @@ def test_a_function_is_asked_about_once(module: ModuleType, monkeypatch: pytest.
         asked.append(said)
         return [{"accelerator": "cuda", "call": "torch.zeros", "steps": [["/w.py", 3, "told"]]}]
 
-    monkeypatch.setattr(answers, "touches", answer)
+    monkeypatch.setattr(questions, "touches", answer)
     ask = questions.BodyReach()
     body = bodies.of_purpose("process", module.told)
     expected = {"cuda": Deed("its function", "torch.zeros", (("/w.py", 3, "told"),))}
@@ -207,7 +206,7 @@ def test_what_goes_wrong_leaves_everything_open(module: ModuleType, monkeypatch:
     def fail(said: str, deadline: float) -> list[dict[str, Any]]:
         raise OSError("no more processes")
 
-    monkeypatch.setattr(answers, "touches", fail)
+    monkeypatch.setattr(questions, "touches", fail)
     assert questions.BodyReach()(bodies.of_purpose("process", module.told)) == {}
 
 
@@ -216,9 +215,9 @@ def test_an_answer_that_takes_too_long_is_none(
 ) -> None:
     monkeypatch.setenv("COLDFORK_CACHE_DIR", str(tmp_path))
     (body,) = bodies.of_purpose("process", module.told)
-    assert answers.touches(json.dumps(questions.question_of(body)), 0.0) == []
-    assert [one["accelerator"] for one in answers.touches(json.dumps(questions.question_of(body)), 300)] == [
-        "cuda"
-    ]
+    assert questions.touches(json.dumps(questions.question_of(body)), 0.0) == []
+    assert [
+        one["accelerator"] for one in questions.touches(json.dumps(questions.question_of(body)), 300)
+    ] == ["cuda"]
     # Kept: it takes no time at all now.
-    assert len(answers.touches(json.dumps(questions.question_of(body)), 0.0)) == 1
+    assert len(questions.touches(json.dumps(questions.question_of(body)), 0.0)) == 1

@@ -35,7 +35,7 @@ int give_back(void) { return omp_pause_resource_all(omp_pause_hard); }
 PRELUDE = """
 import ctypes, threading
 from coldfork.start.evidence.table import against_fork
-from coldfork.start.process.snapshot import HERE
+from coldfork.start.process import HERE
 from coldfork.start.surroundings import Surroundings
 library = ctypes.CDLL(os.environ["REGION"])
 def whose():
@@ -183,7 +183,7 @@ def test_a_child_forked_by_a_thread_stands_on_that_threads_stack() -> None:
         """
 import os, threading
 from _thread import get_ident
-from coldfork.start.process.snapshot import HERE
+from coldfork.start.process import HERE
 
 def fork():
     child = os.fork()

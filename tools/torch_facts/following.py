@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coldfork.model.effects import EffectKind
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, EffectKind
 from coldfork.source.evaluation.frame import Raised
 from coldfork.source.evaluation.objects.names import module_value
 from coldfork.source.files.finder import Finder, Located

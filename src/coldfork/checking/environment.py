@@ -1,15 +1,18 @@
-"""Settles which environment's packages a check reads."""
+"""Settles which environment's packages a check reads, and which machines it asks about."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from coldfork.checking.request import CheckRequest
-from coldfork.model.observations import EnvironmentRead, Origin
-from coldfork.source.files.own_environment import serves
-from coldfork.source.files.site_packages import environment
+from coldfork.knowledge.catalogue import Catalogue
+from coldfork.model.causes import CheckedModule
+from coldfork.model.effects import PROFILES, Profile
+from coldfork.model.observations import EnvironmentRead, Observation, Origin, Statistics
+from coldfork.source.files.site_packages import environment, serves
 
 Environment = tuple[tuple[Path, ...], EnvironmentRead]
 """The folders to look for dependencies in, and what is to be said of them."""
@@ -44,3 +47,48 @@ def environment_of(request: CheckRequest, paths: Sequence[Path]) -> Environment:
     folder = os.path.relpath(found.folders[0]) if found.folders else None
     shown = None if folder is None else folder if not folder.startswith(os.pardir) else str(found.folders[0])
     return found.folders if read else (), EnvironmentRead(shown, found.origin, read)
+
+
+def with_more(profile: Profile) -> Iterator[Profile]:
+    """The machines that have all that this one has, and runtimes besides."""
+    for other in PROFILES.values():
+        if profile.accelerators < other.accelerators and other.nvml == profile.nvml:
+            yield other
+
+
+def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[str]:
+    """The top-level packages of which the catalogue knows that they can wake one of these."""
+    every = (catalogue.calls, catalogue.attributes, catalogue.imports)
+    return frozenset(
+        symbol.partition(".")[0]
+        for facts in every
+        for symbol, about in facts.items()
+        if any(fact.accelerator in accelerators for fact in about)
+    )
+
+
+def joined(first: Observation, second: Observation) -> Observation:
+    """All that was seen on one machine, and all that a second one with more accelerators adds."""
+    more = PROFILES[second.profile].accelerators - PROFILES[first.profile].accelerators
+    counted, again = first.statistics, second.statistics
+    return replace(
+        first,
+        further=(*first.further, *second.profiles),
+        effects=(*first.effects, *(effect for effect in second.effects if effect.accelerator in more)),
+        modules=tuple(map(_narrower, first.modules, second.modules or first.modules)),
+        imports=tuple(dict.fromkeys((*first.imports, *second.imports))),
+        unfinished=tuple(dict.fromkeys((*first.unfinished, *second.unfinished))),
+        statistics=Statistics(
+            max(counted.modules, again.modules),
+            counted.read + again.read,
+            max(0, max(counted.modules, again.modules) - counted.read - again.read),
+            round(counted.seconds + again.seconds, 3),
+            counted.own_modules,
+            counted.bytes_read + again.bytes_read,
+        ),
+    )
+
+
+def _narrower(one: CheckedModule, other: CheckedModule) -> CheckedModule:
+    """The module with the narrower audience: whether it is a program is asked only of one that wakes."""
+    return one if one.audience.rank >= other.audience.rank else other

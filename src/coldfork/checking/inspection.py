@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from coldfork.checking import machines
+from coldfork.checking import environment
 from coldfork.checking.changes import Asked, changes_asked
+from coldfork.checking.configuration import Matches, Selection
 from coldfork.checking.environment import Environment, environment_of
 from coldfork.checking.places import Locate, locator
 from coldfork.checking.questions import known_to, question_of
 from coldfork.checking.request import CheckRequest
-from coldfork.checking.selection import Matches, Selection
 from coldfork.model.causes import Cause
 from coldfork.model.errors import UsageError
-from coldfork.model.faults import Faults
 from coldfork.model.findings import Finding, Skipped
-from coldfork.model.observations import ChangeScope, EnvironmentRead, Observation, Progress
+from coldfork.model.observations import ChangeScope, EnvironmentRead, Faults, Observation, Progress, Trace
 from coldfork.rules import registry
 from coldfork.rules.causes import judging as causes
+from coldfork.source import tracing
 from coldfork.source.analysis import Analysis
 from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.program.keeping import Store
@@ -133,10 +135,10 @@ def _observe(
     asked_of = question_of(request, paths, search, known_on, is_excluded)
     profile = asked_of.profile
     others = {
-        machine: known_on(machine) for machine in machines.with_more(profile) if request.profile is None
+        machine: known_on(machine) for machine in environment.with_more(profile) if request.profile is None
     }
     towards = {
-        machine: machines.libraries(known, machine.accelerators - profile.accelerators)
+        machine: environment.libraries(known, machine.accelerators - profile.accelerators)
         for machine, known in others.items()
     }
     question = replace(
@@ -151,7 +153,7 @@ def _observe(
         # Nothing else can wake what only this machine has.
         again = partial(analysis.observe_on, machine, known, observation.leading, progress)
         seen = faults.attempt(again, None)
-        observation = observation if seen is None else machines.joined(observation, seen)
+        observation = observation if seen is None else environment.joined(observation, seen)
         remedies = remedies | known.remedies
     return observation, remedies
 
@@ -167,3 +169,35 @@ def _skipped(
         or ((affected is None or file.path in affected) and not is_excluded(locate(file.path)))
     ]
     return (*unreadable, *(Skipped(path.as_posix(), "no such file or folder") for path in missing))
+
+
+_PLACE = re.compile(r"(?P<file>.+?)(?::cell (?P<cell>\d+))?:(?P<line>\d+)", re.ASCII)
+
+
+def trace(request: CheckRequest, place: str, progress: Progress | None = None) -> Trace:
+    """Follow the modules of a check, and tell what is believed at a line of a file."""
+    file, line = _place(place, Reader(request.overlays))
+    search, _ = environment_of(request, request.paths)
+    known = known_to(request, request.paths, search, Faults())
+    is_excluded = Selection(request.configuration).is_excluded
+    question = question_of(request, request.paths, search, known, is_excluded)
+    return tracing.trace(question, file, line, progress)
+
+
+def _place(place: str, reader: Reader) -> tuple[Path, int]:
+    """The file and the line in it; of a notebook, in its cells one after the other, as they are read."""
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise UsageError(f"--trace {place}: write FILE:LINE, such as src/engine/core.py:12")
+    file, line = Path(match["file"]), int(match["line"])
+    path = os.path.normpath(file.absolute())
+    if not reader.is_file(path):
+        raise UsageError(f"--trace {place}: there is no file {file}")
+    if match["cell"] is None:
+        return file, line
+    count = reader.read_source(path).count(b"\n") + 1
+    wanted = int(match["cell"]), line
+    for number in range(1, count + 1):
+        if reader.cell(path, number) == wanted:
+            return file, number
+    raise UsageError(f"--trace {place}: there is no such line in that cell")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from coldfork.checking.configuration import Matches
 from coldfork.checking.request import CheckRequest
-from coldfork.checking.selection import Matches
 from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.faults import Faults
-from coldfork.model.profiles import PROFILES, Profile
+from coldfork.model.effects import PROFILES, Profile
+from coldfork.model.observations import Faults
 from coldfork.rules import registry
 from coldfork.source.analysis import Request
 from coldfork.source.files.packs import cache_folder

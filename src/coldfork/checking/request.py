@@ -12,8 +12,7 @@ from coldfork.checking import configuration as configurations
 from coldfork.checking.configuration import Configuration
 from coldfork.checking.settings import SETTINGS, UNKNOWN, target_version
 from coldfork.model.causes import Audience
-from coldfork.model.effects import Verdict
-from coldfork.model.profiles import DEFAULT_PROFILE
+from coldfork.model.effects import DEFAULT_PROFILE, Verdict
 from coldfork.rules import registry
 
 _NEWEST = (3, 13)

@@ -15,10 +15,10 @@ from coldfork.checking.inspection import Inspection, inspect
 from coldfork.checking.reporting import report_of
 from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.settings import refuse_version
+from coldfork.model.effects import PROFILES
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
 from coldfork.model.observations import Progress
-from coldfork.model.profiles import PROFILES
 from coldfork.source.program.keeping import Held, OnDisk
 
 PathLike = str | os.PathLike[str]

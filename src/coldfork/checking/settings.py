@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from coldfork.model.causes import Audience
-from coldfork.model.effects import Verdict
-from coldfork.model.profiles import PROFILES
+from coldfork.model.effects import PROFILES, Verdict
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES, unknown
 

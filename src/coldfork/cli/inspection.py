@@ -30,11 +30,11 @@ def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection
 
 def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[Trace, dict[str, Any]]:
     """Check the paths, and tell what is believed at a line; the settings come with the answer."""
-    from coldfork.checking import tracing
+    from coldfork.checking import inspection
 
     request, settings = _asked(context, paths)
     with ProgressBar(sys.stderr) as bar:
-        return tracing.trace(request, place, bar.update), settings
+        return inspection.trace(request, place, bar.update), settings
 
 
 def _asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest, dict[str, Any]]:

@@ -1,8 +1,9 @@
-"""Settings as options of a command, and their values when flags, environment and file have spoken."""
+"""Settings as options of a command, flags that take a word behind = only, and the values in the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,8 +12,8 @@ from click.core import ParameterSource
 
 from coldfork.checking.configuration import Configuration
 from coldfork.checking.settings import SETTINGS, Kind, Setting, refuse_rule
-from coldfork.cli.worded_flags import WordedFlag
 from coldfork.model.errors import UsageError
+from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES
 
 if TYPE_CHECKING:
@@ -105,3 +106,116 @@ def _complete_rules(
 def paths_argument(function: _Function) -> _Function:
     """Give a command the files and folders to check."""
     return click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))(function)
+
+
+class WordedFlag(click.Option):
+    """A flag that may have a word behind =. Its value is true, false or the word."""
+
+    def __init__(self, *arguments: Any, word: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.word = word
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The flag and its word, and the help."""
+        record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        names, text = record
+        return names.replace(self.opts[0], f"{self.opts[0]}[={self.word}]", 1), text
+
+
+class WordedCommand(click.Command):
+    """A command that lets its `WordedFlag`s have their words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the line with the flags bare, as click knows them, then give back their words."""
+        flags = [option for option in self.params if isinstance(option, WordedFlag)]
+        worded = [flag for flag in flags if _has_word(flag, args)]
+        rest = super().parse_args(ctx, _bare(flags, args))
+        for flag in worded:
+            ctx.params[str(flag.name)] = flag.word
+        return rest
+
+
+def _has_word(flag: WordedFlag, args: Sequence[str]) -> bool:
+    """Whether the last mention of a flag on a line has its word."""
+    names = (*flag.opts, *flag.secondary_opts)
+    said = [arg for arg in _options(args) if arg.partition("=")[0] in names]
+    return bool(said) and said[-1] in _with_word(flag)
+
+
+def _bare(flags: Sequence[WordedFlag], args: list[str]) -> list[str]:
+    """The line with each flag's word taken off."""
+    options = len(list(_options(args)))
+    return [
+        _without_word(flags, arg) if number < options else arg  # what follows -- is no option
+        for number, arg in enumerate(args)
+    ]
+
+
+def _without_word(flags: Sequence[WordedFlag], arg: str) -> str:
+    name, equals, word = arg.partition("=")
+    flag = next((flag for flag in flags if name in flag.opts), None)
+    if not equals or flag is None:
+        return arg
+    if word != flag.word:
+        raise UsageError(f"{name} takes no value but {flag.word}: {name}={flag.word}")
+    return name
+
+
+def _with_word(flag: WordedFlag) -> list[str]:
+    return [f"{name}={flag.word}" for name in flag.opts]
+
+
+def _options(args: Sequence[str]) -> Iterator[str]:
+    for arg in args:
+        if arg == "--":
+            return
+        yield arg
+
+
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+PROBE_SETTINGS = (
+    _BY_NAME["virtual"],
+    replace(
+        _BY_NAME["python"],
+        help="Import with this interpreter; by default the active virtual environment's, else our own.",
+    ),
+    _BY_NAME["timeout"],
+    replace(
+        _BY_NAME["jobs"], help="How many modules to import at a time; 0 means as many as are worthwhile."
+    ),
+    replace(_BY_NAME["format"], choices=tuple(FORMATS["probe"])),
+    *(_BY_NAME[name] for name in ("output", "color")),
+)
+"""What `probe` takes of them."""
+
+PRELOAD_SETTINGS = (
+    replace(
+        _BY_NAME["virtual"],
+        help="Give the imports this many virtual devices, for example h100:2; by default one h100 where the "
+        "machine has no device, else what it has.",
+    ),
+    next(setting for setting in PROBE_SETTINGS if setting.name == "python"),
+    replace(
+        _BY_NAME["timeout"],
+        help="How many seconds may pass without any module being loaded to its end; then that is given up.",
+    ),
+    replace(_BY_NAME["format"], choices=tuple(FORMATS["preload"])),
+    _BY_NAME["color"],
+)
+"""What `preload` takes of them; its `--output` is for the list."""
+
+_OF_CONFIRM = {
+    "virtual": "With --confirm: give the imports and programs this many virtual devices, for example h100:2, "
+    "instead of what the machine has.",
+    "timeout": "With --confirm: how many seconds an import or a program may take; after that it is ended, "
+    "with everything it started.",
+}
+
+CHECK_SETTINGS = tuple(
+    replace(setting, help=_OF_CONFIRM[setting.name]) if setting.name in _OF_CONFIRM else setting
+    for setting in SETTINGS
+)
+"""What `check` takes: all of them."""

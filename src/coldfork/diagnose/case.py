@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coldfork.diagnose.logs.records import Log, LoggedError
-from coldfork.model.diagnosis.evidence import Place, Step, Suspect
+from coldfork.model.diagnosis import Place, Step, Suspect
 
 Search = Callable[[Sequence[str]], tuple[Suspect, ...]]
 Installed = Callable[[str, Sequence[str]], str | None]

@@ -12,8 +12,7 @@ from coldfork.diagnose.logs.reading import read
 from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.diagnose.mending import with_versions
 from coldfork.diagnose.stories import registry
-from coldfork.model.diagnosis.evidence import Evidence, Place
-from coldfork.model.diagnosis.stories import Explanation, Story, Unexplained
+from coldfork.model.diagnosis import Evidence, Explanation, Place, Story, Unexplained
 
 _MOST_UNEXPLAINED = 20
 

@@ -1,12 +1,15 @@
-"""Which version of a package lies where: in the environment of a log's files, in a tree of sources."""
+"""What this machine knows of a file in a log: the version of its package, and the function of a line."""
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from coldfork.model.diagnosis import Step
 from coldfork.source.files.site_packages import normalised, versions
 
 _FIELD = re.compile(r"^(Name|Version): *(\S+) *$", re.MULTILINE)
@@ -53,3 +56,24 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+_BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def step_at(path: str, line: int) -> Step | None:
+    """The line with the function, or the class body, around it; None where the file is not here."""
+    lines = linecache.getlines(path)
+    if not 0 < line <= len(lines):
+        return None
+    try:
+        tree = ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+    # Inner bodies come after those around them.
+    around = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, _BODIES) and node.body[0].lineno <= line <= (node.end_lineno or line)
+    ]
+    return Step(path, around[-1] if around else "<module>", lines[line - 1].strip())

@@ -9,11 +9,10 @@ from packaging.version import InvalidVersion, Version
 
 from coldfork.diagnose import stacks
 from coldfork.diagnose.case import Case, Waking
-from coldfork.diagnose.enclosing import step_at
+from coldfork.diagnose.installed import step_at
 from coldfork.knowledge import repairs
 from coldfork.knowledge.repairs import Repair
-from coldfork.model.diagnosis.evidence import Step
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Step, Story
 
 
 def with_versions(story: Story, case: Case) -> Story:

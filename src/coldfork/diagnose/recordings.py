@@ -10,7 +10,7 @@ from pathlib import Path
 from coldfork.diagnose import stacks
 from coldfork.diagnose.case import Waking
 from coldfork.diagnose.logs.records import LogFrame
-from coldfork.model.diagnosis.evidence import Place, Step
+from coldfork.model.diagnosis import Place, Step
 from coldfork.model.errors import ColdforkError
 from coldfork.model.states import Frame
 from coldfork.model.timelines import Recording

@@ -14,8 +14,8 @@ from coldfork.diagnose.installed import environments_of, version_of_source
 from coldfork.diagnose.logs.records import LogFrame
 from coldfork.diagnose.stacks import is_installed, is_standard, joined
 from coldfork.model.causes import Audience, Cause
-from coldfork.model.chains import StepKind
-from coldfork.model.diagnosis.evidence import Place, Step, Suspect
+from coldfork.model.diagnosis import Place, Step, Suspect
+from coldfork.model.effects import StepKind
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding
 from coldfork.report.shared.effects import effect_phrase

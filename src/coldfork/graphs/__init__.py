@@ -15,9 +15,10 @@ if TYPE_CHECKING:
         CreateForwardOn,
         Mode,
         Phase,
+        Rule,
         StatePair,
+        in_place_of,
     )
-    from coldfork.graphs.dispatching import Rule, in_place_of
     from coldfork.graphs.errors import (
         BusyError,
         CaptureFailedError,
@@ -30,70 +31,34 @@ if TYPE_CHECKING:
         StaleOutputError,
     )
     from coldfork.graphs.findings import Leak, LeakKind, Report
-    from coldfork.graphs.leak_check import check
+    from coldfork.graphs.leak_check import assert_replayable, check
     from coldfork.graphs.manager import GraphManager, LeakWarning
-    from coldfork.graphs.passes.step_state import current_state
+    from coldfork.graphs.passes import current_state
     from coldfork.graphs.pieces import piece
-    from coldfork.graphs.replayable import assert_replayable
 
 _HOMES = {
     "coldfork.graphs.descriptors": (
-        "BatchDescriptor",
-        "CreateForward",
-        "CreateForwardOn",
-        "Mode",
-        "Phase",
-        "StatePair",
+        "BatchDescriptor", "CreateForward", "CreateForwardOn", "Mode", "Phase", "Rule", "StatePair",
+        "in_place_of",
     ),
-    "coldfork.graphs.dispatching": ("Rule", "in_place_of"),
     "coldfork.graphs.errors": (
-        "BusyError",
-        "CaptureFailedError",
-        "DeviceLostError",
-        "GraphError",
-        "InputError",
-        "LeakError",
-        "MemoryBudgetError",
-        "NotCapturedError",
-        "StaleOutputError",
+        "BusyError", "CaptureFailedError", "DeviceLostError", "GraphError", "InputError", "LeakError",
+        "MemoryBudgetError", "NotCapturedError", "StaleOutputError",
     ),
     "coldfork.graphs.findings": ("Leak", "LeakKind", "Report"),
+    "coldfork.graphs.leak_check": ("assert_replayable", "check"),
     "coldfork.graphs.manager": ("GraphManager", "LeakWarning"),
-    "coldfork.graphs.leak_check": ("check",),
+    "coldfork.graphs.passes": ("current_state",),
     "coldfork.graphs.pieces": ("piece",),
-    "coldfork.graphs.replayable": ("assert_replayable",),
-    "coldfork.graphs.passes.step_state": ("current_state",),
-}
+}  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "BatchDescriptor",
-    "BusyError",
-    "CaptureFailedError",
-    "CreateForward",
-    "CreateForwardOn",
-    "DeviceLostError",
-    "GraphError",
-    "GraphManager",
-    "InputError",
-    "Leak",
-    "LeakError",
-    "LeakKind",
-    "LeakWarning",
-    "MemoryBudgetError",
-    "Mode",
-    "NotCapturedError",
-    "Phase",
-    "Report",
-    "Rule",
-    "StaleOutputError",
-    "StatePair",
-    "assert_replayable",
-    "check",
-    "current_state",
-    "in_place_of",
-    "piece",
-]
+    "BatchDescriptor", "BusyError", "CaptureFailedError", "CreateForward", "CreateForwardOn",
+    "DeviceLostError", "GraphError", "GraphManager", "InputError", "Leak", "LeakError", "LeakKind",
+    "LeakWarning", "MemoryBudgetError", "Mode", "NotCapturedError", "Phase", "Report", "Rule",
+    "StaleOutputError", "StatePair", "assert_replayable", "check", "current_state", "in_place_of", "piece",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

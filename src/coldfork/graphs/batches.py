@@ -13,12 +13,11 @@ from torch.utils import _pytree as pytree
 from coldfork.graphs.descriptors import BatchDescriptor, Forward, Mode, Phase, StatePair
 from coldfork.graphs.engines import Engine, Graph
 from coldfork.graphs.errors import CaptureFailedError, GraphError
-from coldfork.graphs.leaks.watch_points import Inspection
-from coldfork.graphs.passes.inputs import StaticInputs
-from coldfork.graphs.passes.outputs import Generation
-from coldfork.graphs.passes.step_state import running_with
+from coldfork.graphs.outputs import Generation
+from coldfork.graphs.passes import StaticInputs, running_with
 from coldfork.graphs.pieces import CURRENT, CapturedPiece, CapturingPass, ReplayingPass
-from coldfork.virtual.capturing.compiled.compiling import times_compiled
+from coldfork.graphs.surroundings import Inspection
+from coldfork.virtual.capturing.compiled.calls import times_compiled
 from coldfork.virtual.capturing.graph import compiled_graphs_shown
 
 Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
@@ -52,17 +51,9 @@ class CapturedBatch:
     """One batch with its graph, or with the graphs of its pieces."""
 
     __slots__ = (
-        "_forward",
-        "_generation",
-        "_grad_mode",
-        "_graph",
-        "_pieces",
-        "_state",
-        "descriptor",
-        "inputs",
-        "nbytes",
-        "output",
-    )
+        "_forward", "_generation", "_grad_mode", "_graph", "_pieces", "_state", "descriptor", "inputs",
+        "nbytes", "output",
+    )  # fmt: skip
 
     def __init__(
         self,

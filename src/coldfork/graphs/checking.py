@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from coldfork.graphs.batches import CapturedBatch, Manner
-from coldfork.graphs.descriptors import BatchDescriptor, Phase
+from coldfork.graphs.batches import CapturedBatch, Make, Manner
+from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import Leak, LeakKind, Report
 from coldfork.graphs.leaks.inspection import Inspector
 from coldfork.graphs.trials.comparison import Comparison, Outcome, Seen
 from coldfork.graphs.trials.copies import reason_against
-from coldfork.graphs.trials.explanation import explanations
 from coldfork.graphs.trials.replays import records_of
+from coldfork.graphs.trials.traces import explanations
 
 _PLAINLY = Manner()
 
@@ -26,7 +26,7 @@ class Checker:
 
     def __init__(
         self,
-        make: Callable[[BatchDescriptor, Phase], Any],
+        make: Make,
         descriptors: Iterable[BatchDescriptor],
         engine: Engine,
         persistent: Iterable[Any],

@@ -10,7 +10,7 @@ import torch
 
 from coldfork import virtual
 from coldfork.graphs.errors import GraphError
-from coldfork.virtual.capturing.errors import POOL_IS_GONE
+from coldfork.virtual.errors import POOL_IS_GONE
 
 _OF_CAPTURES = ("capturing", "during capture", "capture_", "out of memory")
 """What an error of a device says when the device itself is well."""

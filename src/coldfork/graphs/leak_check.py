@@ -1,12 +1,15 @@
-"""Checks a forward function that a manager of your own captures; what is captured here is thrown away."""
+"""Checks of forward functions for engines of your own; what is captured here is thrown away."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
 
 from coldfork.graphs import batches, engines
 from coldfork.graphs.checking import Checker
@@ -14,13 +17,15 @@ from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
     CreateForwardOn,
+    Mode,
     Phase,
     StatePair,
 )
-from coldfork.graphs.errors import CaptureFailedError
+from coldfork.graphs.errors import CaptureFailedError, LeakError
 from coldfork.graphs.findings import Leak, LeakKind, Report, joined
-from coldfork.graphs.manager import making
-from coldfork.graphs.passes.inputs import StaticInputs
+from coldfork.graphs.manager import GraphManager, making
+from coldfork.graphs.passes import StaticInputs, running_with
+from coldfork.graphs.recipes import Inputs
 from coldfork.model.states import Frame
 from coldfork.virtual import CaptureRefusedError
 
@@ -41,7 +46,8 @@ def check(
     the program keeps up to date itself, such as a cache. The device is a GPU if torch uses one here, and
     else the CPU, on which captures are virtual.
     """
-    engine = engines.engine_for(device if device is not None else _device())
+    used = "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
+    engine = engines.engine_for(used if device is None else device)
     wanted = tuple(descriptors)
     make = making(create_forward, states)
     pool = engine.new_pool()
@@ -51,27 +57,19 @@ def check(
 
 
 def _report(
-    descriptor: BatchDescriptor,
-    make: Callable[[BatchDescriptor, Phase], Any],
-    engine: engines.Engine,
-    pool: Any,
-    checker: Checker,
+    descriptor: BatchDescriptor, make: batches.Make, engine: engines.Engine, pool: Any, checker: Checker
 ) -> Report:
+    inputs = StaticInputs(descriptor, {})
     try:
-        batch, _, _ = batches.capture(
-            descriptor, make, engine, pool, StaticInputs(descriptor, {}), checker.inspector
-        )
+        batch, _, _ = batches.capture(descriptor, make, engine, pool, inputs, checker.inspector)
     except CaptureFailedError as error:
         refused = error.__cause__
-        if error.phase is not Phase.CAPTURE or not _is_refusal(refused):
+        is_refusal = isinstance(refused, CaptureRefusedError) or "capturing" in str(refused)
+        if error.phase is not Phase.CAPTURE or not is_refusal:
             raise
         report = checker.inspector.report()
         return replace(report, leaks=(*report.leaks, _host_read(descriptor, refused)))
     return checker.report(batch)
-
-
-def _is_refusal(error: BaseException | None) -> bool:
-    return isinstance(error, CaptureRefusedError) or "capturing" in str(error)
 
 
 def _host_read(descriptor: BatchDescriptor, error: BaseException | None) -> Leak:
@@ -93,5 +91,67 @@ def _innermost(error: BaseException | None) -> Frame | None:
     return found
 
 
-def _device() -> str:
-    return "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
+def assert_replayable(
+    create_forward: CreateForward | CreateForwardOn,
+    descriptors: Iterable[BatchDescriptor],
+    *,
+    inputs: Inputs | None = None,
+    values: Inputs | None = None,
+    persistent: Iterable[Any] = (),
+    states: Mapping[BatchDescriptor, StatePair] | None = None,
+    device: Any = "cpu",
+) -> None:
+    """Fail unless each batch can be captured, and its replays compute what eager runs compute.
+
+    Each batch is captured with `check="error"`, which compares a replay with a fresh run on other values.
+    Where only some values make sense, `values(descriptor)` gives a further batch for the inputs, by the names
+    that `inputs(descriptor)` gives them. What the inputs held is put back.
+    """
+    __tracebackhide__ = True
+    wanted = list(descriptors)
+    manager = GraphManager(device, check="error", persistent=persistent)
+    try:
+        manager.capture(create_forward, wanted, inputs=inputs, states=states, progress=False)
+    except (CaptureFailedError, LeakError) as error:
+        raise AssertionError(f"not replayable: {error}") from error
+    if values is None:
+        return
+    make = making(create_forward, states)
+    for descriptor in wanted:
+        buffers = manager.buffers(descriptor)
+        with _put_back(buffers), torch.no_grad():
+            given = dict(values(descriptor))
+            for name, value in given.items():
+                buffers[name].copy_(value)
+            forward, state = make(descriptor, Phase.WARMUP)
+            with running_with(state):
+                expected = pytree.tree_map_only(torch.Tensor, torch.clone, forward(Mode.NONE))
+            for name, value in given.items():
+                buffers[name].copy_(value)
+            _compare(descriptor, manager.replay(descriptor), expected)
+
+
+def _compare(descriptor: BatchDescriptor, replayed: Any, expected: Any) -> None:
+    __tracebackhide__ = True
+    ours, theirs = pytree.tree_flatten(replayed), pytree.tree_flatten(expected)
+    if ours[1] != theirs[1]:
+        raise AssertionError(f"{descriptor}: a replay returns {ours[1]}, and an eager run {theirs[1]}")
+    for number, (mine, other) in enumerate(zip(ours[0], theirs[0], strict=True)):
+        if isinstance(mine, torch.Tensor):
+            torch.testing.assert_close(
+                mine, other, equal_nan=True, msg=_because(f"{descriptor}: output {number} of a replay")
+            )
+
+
+def _because(what: str) -> Any:
+    return lambda difference: f"{what} is not what an eager run on the same inputs computes\n{difference}"
+
+
+@contextmanager
+def _put_back(buffers: Mapping[str, Any]) -> Iterator[None]:
+    before = {name: one.clone() for name, one in buffers.items()}
+    try:
+        yield
+    finally:
+        for name, one in before.items():
+            buffers[name].copy_(one)

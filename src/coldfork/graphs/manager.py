@@ -13,16 +13,17 @@ import torch
 
 from coldfork.graphs import batches, engines
 from coldfork.graphs.batches import Around, CapturedBatch, Manner, nothing_around, unguarded
-from coldfork.graphs.collection import no_collection
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
     CreateForwardOn,
     Mode,
     Phase,
+    Rule,
     StatePair,
+    Table,
+    in_place_of,
 )
-from coldfork.graphs.dispatching import Rule, Table, in_place_of
 from coldfork.graphs.errors import (
     BusyError,
     CaptureFailedError,
@@ -33,12 +34,11 @@ from coldfork.graphs.errors import (
     NotCapturedError,
 )
 from coldfork.graphs.findings import Report
-from coldfork.graphs.leaks.watch_points import Inspection
 from coldfork.graphs.memory_use import added_by, estimated, require_within
-from coldfork.graphs.passes.inputs import StaticInputs
-from coldfork.graphs.passes.outputs import Generation
-from coldfork.graphs.progress import Progress, teller
+from coldfork.graphs.outputs import Generation
+from coldfork.graphs.passes import StaticInputs
 from coldfork.graphs.recipes import Inputs, Moved, Recipes
+from coldfork.graphs.surroundings import Inspection, Progress, no_collection, teller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

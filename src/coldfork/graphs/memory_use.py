@@ -9,8 +9,8 @@ from coldfork.graphs.batches import CapturedBatch, Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.errors import MemoryBudgetError
-from coldfork.graphs.leaks.watch_points import Inspection
-from coldfork.graphs.passes.inputs import StaticInputs
+from coldfork.graphs.passes import StaticInputs
+from coldfork.graphs.surroundings import Inspection
 
 Measured = Callable[[list[BatchDescriptor]], Mapping[BatchDescriptor, int]]
 """Captures some batches, and tells what each added."""

@@ -69,9 +69,8 @@ class CapturedPiece:
 
     def hold_weakly(self, engine: Engine) -> None:
         """Let other graphs of the pool use the memory of its outputs."""
-        self.output = pytree.tree_map_only(
-            torch.Tensor, lambda one: engine.weakly(self.graph, one), self.output
-        )
+        graph, output = self.graph, self.output
+        self.output = pytree.tree_map_only(torch.Tensor, lambda one: engine.weakly(graph, one), output)
 
     def _copy(self, given: Any, buffer: Any) -> None:
         if given.shape != buffer.shape or given.dtype != buffer.dtype or given.device != buffer.device:

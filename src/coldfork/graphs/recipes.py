@@ -8,7 +8,7 @@ from typing import Any, Literal
 from coldfork.graphs.batches import CapturedBatch, Make
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.errors import InputError
-from coldfork.graphs.passes.inputs import StaticInputs
+from coldfork.graphs.passes import StaticInputs
 
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
 """Gives the tensors through which the graph of a batch is fed."""

@@ -31,7 +31,7 @@ from coldfork.knowledge.facts import (
     Wraps,
 )
 from coldfork.knowledge.selection import Selection
-from coldfork.model.profiles import Profile
+from coldfork.model.effects import Profile
 
 __all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "Wraps", "load"]
 

@@ -27,8 +27,7 @@ from coldfork.knowledge.facts import (
     Wildcard,
     Wraps,
 )
-from coldfork.model.effects import EffectKind
-from coldfork.model.profiles import Profile
+from coldfork.model.effects import EffectKind, Profile
 
 Versioned = EffectEntry | ValueEntry | RaisesEntry | HarmlessEntry | ReturnsEntry | WrapsEntry
 

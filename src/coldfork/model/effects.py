@@ -1,12 +1,71 @@
-"""What observers see. An effect is a fact about a place; whether it is wrong is for the rules to say."""
+"""What observers see, where, and on which machine. An effect is a fact; whether it is wrong, rules say."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from coldfork.model.chains import Chain
-from coldfork.model.positions import Position
+
+class Position(StrEnum):
+    """The syntactic place of code that an import executes."""
+
+    MODULE = "module"
+    CLASS_BODY = "class-body"
+    DECORATOR = "decorator"
+    DEFAULT_ARGUMENT = "default-argument"
+    ANNOTATION = "annotation"
+    COMPREHENSION = "comprehension"
+    METACLASS = "metaclass"
+    BASE_CLASS = "base-class"
+    IMPORT = "import"
+
+
+class StepKind(StrEnum):
+    """How a step was entered; the first step's kind is the position of its code, the last one is the sink."""
+
+    MODULE = "module"
+    CLASS_BODY = "class-body"
+    DECORATOR = "decorator"
+    DEFAULT_ARGUMENT = "default-argument"
+    ANNOTATION = "annotation"
+    COMPREHENSION = "comprehension"
+    IMPORT = "import"
+    CALL = "call"
+    CONSTRUCT = "construct"
+    SINK = "sink"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One frame of a chain: `symbol` takes the next step at `line` of `path`, whose source is `text`."""
+
+    kind: StepKind
+    symbol: str
+    path: str | None = None
+    line: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Steps from an import-time site to a sink; the last step is the sink."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def sink(self) -> Step:
+        """The call, attribute or import that touches the accelerator."""
+        return self.steps[-1]
+
+    @property
+    def by_import(self) -> bool:
+        """True when the first step is an import: what wakes the device stands in another module."""
+        return bool(self.steps) and self.steps[0].kind is StepKind.IMPORT
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names along the way: what stays the same when lines move."""
+        return tuple(step.symbol for step in self.steps)
 
 
 class EffectKind(StrEnum):
@@ -180,3 +239,27 @@ class Effect:
     """The wake that always comes before it in the function in which it happens."""
     start: ProcessStart | None = None
     """How processes are started, where the effect is that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The machine that is assumed: which accelerators it has, and whether NVML answers for CUDA."""
+
+    name: str
+    accelerators: frozenset[str]
+    nvml: bool
+    summary: str
+
+
+PROFILES: dict[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("cuda", frozenset({"cuda"}), True, "an NVIDIA GPU, its driver, and NVML that works"),
+        Profile("cuda-without-nvml", frozenset({"cuda"}), False, "an NVIDIA GPU and its driver, but no NVML"),
+        Profile("rocm", frozenset({"rocm"}), False, "an AMD GPU with ROCm"),
+        Profile("xpu", frozenset({"xpu"}), False, "an Intel GPU"),
+        Profile("jax-gpu", frozenset({"cuda", "jax"}), True, "JAX with its CUDA plugin on an NVIDIA GPU"),
+        Profile("cpu", frozenset(), False, "no accelerator at all"),
+    )
+}
+DEFAULT_PROFILE = "cuda"

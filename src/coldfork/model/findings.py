@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, StartedProgram, Verdict
+from coldfork.model.effects import PROFILES, Ahead, Chain, StartedProgram, Verdict
 from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
-from coldfork.model.profiles import PROFILES
 
 
 class Severity(StrEnum):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from coldfork.observe.recording.events import Event
-    from coldfork.observe.stacks.loads import Load
+    from coldfork.observe.stacks.frames import Load
     from coldfork.observe.stacks.windows import Mark
     from coldfork.observe.stacks.witness import Witness
 
@@ -144,16 +144,7 @@ class Attribution:
         depth = len(loads) - 1
         module = loads[-1].name if loads else self._outside(me)
         path = loads[-1].path if loads else _path_of(module)
-        waker: Event = {
-            "module": module,
-            "path": path,
-            "line": None,
-            "function": None,
-            "call": None,
-            "thread": thread_name(me),
-            "import_chain": chain(view, outside=self._tell_outside),
-            "stack": [],
-        }
+        waker = _waker_in(thread_name(me), module, path, chain(view, outside=self._tell_outside))
         if culprit is not None:
             _place(waker, view, depth, culprit)
         return waker
@@ -174,16 +165,7 @@ class Attribution:
 
     def _nobody_sure(self) -> Event:
         names = sorted({thread_name(ident) for ident in sys._current_frames()}.union(self._started))
-        return {
-            "module": None,
-            "path": None,
-            "line": None,
-            "function": None,
-            "call": None,
-            "thread": "unknown: " + " or ".join(names),
-            "import_chain": [],
-            "stack": [],
-        }
+        return _waker_in("unknown: " + " or ".join(names), None, None, [])
 
     def _suspects(self) -> list[Event]:
         """The modules in progress on any thread: an exact second look can tell which of them it was."""
@@ -223,21 +205,21 @@ def thread_name(ident: int) -> str:
     return "MainThread" if threading is None else f"thread {ident}"
 
 
+def _waker_in(thread: str, module: str | None, path: str | None, imports: list[Event]) -> Event:
+    """A waker of which no line is known yet."""
+    known = {"module": module, "path": path, "line": None, "function": None, "call": None, "thread": thread}
+    return {**known, "import_chain": imports, "stack": []}
+
+
 def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
     """Fill in the exact line: the import-time site, and the stack from it to the call."""
     stack = view.stack(depth)
     site = view.site(depth)
     if site is not None:
-        frame, line = site
-        waker["path"], waker["line"], waker["function"] = (
-            frame.f_code.co_filename,
-            line,
-            frame.f_code.co_qualname,
-        )
+        code, line = site[0].f_code, site[1]
+        waker.update({"path": code.co_filename, "line": line, "function": code.co_qualname})
     elif depth < 0 and stack:
-        waker["path"], waker["line"], waker["function"] = (
-            stack[0][key] for key in ("path", "line", "function")
-        )
+        waker.update({key: stack[0][key] for key in ("path", "line", "function")})
     waker["stack"] = stack
     waker["call"] = view.call(depth) or culprit.callee()
     if waker["import_chain"] and depth >= 0:

@@ -21,31 +21,18 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.observe.attribution import Attribution
-    from coldfork.observe.stacks.loads import Load
+    from coldfork.observe.stacks.frames import Load
 
 
 EVERY = "*"
 """Stands for every module: dear, and for an import that does not live to be asked."""
 
 #: C functions in which a thread waits, and wakes nothing.
-WAITING = frozenset(
-    {
-        "_queue.SimpleQueue.get",
-        "_thread.RLock.acquire",
-        "_thread._ThreadHandle.join",
-        "_thread.lock.acquire",
-        "RLock.acquire",
-        "SimpleQueue.get",
-        "_ThreadHandle.join",
-        "lock.acquire",
-        "posix.read",
-        "posix.waitpid",
-        "select.epoll.poll",
-        "select.poll",
-        "select.select",
-        "time.sleep",
-    }
-)
+WAITING = frozenset({
+    "_queue.SimpleQueue.get", "_thread.RLock.acquire", "_thread._ThreadHandle.join", "_thread.lock.acquire",
+    "RLock.acquire", "SimpleQueue.get", "_ThreadHandle.join", "lock.acquire", "posix.read", "posix.waitpid",
+    "select.epoll.poll", "select.poll", "select.select", "time.sleep",
+})  # fmt: skip
 
 
 class Spot:
@@ -222,16 +209,10 @@ def _callbacks(step: Callable[..., None]) -> dict[str, Callable[..., None]]:
         step(getframe(1).f_back)
 
     return {
-        "PY_START": here,
-        "PY_RESUME": here,
-        "PY_THROW": here,
-        "LINE": here,
+        **dict.fromkeys(("PY_START", "PY_RESUME", "PY_THROW", "LINE"), here),
         "CALL": call,
-        "C_RETURN": called,
-        "C_RAISE": called,
-        "PY_RETURN": left,
-        "PY_YIELD": left,
-        "PY_UNWIND": left,
+        **dict.fromkeys(("C_RETURN", "C_RAISE"), called),
+        **dict.fromkeys(("PY_RETURN", "PY_YIELD", "PY_UNWIND"), left),
     }
 
 

@@ -26,18 +26,10 @@ if TYPE_CHECKING:
     States = Callable[[], list[Event]]
 
 #: Variables that decide which devices a process sees.
-VISIBILITY = frozenset(
-    {
-        "CUDA_VISIBLE_DEVICES",
-        "GPU_DEVICE_ORDINAL",
-        "HIP_VISIBLE_DEVICES",
-        "JAX_PLATFORMS",
-        "NVIDIA_VISIBLE_DEVICES",
-        "ONEAPI_DEVICE_SELECTOR",
-        "ROCR_VISIBLE_DEVICES",
-        "ZE_AFFINITY_MASK",
-    }
-)
+VISIBILITY = frozenset({
+    "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "HIP_VISIBLE_DEVICES", "JAX_PLATFORMS",
+    "NVIDIA_VISIBLE_DEVICES", "ONEAPI_DEVICE_SELECTOR", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
+})  # fmt: skip
 
 
 class Forks:
@@ -56,13 +48,12 @@ class Forks:
         variable: str = "",
     ) -> None:
         self._emit = emit
-        self._tell_in_child = touched
         self._states = states
         self._before_fork = before_fork
         self._in_child = in_child
         self._thread_started = thread_started
         self._trouble = trouble
-        self.children = ChildWatch(self._touched)
+        self.children = ChildWatch(touched)
         self._restore_threads: Callable[[], None] = lambda: None
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
         self._count = 0
@@ -134,15 +125,11 @@ class Forks:
         if self._starts.about_to_execute:
             return
         self._count += 1
-        event: Event = {
-            "event": "fork",
-            "child": None,
-            "number": self._count,
-            "stack": current(sys._getframe()),
-            "states": states,
-            "thread": thread_name(get_ident()),
-            **handed_on,
-        }
+        event: Event = {"event": "fork", "child": None, "number": self._count}
+        event.update(
+            {"stack": current(sys._getframe()), "states": states, "thread": thread_name(get_ident())}
+        )
+        event.update(handed_on)
         self._under_way[get_ident()] = {**event, "pid": os.getpid()}, youngest_child()
         self._emit(event)
 
@@ -152,10 +139,6 @@ class Forks:
         while frame is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
         return self._guarded(self.children.before, states, frame) or {}
-
-    def _touched(self, event: Event) -> None:
-        """In a forked child that uses what its parent held; heard also where children are not watched."""
-        self._tell_in_child(event)
 
     def _forked(self) -> None:
         """In the parent: tell which process it was, for one that may not live to say so itself."""
@@ -176,38 +159,20 @@ class Forks:
         self._in_child(event)
 
     def _spawn_event(self, method: str, args: Any) -> Event:
-        return {
-            "event": "spawn",
-            "child": None,
-            "method": method,
-            "command": _command(args),
-            "stack": current(sys._getframe()),
-            "states": self._states(),
-        }
+        event: Event = {"event": "spawn", "child": None, "method": method, "command": _command(args)}
+        return {**event, "stack": current(sys._getframe()), "states": self._states()}
 
     def _exec(self, arguments: tuple[Any, ...]) -> None:
-        self._emit(
-            {
-                "event": "exec",
-                "command": _command(arguments[1]),
-                "stack": current(sys._getframe()),
-                "states": self._states(),
-            }
-        )
+        event: Event = {"event": "exec", "command": _command(arguments[1])}
+        self._emit({**event, "stack": current(sys._getframe()), "states": self._states()})
 
     def _putenv(self, arguments: tuple[Any, ...]) -> None:
         name = os.fsdecode(arguments[0])
         if name not in VISIBILITY:
             return
-        value = redaction.value_of(name, os.fsdecode(arguments[1]))
-        self._emit(
-            {
-                "event": "effect",
-                "kind": "sets-visibility",
-                "what": f"{name}={value}",
-                "stack": current(sys._getframe()),
-            }
-        )
+        what = f"{name}={redaction.value_of(name, os.fsdecode(arguments[1]))}"
+        event: Event = {"event": "effect", "kind": "sets-visibility", "what": what}
+        self._emit({**event, "stack": current(sys._getframe())})
 
 
 def guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:

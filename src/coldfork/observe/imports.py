@@ -20,7 +20,7 @@ from _thread import get_ident
 from sys import gettrace, settrace
 from time import monotonic
 
-from coldfork.observe.stacks.loads import Load
+from coldfork.observe.stacks.frames import Load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

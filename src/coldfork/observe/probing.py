@@ -31,24 +31,19 @@ class Probe:
         self._settings = settings
         self._module: str = settings["module"]
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = _high(os.open(settings["result"], flags, 0o600))
-        self._wakes: list[Event] = []
+        self._descriptor = high(os.open(settings["result"], flags, 0o600))
         # The module may replace it.
         self._append = os.write
         self._loaded = 0
         self._file: str | None = None
-        self._home = os.getpid()
 
     def sink(self, event: Event) -> None:
-        """Count imports, keep wakes, and write down all that is rare."""
-        kind = event["event"]
-        if kind == "import":
+        """Count imports, and write down all that is rare."""
+        if event["event"] == "import":
             self._loaded += 1
             if event["module"] == self._module and self._file is None and event["path"]:
                 self._file = os.path.abspath(event["path"])
             return
-        if kind == "wake" and os.getpid() == self._home:
-            self._wakes.append(event)
         self.write(event)
 
     def write(self, event: Event) -> None:
@@ -72,19 +67,9 @@ class Probe:
         self.write(self._result(watching, failure, seconds))
 
     def _result(self, watching: Watch, failure: Event | None, seconds: float) -> Event:
-        wakes = [wake for wake in self._wakes if wake["accelerator"] not in RUNTIMES]
-        first = wakes[0] if wakes else None
-        status, reason = _judge(failure, first)
         return {
             "event": "result",
             "module": self._module,
-            "status": status,
-            "reason": reason,
-            "accelerator": first and first["accelerator"],
-            "level": first and first["level"],
-            "woken_by": first and first["waker"],
-            "suspects": (first or {}).get("suspects", []),
-            "wakes": self._wakes,
             "modules_loaded": self._loaded,
             "seconds": round(seconds, 4),
             "states": watching.states(),
@@ -105,7 +90,7 @@ class Probe:
         place = os.open(self._settings["result"] + ".stack", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         # A moment and not a span: the interpreter's start has used up some of the limit already.
         left = max(moment - monotonic(), _SOON_SECONDS)
-        faulthandler.dump_traceback_later(left, file=_high(place), exit=False)
+        faulthandler.dump_traceback_later(left, file=high(place), exit=False)
 
 
 def probe() -> NoReturn:
@@ -129,12 +114,17 @@ def probe() -> NoReturn:
 
     os._exit = _exit
     work.run(watching)
+    flush()
+    leave(0)
+
+
+def flush() -> None:
+    """Have what was printed written; a module may have put anything in the place of the streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
             pass
-    leave(0)
 
 
 def _go_on_in_a_child(settings: dict[str, Any]) -> None:
@@ -169,15 +159,6 @@ def describe(error: BaseException) -> Event:
     return {"type": type(error).__name__, "message": redaction.text(said)[:2000], "stack": frames[-100:]}
 
 
-def _judge(failure: Event | None, wake: Event | None) -> tuple[str, str | None]:
-    failed = None if failure is None else f"{failure['type']}: {failure['message']}".rstrip(": ")
-    if wake is not None:
-        return "woken", f"the import then failed with {failed}" if failed else None
-    if failed is not None:
-        return "failed", f"the import failed with {failed}"
-    return "cold", None
-
-
 def _begin(work: Probe, settings: dict[str, Any]) -> Watch:
     from coldfork.observe.watch import watch
 
@@ -190,7 +171,8 @@ def _begin(work: Probe, settings: dict[str, Any]) -> Watch:
     )
 
 
-def _high(descriptor: int) -> int:
+def high(descriptor: int) -> int:
+    """The same under a number above all that a program would ask for by itself."""
     import fcntl
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 200)

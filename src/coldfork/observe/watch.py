@@ -15,7 +15,7 @@ from coldfork.observe.processes.starts import FORK_EXEC
 from coldfork.observe.processes.table import start_of
 from coldfork.observe.recording import redaction
 from coldfork.observe.recording.events import as_event, as_events
-from coldfork.observe.stacks.loads import EndedLoads, Load
+from coldfork.observe.stacks.frames import EndedLoads, Load
 from coldfork.observe.waking_calls import CALLS, WakingCalls
 
 TYPE_CHECKING = False
@@ -38,14 +38,19 @@ _TROUBLES = 20
 
 
 class Watch:
-    """A process being watched; `stop` ends it and puts everything back."""
+    """Watches this process from here on; `stop` ends it and puts everything back.
+
+    Events go to `sink`, a callable that takes a dictionary. `stage2` names modules inside which the exact
+    call is wanted. `base` is what runs outside of imports, where that is known (a program started to be
+    watched: `"__main__"`). `follow` keeps watching in forked children. `imports` also tells every module
+    loaded, `ends` also how children end; `variable` is the one without which a Python that is started is not
+    watched; `born` is called in each forked child. The sensor, the states and what to remember before a fork
+    are the real ones by default.
+    """
 
     def __init__(
         self,
         sink: Sink,
-        sensor: Sensor,
-        states: Callable[[], Iterable[object]],
-        remember: Callable[[], object],
         *,
         stage2: Collection[str] = (),
         follow: bool = False,
@@ -56,7 +61,19 @@ class Watch:
         ends: bool = False,
         variable: str = "",
         born: Callable[[], None] = lambda: None,
+        sensor: Sensor | None = None,
+        states: Callable[[], Iterable[object]] | None = None,
+        remember: Callable[[], object] | None = None,
     ) -> None:
+        if sensor is None or states is None or remember is None:
+            from coldfork.observe import states as real
+
+            sensor = real.Poller() if sensor is None else sensor
+            # The readings it notes, and not `examine`, whose dataclasses a watched program may never have
+            # wanted.
+            noted: Callable[[], Iterable[object]] = real.remember_for_children
+            states = noted if states is None else states
+            remember = noted if remember is None else remember
         self._sink = sink
         self._states = states
         self._remember = remember
@@ -97,9 +114,6 @@ class Watch:
             touched=self._touched,
             variable=variable,
         )
-
-    def start(self) -> None:
-        """Begin to watch."""
         self._imports.install()
         self._waking.install()
         self._forks.listen(ends=self._tells_ends)
@@ -218,21 +232,11 @@ class Watch:
         """Tell that the watch itself failed somewhere; the program goes on."""
         self._troubles += 1
         if self._troubles <= _TROUBLES:
-            self.emit(
-                {
-                    "event": "trouble",
-                    "what": what,
-                    "detail": redaction.text(f"{type(error).__name__}: {error}")[:300],
-                }
-            )
+            detail = redaction.text(f"{type(error).__name__}: {error}")[:300]
+            self.emit({"event": "trouble", "what": what, "detail": detail})
 
     def process(
-        self,
-        how: str,
-        command: Iterable[object] = (),
-        *,
-        since: int | None = None,
-        by: int | None = None,
+        self, how: str, command: Iterable[object] = (), *, since: int | None = None, by: int | None = None
     ) -> None:
         """Tell that this process begins, or that watching it begins.
 
@@ -244,18 +248,9 @@ class Watch:
             {"pid": kin.pid, "start": kin.start, "command": redaction.command(command_line(kin.pid))}
             for kin in ancestors(since)
         ]
-        self.emit(
-            {
-                "event": "process",
-                "ppid": os.getppid(),
-                "start": start_of(),
-                "how": how,
-                "command": redaction.command(command),
-                "ancestors": above,
-                "by": by,
-                "states": self.states(),
-            }
-        )
+        born: Event = {"event": "process", "ppid": os.getppid(), "start": start_of(), "how": how}
+        born.update({"command": redaction.command(command), "ancestors": above, "by": by})
+        self.emit({**born, "states": self.states()})
 
     def _before_fork(self) -> None:
         self.poll()
@@ -291,52 +286,4 @@ class Watch:
         self.attribution.thread_starts(work)
 
 
-def watch(
-    sink: Sink,
-    *,
-    stage2: Collection[str] = (),
-    follow: bool = False,
-    base: str | None = None,
-    began: float | None = None,
-    imports: bool = True,
-    outside: bool = True,
-    ends: bool = False,
-    variable: str = "",
-    born: Callable[[], None] = lambda: None,
-    sensor: Sensor | None = None,
-    states: Callable[[], Iterable[object]] | None = None,
-    remember: Callable[[], object] | None = None,
-) -> Watch:
-    """Watch this process from here on; events go to `sink`, a callable that takes a dictionary.
-
-    `stage2` names modules inside which the exact call is wanted. `base` is what runs outside of imports,
-    where that is known (a program started to be watched: `"__main__"`). `follow` keeps watching in forked
-    children. `imports` also tells every module loaded, `ends` also how children end; `variable` is the one
-    without which a Python that is started is not watched; `born` is called in each forked child. The sensor,
-    the states and what to remember before a fork are the real ones by default.
-    """
-    if sensor is None or states is None or remember is None:
-        from coldfork.observe import states as real
-
-        sensor = sensor if sensor is not None else real.Poller()
-        # The readings it notes, and not `examine`, whose dataclasses a watched program may never have wanted.
-        noted: Callable[[], Iterable[object]] = real.remember_for_children
-        states = states if states is not None else noted
-        remember = remember if remember is not None else noted
-    watching = Watch(
-        sink,
-        sensor,
-        states,
-        remember,
-        stage2=stage2,
-        follow=follow,
-        base=base,
-        began=began,
-        imports=imports,
-        outside=outside,
-        ends=ends,
-        variable=variable,
-        born=born,
-    )
-    watching.start()
-    return watching
+watch = Watch

@@ -23,9 +23,9 @@ from coldfork.model.decisions import Decision
 from coldfork.model.errors import UsageError
 from coldfork.observe import injection
 from coldfork.observe.watch import MAIN, watch
-from coldfork.report.notebooks.html import decision_html, states_html, states_text
+from coldfork.report.notebook import decision_html, states_html, states_text
 from coldfork.start.decide import decide
-from coldfork.start.process.wakers import WAKERS
+from coldfork.start.process import WAKERS
 from coldfork.start.states import state
 
 if TYPE_CHECKING:

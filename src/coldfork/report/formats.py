@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Literal, overload
 from coldfork.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from coldfork.model.diagnosis.checks import Checkup
-    from coldfork.model.diagnosis.stories import Explanation
+    from coldfork.model.diagnosis import Checkup, Explanation
     from coldfork.model.findings import Report
-    from coldfork.model.forking.preloads import Preloading
+    from coldfork.model.preloads import Preloading
     from coldfork.model.probes import Probing
-    from coldfork.model.running.processes import Census
-    from coldfork.model.running.warm_servers import WarmServers
+    from coldfork.model.running import Census, WarmServers
     from coldfork.model.timelines import Recording
     from coldfork.report.shared.options import Options
 
@@ -45,7 +43,7 @@ FORMATS = MappingProxyType(
         ),
         "recording": MappingProxyType(
             {
-                "text": "coldfork.report.recordings.text.report",
+                "text": "coldfork.report.recordings.text",
                 "html": "coldfork.report.recordings.page.document",
                 "json": "coldfork.report.recordings.json_format",
                 "trace": "coldfork.report.recordings.trace",
@@ -54,14 +52,14 @@ FORMATS = MappingProxyType(
         ),
         "census": MappingProxyType(
             {
-                "text": "coldfork.report.processes.text",
-                "json": "coldfork.report.processes.json_format",
+                "text": "coldfork.report.processes",
+                "json": "coldfork.report.processes",
             }
         ),
         "servers": MappingProxyType(
             {
-                "text": "coldfork.report.servers.text",
-                "json": "coldfork.report.servers.json_format",
+                "text": "coldfork.report.servers",
+                "json": "coldfork.report.servers",
             }
         ),
         "preload": MappingProxyType(
@@ -93,7 +91,7 @@ FORMATS = MappingProxyType(
         ),
     }
 )
-"""What is shown, and the module of each format for it; the module has a function `render`."""
+"""What is shown, and the module of each format for it: with a function `render`, or `as_text`, `as_json`."""
 
 _ENDINGS = (
     (".speedscope.json", "speedscope"),
@@ -131,7 +129,8 @@ def renderer(shown: str, name: str) -> Callable[..., str]:
         if shown == "difference":
             raise UsageError(f"two recordings cannot be compared as {name}; {known}")
         raise UsageError(f"there is no format {name!r}; {known}")
-    render: Callable[..., str] = import_module(formats[name]).render
+    module = import_module(formats[name])
+    render: Callable[..., str] = getattr(module, f"as_{name}", None) or module.render
     return render
 
 

@@ -79,7 +79,7 @@ from collections.abc import Iterator
 from coldfork.model.effects import EffectKind
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "device-init-at-import"
 SEVERITY = Severity.ERROR

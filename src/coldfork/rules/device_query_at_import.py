@@ -64,7 +64,7 @@ from coldfork.knowledge.facts import SILENT_MANAGEMENT
 from coldfork.model.effects import Effect, EffectKind, Verdict
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "device-query-at-import"
 SEVERITY = Severity.WARNING

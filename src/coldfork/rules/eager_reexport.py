@@ -90,7 +90,7 @@ from collections.abc import Iterator
 from coldfork.model.effects import WAKING, Effect, ImportOf
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "eager-reexport"
 SEVERITY = Severity.ERROR

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol, cast
 
 from coldfork.model.causes import Audience
 from coldfork.model.errors import ColdforkError, UsageError
-from coldfork.model.faults import Faults
 from coldfork.model.findings import Finding, Severity
-from coldfork.model.observations import IgnoreComment, Observation
-from coldfork.rules.findings import fingerprints, suppression
-from coldfork.rules.findings.case import Case
+from coldfork.model.observations import Faults, IgnoreComment, Observation
+from coldfork.rules.findings import drafting, suppression
+from coldfork.rules.findings.drafting import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
@@ -110,7 +113,7 @@ def judge_all(
     faults = faults or Faults()
     programs = [module.name for module in observation.modules if module.audience is Audience.SCRIPT]
     case = Case(observation, remedies or {}, programs=frozenset(programs))
-    judged = fingerprints.identify(
+    judged = drafting.identify(
         finding
         for name in NAMES
         if name in names and name != UNUSED_IGNORE
@@ -123,8 +126,8 @@ def judge_all(
     if UNUSED_IGNORE not in names or not outcome.leftovers or faults.noted:
         return Judgement(outcome.kept, outcome.ignored)
     idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
-    complaints = fingerprints.identify(_judged(rule(UNUSED_IGNORE), idle, faults))
-    listed = sorted(outcome.kept + complaints, key=fingerprints.place)
+    complaints = drafting.identify(_judged(rule(UNUSED_IGNORE), idle, faults))
+    listed = sorted(outcome.kept + complaints, key=drafting.place)
     return Judgement(tuple(listed), outcome.ignored)
 
 
@@ -189,3 +192,45 @@ def _unknown(name: str) -> str:
     return f"there is no rule {name!r}; " + (
         f"did you mean {match}?" if match else "`coldfork rule` lists them all"
     )
+
+
+#: The sections that every page has, in this order.
+SECTIONS = (
+    "What it does",
+    "Why is this bad",
+    "Example",
+    "Use instead",
+    "Fix safety",
+    "How it is seen",
+    "References",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One rule as users read it."""
+
+    name: str
+    severity: Severity
+    summary: str
+    markdown: str
+
+
+def page(name: str) -> Page:
+    """The page of one rule; an unknown name is refused with the near match."""
+    module = rule(name)
+    text = inspect.cleandoc(module.__doc__ or _docstring_from_source(name))
+    return Page(name, module.SEVERITY, text.partition("\n")[0], f"# {name}\n\n{text}\n")
+
+
+def pages() -> tuple[Page, ...]:
+    """All pages, in the registry's order."""
+    return tuple(page(name) for name in NAMES)
+
+
+def _docstring_from_source(name: str) -> str:
+    # `python -OO` drops docstrings; the source still has them.
+    spec = importlib.util.find_spec(module_of(name))
+    if spec is None or spec.origin is None:
+        return ""
+    return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""

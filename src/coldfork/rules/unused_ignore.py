@@ -50,7 +50,7 @@ from coldfork.model.findings import Finding, Severity
 from coldfork.model.observations import IgnoreComment
 from coldfork.rules import registry
 from coldfork.rules.findings import drafting
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "unused-ignore"
 SEVERITY = Severity.WARNING

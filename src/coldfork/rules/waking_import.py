@@ -82,7 +82,7 @@ from coldfork.model.effects import WAKING, Effect
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules import eager_reexport
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "waking-import"
 SEVERITY = Severity.ERROR

@@ -14,11 +14,9 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.effects import Effect
+from coldfork.model.effects import Effect, Profile
 from coldfork.model.errors import Cancellation, CheckCancelledError, UsageError
-from coldfork.model.faults import Faults
-from coldfork.model.observations import IgnoreComment, Observation, Progress, Statistics, Unreadable
-from coldfork.model.profiles import Profile
+from coldfork.model.observations import Faults, IgnoreComment, Observation, Progress, Statistics, Unreadable
 from coldfork.source.files.discovery import Found, discover
 from coldfork.source.files.finder import Finder
 from coldfork.source.files.packs import digest_of, tool_digest
@@ -27,18 +25,17 @@ from coldfork.source.files.roomy_stack import with_room
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.program.keeping import OnDisk, Store
 from coldfork.source.program.loader import Loader
-from coldfork.source.program.neighbours import take_in_neighbours
+from coldfork.source.program.package_environment import take_in_neighbours
 from coldfork.source.program.program import Program, proceed
 from coldfork.source.program.project import Project, read_project
-from coldfork.source.reach.affected import affected as affected_modules
-from coldfork.source.reach.encoding.answers import Answer
-from coldfork.source.reach.programs.selection import programs
+from coldfork.source.reach.encoding import Answer
+from coldfork.source.reach.importers import affected as affected_modules
 from coldfork.source.reach.quotations import Quotations
-from coldfork.source.reach.remarks import Remarks
+from coldfork.source.reach.remarks import Remarks, Told, WholeFiles, with_troubles
 from coldfork.source.reach.remembered import Packs, Remembered
 from coldfork.source.reach.reporter import Reporter
 from coldfork.source.reach.results import Results
-from coldfork.source.reach.whole_files import Told, WholeFiles, with_troubles
+from coldfork.source.reach.selection import programs
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from coldfork.model.decisions import CanaryAnswer
 from coldfork.model.errors import UsageError
 from coldfork.model.forking.judgement import Deed, Judgement, Purpose
 from coldfork.start.evidence import runtimes, table
-from coldfork.start.process.wakers import WAKERS
+from coldfork.start.process import WAKERS
 from coldfork.start.trials import trials
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.states import Level, State, Status
-from coldfork.start.process.snapshot import HERE
-from coldfork.start.process.wakers import WAKERS
+from coldfork.start.process import HERE, WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldfork.observe.probes.modules import namespace
-from coldfork.start.process.snapshot import HERE
+from coldfork.start.process import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol
 
-from coldfork.model.running import visibility
+from coldfork.model import visibility
 from coldfork.virtual.profiles import Setup
 
 SUCCESS = 0

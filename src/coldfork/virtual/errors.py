@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coldfork.model.errors import ColdforkError, UsageError
+from coldfork.model.states import Frame
 
 
 class VirtualDeviceError(ColdforkError, RuntimeError):
@@ -25,3 +26,36 @@ class NotSimulatedError(ColdforkError, RuntimeError):
 
     def __str__(self) -> str:
         return f"coldfork's virtual device does not simulate {self.what}; {self.instead}"
+
+
+POOL_IS_GONE = (
+    "the last graph of this memory pool is gone, and a device refuses to capture with it from then on; keep "
+    "one of its graphs, or capture without pool= to begin a new one"
+)
+
+
+class CaptureError(ColdforkError, RuntimeError):
+    """Base of everything that goes wrong in a virtual capture or in the replay of one."""
+
+    def __init__(self, message: str, what: str = "", where: Frame | None = None) -> None:
+        super().__init__(message, what, where)
+        self.message = message
+        self.what = what
+        """What was done, in words."""
+        self.where = where
+        """The line of the program that did it."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class CaptureRefusedError(CaptureError):
+    """You did in a captured region what a device refuses there; `.what` and `.where` say what and where."""
+
+
+class NotCapturableError(CaptureError):
+    """A device might capture this, but on CPU tensors it cannot be simulated; the message says why."""
+
+
+class ReplayError(CaptureError):
+    """A graph was replayed too early, or an operator of it failed; the message names operator and line."""

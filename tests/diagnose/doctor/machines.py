@@ -11,7 +11,7 @@ from coldfork.diagnose.doctor.facts.facts import Facts, System
 from coldfork.diagnose.doctor.facts.files import FileTree, Space
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
 from coldfork.launch.devices.management import Device, Management
-from coldfork.model.diagnosis.checks import Health
+from coldfork.model.diagnosis import Health
 from coldfork.model.observations import Origin
 
 H100 = Device(0, "NVIDIA H100", "GPU-1b2c3d4e-0000-4000-8000-000000000001", 0, True, False, False)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.launch.devices.asking import NoAnswerError
-from coldfork.launch.devices.management import Instance, Management, Touched
+from coldfork.launch.devices.management import Instance, Management, NoAnswerError, Touched
 from tests.diagnose.doctor.machines import Case, Machine, as_it_is, fail, ok, skipped, warn
 
 Make = Callable[[Machine], Machine]

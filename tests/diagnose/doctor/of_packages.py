@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from coldfork.diagnose.doctor.facts.waking import Waking, WakingPackage
-from coldfork.model.running.processes import Census, RunningPython, StartedBy
+from coldfork.diagnose.doctor.facts.packages import Waking, WakingPackage
+from coldfork.model.running import Census, RunningPython, StartedBy
 from coldfork.model.states import State, Status
 from coldfork.start.guard import pth_file
 from tests.diagnose.doctor.elf import library

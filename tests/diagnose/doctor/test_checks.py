@@ -9,7 +9,7 @@ import pytest
 
 import coldfork.diagnose.doctor
 from coldfork.diagnose.doctor import registry
-from coldfork.model.diagnosis.checks import Health
+from coldfork.model.diagnosis import Health
 from tests.diagnose.doctor.machines import Case, Machine
 from tests.diagnose.doctor.of_machines import DRIVER, PYTHON
 from tests.diagnose.doctor.of_packages import OWN, PACKAGES

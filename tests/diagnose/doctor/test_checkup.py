@@ -9,11 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from coldfork.diagnose.doctor import checkup, registry
+from coldfork.diagnose.doctor import registry
 from coldfork.diagnose.doctor.driver import nvml
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.launch.devices.management import Management
-from coldfork.model.diagnosis.checks import Answer, Health, fail, ok, together, warn
+from coldfork.model.diagnosis import Answer, Health, fail, ok, together, warn
 from coldfork.model.errors import UsageError
 from tests.diagnose.doctor.machines import WORKING, Machine
 from tests.diagnose.doctor.of_machines import refused
@@ -22,7 +22,7 @@ from tests.diagnose.doctor.of_settings import cgroup_2
 
 
 def test_all_checks_run_in_the_order_of_the_list(tmp_path: Path) -> None:
-    done = checkup.examine((), Machine(tmp_path).facts)
+    done = registry.examine((), Machine(tmp_path).facts)
     assert [result.name for result in done.results] == list(registry.folders())
     assert done.results[0].group == "Python"
     assert done.results[0].title == "Whether coldfork works with this Python, on this platform"
@@ -31,7 +31,7 @@ def test_all_checks_run_in_the_order_of_the_list(tmp_path: Path) -> None:
 
 
 def test_those_that_are_named_run_alone_and_once(tmp_path: Path) -> None:
-    done = checkup.examine(("nofile", "nvml", "nofile"), Machine(tmp_path).facts)
+    done = registry.examine(("nofile", "nvml", "nofile"), Machine(tmp_path).facts)
     assert [result.name for result in done.results] == ["nofile", "nvml"]
     assert done.asked == ("nofile", "nvml")
 
@@ -42,9 +42,9 @@ def test_an_unknown_name_is_refused_with_the_near_one_before_anything_runs(tmp_p
 
     machine = Machine(tmp_path).having(ask_driver=never)
     with pytest.raises(UsageError, match="there is no check 'open-mp'; did you mean openmp"):
-        checkup.examine(("nvml", "open-mp"), machine.facts)
+        registry.examine(("nvml", "open-mp"), machine.facts)
     with pytest.raises(UsageError, match="coldfork doctor --list-checks lists them"):
-        checkup.examine(("something-else-entirely",), machine.facts)
+        registry.examine(("something-else-entirely",), machine.facts)
 
 
 def test_a_check_that_crashes_is_skipped_and_stops_no_other(
@@ -55,7 +55,7 @@ def test_a_check_that_crashes_is_skipped_and_stops_no_other(
 
     monkeypatch.setattr(nvml, "examine", crash)
     ticks = iter((0.0, 1.0, 5.0, 7.5))
-    done = checkup.examine(
+    done = registry.examine(
         ("nvml", "nofile"), Machine(tmp_path).limit("NOFILE", 9000).facts, lambda: next(ticks)
     )
     crashed, well = done.results
@@ -71,7 +71,7 @@ def test_the_driver_is_asked_once_for_all_checks(tmp_path: Path) -> None:
         asked.append(1)
         return WORKING
 
-    checkup.examine((), Machine(tmp_path).driver().having(ask_driver=ask).facts)
+    registry.examine((), Machine(tmp_path).driver().having(ask_driver=ask).facts)
     assert asked == [1]
 
 
@@ -79,7 +79,7 @@ def test_limits_alone_do_not_ask_the_driver(tmp_path: Path) -> None:
     def never() -> Management:
         raise AssertionError("nobody needs it")
 
-    done = checkup.examine(("nofile", "cgroup", "guard"), Machine(tmp_path).having(ask_driver=never).facts)
+    done = registry.examine(("nofile", "cgroup", "guard"), Machine(tmp_path).having(ask_driver=never).facts)
     assert not [one for one in done.results if "failed" in one.answer.message]
 
 

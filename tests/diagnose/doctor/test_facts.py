@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.diagnose.doctor.facts.files import FileTree, Space
+from coldfork.diagnose.doctor.facts.files import FileTree, Space, needed
 from coldfork.diagnose.doctor.facts.interpreter import examined, others
 from coldfork.diagnose.doctor.facts.machine import facts
-from coldfork.diagnose.doctor.facts.packages import InstalledPackages, TorchBuild
-from coldfork.diagnose.doctor.facts.shared_objects import needed
-from coldfork.diagnose.doctor.facts.waking import waking
-from coldfork.launch.devices import answers, asking
+from coldfork.diagnose.doctor.facts.packages import InstalledPackages, TorchBuild, waking
+from coldfork.launch.devices import answers, management
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Origin
 from tests.diagnose.doctor.elf import library
@@ -157,8 +155,8 @@ def test_a_process_that_does_not_answer_is_an_answer(
     stand_in.write_text(program, encoding="utf-8")
     monkeypatch.setattr(answers, "__file__", str(stand_in))
     if "sleep" in program:
-        monkeypatch.setattr(asking, "_SECONDS", 1.0)
-    answer = asking.management(os.environ)
+        monkeypatch.setattr(management, "_SECONDS", 1.0)
+    answer = management.management(os.environ)
     assert said in (answer.unanswered or "")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis import Confidence
 from tests.diagnose.running import names, only_story, said_by
 
 #: The child gives itself up and says where it is; one that goes on says so.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis import Confidence
 from tests.diagnose.running import names, only_story, raised
 
 RUN = 'File "/opt/python/lib/python3.11/multiprocessing/process.py", line 314, in _bootstrap'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis import Confidence
 from tests.diagnose.running import names, only_story, raised, said_by
 
 PROGRAM = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis import Confidence
 from tests.diagnose.running import names, only_story, raised
 
 SAID = raised(

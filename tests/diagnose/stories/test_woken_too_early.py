@@ -9,8 +9,7 @@ import pytest
 
 from coldfork.diagnose.case import Waking
 from coldfork.diagnose.explaining import explain, read_log
-from coldfork.model.diagnosis.evidence import Confidence, Place, Suspect
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Confidence, Place, Story, Suspect
 from tests.diagnose.running import names, only_story, raised, said_by
 
 UNKNOWN = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.model.diagnosis import Confidence
 from tests.diagnose.running import names, only_story, raised
 
 SHM = "/dev/shm/nccl-PPw5vA"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.figures import measures
-from coldfork.launch.figures.prometheus import metric_name
+from coldfork.launch.figures import POOLS, SCRIPTS, metric_name
 from coldfork.launch.pool.health import ENDS, FAILURES
 from coldfork.launch.script.result import Outcome
 
@@ -46,7 +45,7 @@ def test_the_program_of_the_page_prints_what_it_says(tmp_path: Path) -> None:
 
 def test_the_page_lists_every_measure() -> None:
     rows = re.findall(r"^\| `(coldfork_\w+)` \| `([\w.]+)`", PAGE, re.MULTILINE)
-    assert rows == [(metric_name(one), one.name) for one in (*measures.SCRIPTS, *measures.POOLS)]
+    assert rows == [(metric_name(one), one.name) for one in (*SCRIPTS, *POOLS)]
 
 
 def test_the_page_lists_every_value_of_a_label() -> None:

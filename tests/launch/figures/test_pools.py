@@ -15,9 +15,7 @@ if sys.platform != "linux":
     pytest.skip("a pool needs Linux", allow_module_level=True)
 
 from coldfork.launch.distribution import Histogram
-from coldfork.launch.figures.figure import Kind
-from coldfork.launch.figures.figures import Figures
-from coldfork.launch.figures.measures import POOLS, SCRIPTS
+from coldfork.launch.figures import POOLS, SCRIPTS, Figures, Kind
 from coldfork.launch.pool.errors import TaskTimeoutError, WorkerDiedError
 from coldfork.launch.pool.pool import WorkerPool
 from coldfork.model.errors import UsageError

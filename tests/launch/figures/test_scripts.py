@@ -11,10 +11,16 @@ import pytest
 
 import coldfork
 from coldfork.launch.distribution import BOUNDS, Distribution
-from coldfork.launch.figures import measures
-from coldfork.launch.figures.figure import Kind, Measure, Sample
-from coldfork.launch.figures.figures import Figures
-from coldfork.launch.figures.prometheus import prometheus_text
+from coldfork.launch.figures import (
+    POOLS,
+    SCRIPT_RUNS,
+    SCRIPTS,
+    Figures,
+    Kind,
+    Measure,
+    Sample,
+    prometheus_text,
+)
 from coldfork.launch.script.result import Outcome, ScriptResult
 from coldfork.model.errors import UsageError
 
@@ -103,7 +109,7 @@ def test_prometheus_own_parser_reads_it_back(figures: Figures) -> None:
     families = {family.name: family for family in text_string_to_metric_families(figures.prometheus_text())}
     assert set(families) == {"coldfork_script_runs", "coldfork_script_duration_seconds"}
     runs = families["coldfork_script_runs"]
-    assert (runs.type, runs.documentation) == ("counter", measures.SCRIPT_RUNS.help)
+    assert (runs.type, runs.documentation) == ("counter", SCRIPT_RUNS.help)
     assert {one.labels["outcome"]: one.value for one in runs.samples if one.value} == {
         "succeeded": 2.0,
         "timed-out": 1.0,
@@ -139,9 +145,9 @@ def test_the_names_are_as_promtool_wants_them(figures: Figures) -> None:
             assert lines[number + 1].startswith(f"# TYPE {name} ")
             counts = lines[number + 1].endswith(" counter")
             assert name.endswith("_total") is counts
-    names = [measure.name for measure in (*measures.SCRIPTS, *measures.POOLS)]
+    names = [measure.name for measure in (*SCRIPTS, *POOLS)]
     assert len(set(names)) == len(names)
-    for measure in (*measures.SCRIPTS, *measures.POOLS):
+    for measure in (*SCRIPTS, *POOLS):
         assert measure.help.endswith(".")
         assert (measure.kind is Kind.HISTOGRAM) is (measure.unit == "s")
 
@@ -169,7 +175,7 @@ def test_opentelemetry_reads_the_counters_and_hears_each_duration(figures: Figur
     found = collected(reader)
     provider.shutdown()
     runs = found["coldfork.script.runs"]
-    assert (runs.unit, runs.description) == ("{run}", measures.SCRIPT_RUNS.help)
+    assert (runs.unit, runs.description) == ("{run}", SCRIPT_RUNS.help)
     assert runs.data.is_monotonic
     assert {p.attributes["outcome"]: p.value for p in runs.data.data_points if p.value} == {
         "succeeded": 2,
@@ -186,7 +192,7 @@ def test_without_opentelemetry_it_is_said_what_to_install(
     figures: Figures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if find_spec("opentelemetry") is not None:
-        monkeypatch.setattr("coldfork.launch.figures.telemetry.find_spec", lambda name: None)
+        monkeypatch.setattr("coldfork.launch.figures.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"pip install 'coldfork\[otel\]'"):
         figures.observe_with(object())
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coldfork.launch.lease.leases import FreeDevices, Lease, take
+from coldfork.launch.devices.choice import FreeDevices, Lease
+from coldfork.launch.devices.leases import take
 from coldfork.model.errors import ColdforkError
 
 held: list[Lease] = []

@@ -103,10 +103,10 @@ def test_a_lock_that_c_code_left_to_a_child_is_said_to_be_the_childs(host: Host)
 
 
 def test_a_stopped_holder_of_the_door_stops_nobody(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    from coldfork.launch.lease import locks, place
+    from coldfork.launch.devices import locks
 
     monkeypatch.setattr(locks, "_DOOR_SECONDS", 0.05)
-    folder = place.folder(host.environment)
+    folder = locks.folder(host.environment)
     with locks.door(folder), locks.door(folder):
         pass
 

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from coldfork import ScriptResult, WorkerPool, run_script
-from coldfork.launch.devices import frameworks
-from coldfork.launch.lease import memory_cap
-from coldfork.launch.lease.memory_cap import DeviceMemoryCap
+from coldfork.launch.devices import memory_cap
+from coldfork.launch.devices.memory_cap import DeviceMemoryCap
 from coldfork.model.errors import UsageError
 from coldfork.virtual.management import GIB, VirtualInstance, boards
 from tests.launch.lease.conftest import Host
@@ -63,10 +62,10 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packages:
     """Packages of a test's own, and none of those that happen to be installed here."""
     packages = Packages(tmp_path / "packages")
     monkeypatch.setattr(
-        frameworks,
+        memory_cap,
         "_PROGRAM",
         f"import sys\nsys.path[:] = [p for p in sys.path if "
-        f"'site-packages' not in p] + [{str(packages.folder)!r}]\n{frameworks._PROGRAM}",
+        f"'site-packages' not in p] + [{str(packages.folder)!r}]\n{memory_cap._PROGRAM}",
     )
     return packages
 
@@ -258,8 +257,8 @@ def test_the_command_says_that_nobody_was(host: Host, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))")
     python = Path(sys.base_prefix, "bin", "python3")
     words = ["exec", "--no-report", "--python", str(python), "--max-device-memory", "4GiB", "script.py"]
-    bare = frameworks.of(str(python), variables(host.environment))
-    if bare != frameworks.Frameworks():
+    bare = memory_cap.frameworks_of(str(python), variables(host.environment))
+    if bare != memory_cap.Frameworks():
         pytest.skip(f"{python} has frameworks")
     done = said_by([sys.executable, "-P", "-m", "coldfork", *words], tmp_path, "", host.environment)
     assert done.errors == f"coldfork: no device memory cap: {NOBODY}\n"
@@ -315,7 +314,7 @@ def test_the_torch_that_is_installed_takes_it(host: Host) -> None:
     """Its allocator for CUDA is not there to be asked on this machine; its headers name the key."""
     require("torch")
     found = capped(host)
-    if frameworks.of(sys.executable, host.environment).torch:
+    if memory_cap.frameworks_of(sys.executable, host.environment).torch:
         assert found.variables[TORCH] == "per_process_memory_fraction:0.050000"
         asked_torch = "import torch; print(torch._C._accelerator_getAllocatorSettings())"
         assert found.variables[TORCH] in asked(asked_torch, found.variables)

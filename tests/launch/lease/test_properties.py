@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coldfork.launch.devices.choice import DevicesWanted, FreeDevices
+from coldfork.launch.devices.leases import take_of
 from coldfork.launch.devices.management import Device, Instance, Management
 from coldfork.launch.devices.sight import sight
-from coldfork.launch.lease.leases import DevicesWanted, FreeDevices, take_of
 from coldfork.model.errors import ColdforkError
-from coldfork.model.running.visibility import visible
+from coldfork.model.visibility import visible
 
 pytestmark = [
     pytest.mark.once,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.devices import amd
+from coldfork.launch.devices import management
 from coldfork.launch.devices.management import Device, Instance, Management
 from coldfork.launch.devices.sight import Seen, sight
 from coldfork.model.errors import LeaseError
@@ -178,5 +178,5 @@ def test_the_kernels_nodes_name_amds_devices(tmp_path: Path) -> None:
     }.items():
         (tmp_path / node).mkdir()
         (tmp_path / node / "properties").write_text(text, encoding="ascii")
-    assert amd.identities(tmp_path) == ("gpu-a000000000000000", "gpu-00000000000000ff", "amd-2")
-    assert amd.identities(tmp_path / "none") == ()
+    assert management.amd_identities(tmp_path) == ("gpu-a000000000000000", "gpu-00000000000000ff", "amd-2")
+    assert management.amd_identities(tmp_path / "none") == ()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.lease.leases import FreeDevices, Lease, take
+from coldfork.launch.devices.choice import FreeDevices, Lease
+from coldfork.launch.devices.leases import take
 from coldfork.model.errors import LeaseError, UsageError
 from coldfork.virtual.management import GIB, VirtualBoard, VirtualInstance, boards
 from tests.launch.lease.conftest import Host

@@ -10,11 +10,11 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from coldfork.launch.pool.transport.by_value import dumps
+from coldfork.launch.pool.by_value.sender import dumps
 
 RECEIVER = """
 import pickle, struct, sys, traceback
-from coldfork.launch.pool.transport.by_value import dumps
+from coldfork.launch.pool.by_value.sender import dumps
 
 questions, answers = sys.stdin.buffer, sys.stdout.buffer
 sys.stdout = sys.stderr

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.pool.transport.by_value import dumps
-from coldfork.launch.pool.transport.copies.refusals import CannotBeSentError
+from coldfork.launch.pool.by_value.refusals import CannotBeSentError
+from coldfork.launch.pool.by_value.sender import dumps
 from tests.launch.pool.elsewhere import CallFailed, Elsewhere, Notebook
 
 SAME = {

@@ -54,11 +54,11 @@ def test_what_was_submitted_is_done_before_the_end() -> None:
 
 def test_a_pool_that_nobody_holds_ends_when_its_work_is_done() -> None:
     pool = WorkerPool(1)
-    future, crew = pool.submit(targets.square, 7), pool._crew
+    future, dispatcher = pool.submit(targets.square, 7), pool._dispatcher
     del pool
     gc.collect()
     assert future.result(LIMIT) == 49
-    assert crew.over.wait(LIMIT)
+    dispatcher.await_end()
 
 
 def test_the_rest_can_be_cancelled(tmp_path: Path) -> None:

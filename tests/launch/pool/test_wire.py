@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from coldfork.launch.plumbing import channel
-from coldfork.launch.pool.transport import wire
+from coldfork.launch.pool import wire
 
 
 def test_what_was_sent_is_there_though_the_other_end_was_closed_with_something_unread() -> None:

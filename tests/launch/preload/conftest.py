@@ -14,7 +14,7 @@ if sys.platform != "linux":
 
 from coldfork.launch.preload.search import PreloadRequest, preload
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.model.forking.preloads import Preloading
+from coldfork.model.preloads import Preloading
 
 Search = Callable[..., Preloading]
 Fill = Callable[[dict[str, str]], Path]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.preload.trying.remains.imprints import imprint
+from coldfork.launch.preload.trying.variables import imprint
 from tests.launch.preload.conftest import Fill
 
 pytestmark = pytest.mark.once

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.model.errors import UsageError
-from coldfork.model.forking.preloads import Stain
+from coldfork.model.preloads import Stain
 from tests.launch.preload import stained
 from tests.launch.preload.conftest import Fill, Search
 

@@ -18,7 +18,7 @@ if not sys.platform.startswith("linux"):
 from coldfork.launch.script import environment
 from coldfork.launch.script.call import ScriptResult
 from coldfork.launch.server.warm import control
-from coldfork.model.running.warm_servers import WarmServer
+from coldfork.model.running import WarmServer
 from tests.launch.scripting import Bench
 
 

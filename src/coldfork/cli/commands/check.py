@@ -13,10 +13,8 @@ from click.core import ParameterSource
 
 from coldfork.cli import output
 from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
-from coldfork.cli.options import options, paths_argument
-from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
-from coldfork.cli.settings import CHECK_SETTINGS
-from coldfork.cli.worded_flags import WordedCommand
+from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, options, paths_argument
+from coldfork.cli.output import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.selection import Selection
@@ -27,7 +25,7 @@ from coldfork.report.shared.quantities import approximately
 if TYPE_CHECKING:
     from coldfork.checking.inspection import Inspection
     from coldfork.launch.probe.confirmation import Confirmation, ConfirmationPlan
-    from coldfork.launch.probe.programs.runs import RunPlan
+    from coldfork.launch.probe.programs import RunPlan
     from coldfork.launch.probe.trial import ProbeSetup
 
 _RUN = "run"
@@ -172,11 +170,10 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
 
 def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
     """Import the modules of these findings, run their programs if asked to, and say what that showed."""
+    from coldfork.launch.plumbing.ask import interrupted_by_sigterm, require_watching
     from coldfork.launch.probe.confirmation import untested
     from coldfork.launch.probe.probe import interpreter
-    from coldfork.launch.probe.programs.runs import unrun
-    from coldfork.launch.probe.termination import interrupted_by_sigterm
-    from coldfork.launch.watched_process import require_watching
+    from coldfork.launch.probe.programs import unrun
 
     require_watching("check --confirm")
     confirmation = None
@@ -224,7 +221,7 @@ def _imported(
 
 
 def _ran(findings: Sequence[Finding], setup: ProbeSetup, inspection: Inspection) -> Confirmation:
-    from coldfork.launch.probe.programs.runs import confirm_by_running
+    from coldfork.launch.probe.programs import confirm_by_running
     from coldfork.report.shared.progress import ProgressBar
 
     with ProgressBar(sys.stderr) as bar:

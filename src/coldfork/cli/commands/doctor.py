@@ -11,12 +11,12 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
-from coldfork.cli.rendering import deliver, rendering
-from coldfork.model.diagnosis.checks import Health
+from coldfork.cli.output import deliver, rendering
+from coldfork.model.diagnosis import Health
 from coldfork.report.formats import FORMATS, renderer
 
 if TYPE_CHECKING:
-    from coldfork.model.diagnosis.checks import Checkup
+    from coldfork.model.diagnosis import Checkup
 
 _EPILOG = """\b
 Examples:
@@ -102,7 +102,7 @@ def _listing() -> str:
 
 
 def _examined(checks: tuple[str, ...], python: Path | None, touch: bool, packages: bool) -> Checkup:
-    from coldfork.diagnose.doctor import checkup
+    from coldfork.diagnose.doctor import registry
     from coldfork.diagnose.doctor.facts.interpreter import examined
     from coldfork.diagnose.doctor.facts.machine import facts
     from coldfork.report.shared.progress import ProgressBar
@@ -110,4 +110,4 @@ def _examined(checks: tuple[str, ...], python: Path | None, touch: bool, package
     with ProgressBar(sys.stderr) as bar:
         reading = packages or "packages" in checks
         seen = facts(examined(python), touch=touch, packages=reading, progress=bar.update)
-        return replace(checkup.examine(checks, seen), named=None if python is None else str(python))
+        return replace(registry.examine(checks, seen), named=None if python is None else str(python))

@@ -12,15 +12,15 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
-from coldfork.cli.rendering import deliver, rendering
-from coldfork.model.diagnosis.evidence import Confidence
+from coldfork.cli.output import deliver, rendering
+from coldfork.model.diagnosis import Confidence
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS, renderer
 
 if TYPE_CHECKING:
     from coldfork.diagnose.logs.records import Log
     from coldfork.diagnose.sources import Sources
-    from coldfork.model.diagnosis.stories import Explanation
+    from coldfork.model.diagnosis import Explanation
 
 _EPILOG = """\b
 Examples:

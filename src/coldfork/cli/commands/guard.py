@@ -116,7 +116,7 @@ def status(python: str | None, form: str) -> None:
 
 
 def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
-    from coldfork.start.guard import coverage, pth_file
+    from coldfork.start.guard import interpreters, pth_file
 
     return {
         "schema_version": 1,
@@ -131,9 +131,9 @@ def _object(interpreter: Interpreter, variable: str | None) -> dict[str, Any]:
         ],
         "not_covered": list(pth_file.NOT_COVERED),
         "bodies": {
-            "read": list(coverage.READ),
-            "seconds": coverage.SECONDS,
-            "unread": list(coverage.UNREAD),
+            "read": list(interpreters.READ),
+            "seconds": interpreters.SECONDS,
+            "unread": list(interpreters.UNREAD),
         },
     }
 
@@ -166,13 +166,14 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
 
 def _bodies() -> list[str]:
     """What is read of a worker before it is started."""
-    from coldfork.start.guard import coverage
+    from coldfork.start.guard import interpreters
 
+    seconds = f"{interpreters.SECONDS:g} seconds"
     return [
         "  bodies    while cuda, rocm or xpu is awake, what a worker will call for certain is read in its",
-        f"            source, once for a function, in another process that gets {coverage.SECONDS:g} seconds",
-        *(f"  read: {one}" for one in coverage.READ),
-        *(f"  not read: {one}" for one in coverage.UNREAD),
+        f"            source, once for a function, in another process that gets {seconds}",
+        *(f"  read: {one}" for one in interpreters.READ),
+        *(f"  not read: {one}" for one in interpreters.UNREAD),
     ]
 
 

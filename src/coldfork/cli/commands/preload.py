@@ -14,8 +14,8 @@ from coldfork.checking import configuration
 from coldfork.cli import options, output
 from coldfork.cli.commands.probe import refuse_name
 from coldfork.cli.conventions import FINDINGS, debug_option
-from coldfork.cli.rendering import is_for_people, rendering
-from coldfork.cli.settings import PRELOAD_SETTINGS
+from coldfork.cli.options import PRELOAD_SETTINGS
+from coldfork.cli.output import is_for_people, rendering
 from coldfork.cli.surroundings import surroundings
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import renderer
@@ -23,7 +23,7 @@ from coldfork.report.shared.quantities import plural
 
 if TYPE_CHECKING:
     from coldfork.launch.preload.search import PreloadRequest
-    from coldfork.model.forking.preloads import Preloading
+    from coldfork.model.preloads import Preloading
 
 _WITHOUT_A_DEVICE = "h100"
 """What the imports are set before on a machine that has none."""
@@ -80,7 +80,7 @@ def preload(
     """
     settings = options.resolve(context, configuration.read(Path()))
     request = _request(modules, kept, target, settings)
-    from coldfork.launch.probe.termination import interrupted_by_sigterm
+    from coldfork.launch.plumbing.ask import interrupted_by_sigterm
 
     with interrupted_by_sigterm():
         result = replace(_search(request), listed=target)
@@ -94,7 +94,7 @@ def _request(
     modules: tuple[str, ...], kept: str | None, target: str | None, settings: dict[str, Any]
 ) -> PreloadRequest:
     from coldfork.launch.preload.search import PreloadRequest
-    from coldfork.launch.probe import machine
+    from coldfork.launch.probe.comparison import device_before
     from coldfork.launch.probe.probe import interpreter
     from coldfork.launch.server.preload_list import ENDING, read
 
@@ -109,7 +109,7 @@ def _request(
     for name in modules:
         refuse_name(name)
     listed = None if kept is None else read(kept)
-    if machine.device(settings["virtual"]) == "none":
+    if device_before(settings["virtual"]) == "none":
         settings["virtual"] = _WITHOUT_A_DEVICE
     setup = surroundings(settings, interpreter(settings["python"]))
     if listed is None:
@@ -128,7 +128,7 @@ def _search(request: PreloadRequest) -> Preloading:
 def _save(result: Preloading, file: Path) -> None:
     from coldfork.launch.server.preload_list import PreloadList, write
     from coldfork.launch.server.variables import stays_the_same
-    from coldfork.report.preloads.listing import foot, head
+    from coldfork.report.preloads.text import foot, head
 
     listed = PreloadList(
         [one.module for one in result.kept],

@@ -12,8 +12,8 @@ import click
 from coldfork.checking import configuration
 from coldfork.cli import options, output
 from coldfork.cli.conventions import INTERRUPTED, debug_option
-from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
-from coldfork.cli.settings import PROBE_SETTINGS
+from coldfork.cli.options import PROBE_SETTINGS
+from coldfork.cli.output import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.surroundings import surroundings
 from coldfork.model.errors import ConfigurationError, UsageError
 from coldfork.model.probes import ProbeStatus, Probing
@@ -79,7 +79,7 @@ def probe(
         # An old commit may have had a configuration that means nothing today: that does not make it bad.
         output.note(str(error))
         context.exit(UNJUDGED)
-    from coldfork.launch.probe.termination import interrupted_by_sigterm
+    from coldfork.launch.plumbing.ask import interrupted_by_sigterm
 
     with interrupted_by_sigterm():
         probing = _probe(modules, packages, settings, forked=in_forked_child)
@@ -92,8 +92,8 @@ def probe(
 def _probe(
     modules: tuple[str, ...], packages: tuple[str, ...], settings: dict[str, Any], *, forked: bool
 ) -> Probing:
+    from coldfork.launch.plumbing.ask import require_watching
     from coldfork.launch.probe.probe import ProbeRequest, interpreter, modules_of, probe
-    from coldfork.launch.watched_process import require_watching
     from coldfork.report.shared.progress import ProgressBar
 
     require_watching("probe")

@@ -10,15 +10,15 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
-from coldfork.cli.rendering import deliver, rendering
+from coldfork.cli.output import deliver, rendering
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS, renderer
-from coldfork.report.shared import terminals
+from coldfork.report.shared import sheets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from coldfork.model.running.processes import Census
+    from coldfork.model.running import Census
 
 _HOME_AND_CLEAR = "\x1b[H\x1b[2J"
 
@@ -94,17 +94,16 @@ def _looking(pids: tuple[int, ...]) -> Callable[[], Census]:
     import os
 
     from coldfork.launch.outside.census import census
-    from coldfork.launch.outside.folder import ProcessFolder
-    from coldfork.launch.outside.kernel import RunningKernel
+    from coldfork.launch.outside.kernel import Kernel
 
-    folder, kernel = ProcessFolder(), RunningKernel()
-    return lambda: census(folder, kernel, pids, leave_out=(os.getpid(),))
+    kernel = Kernel()
+    return lambda: census(kernel, pids, leave_out=(os.getpid(),))
 
 
 def _show(census: Census, settings: dict[str, Any], *, again: bool) -> None:
     text = renderer("census", settings["format"])(census, rendering(settings))
     if settings["format"] == "text" and not settings["output"] and again:
-        text = (_HOME_AND_CLEAR if terminals.is_terminal(sys.stdout) else "\n") + text
+        text = (_HOME_AND_CLEAR if sheets.is_terminal(sys.stdout) else "\n") + text
     deliver(text, settings)
     if settings["output"]:
         output.note(f"wrote {settings['output']}")

@@ -9,7 +9,7 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import colour_option, debug_option, output_option
-from coldfork.cli.rendering import deliver, rendering
+from coldfork.cli.output import deliver, rendering
 from coldfork.report.formats import FORMATS, format_of_file, renderer
 
 _EPILOG = """\b
@@ -61,7 +61,7 @@ def report(
     settings = {"format": chosen, "output": target, "color": colour}
     shown = rendering(settings)
     if with_source:
-        from coldfork.report.recordings.source_lines import reader
+        from coldfork.report.recordings.familiar_paths import reader
 
         shown = replace(shown, source=reader(recording.started, recording.cwd))
     if show_two is not None and other is not None:

@@ -8,7 +8,7 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import debug_option, format_option
-from coldfork.rules import pages, registry
+from coldfork.rules import registry
 
 
 def _complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
@@ -26,7 +26,7 @@ def rule(name: str | None, form: str) -> None:
 
     A page says what the rule reports, why that is bad, what users see, and what to write instead.
     """
-    chosen = (pages.page(name),) if name else pages.pages()
+    chosen = (registry.page(name),) if name else registry.pages()
     if form == "json":
         import json
 
@@ -36,7 +36,7 @@ def rule(name: str | None, form: str) -> None:
         output.write(chosen[0].markdown if name else _listing(chosen))
 
 
-def _object(page: pages.Page) -> dict[str, str]:
+def _object(page: registry.Page) -> dict[str, str]:
     return {
         "name": page.name,
         "severity": page.severity.value,
@@ -45,7 +45,7 @@ def _object(page: pages.Page) -> dict[str, str]:
     }
 
 
-def _listing(chosen: tuple[pages.Page, ...]) -> str:
+def _listing(chosen: tuple[registry.Page, ...]) -> str:
     width = max(len(page.name) for page in chosen)
     lines = [f"{page.name:{width}}  {page.severity.value:7}  {page.summary}" for page in chosen]
     return "\n".join([*lines, "", "coldfork rule NAME prints a rule's page.", ""])

@@ -46,7 +46,7 @@ class _AsPython(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the line as Python reads its own, with our options taken out."""
-        from coldfork.launch.watch.python_command_line import split
+        from coldfork.launch.watch.run import split
 
         taken, line = split(args, {name: needs for option in self.params for name, needs in _names(option)})
         rest = super().parse_args(ctx, [*taken, "--"])
@@ -128,7 +128,7 @@ def run(
     which imports and in which process, and whether a process was forked afterwards, is recorded, and
     reported on standard error when the program has ended. Nothing is added to its standard output.
     """
-    from coldfork.launch.watched_process import require_watching
+    from coldfork.launch.plumbing.ask import require_watching
 
     require_watching("run")
     from coldfork.launch import state_folder
@@ -183,7 +183,7 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
 
 
 def _report(plan: WatchPlan, summed_up: Outcome, recording: Recording) -> None:
-    from coldfork.report.recordings.text.report import verdict
+    from coldfork.report.recordings.text import verdict
     from coldfork.report.shared.options import Options
 
     view = Options(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from coldfork.model.diagnosis.checks import Answer, Checkup
+from coldfork.model.diagnosis import Answer, Checkup
 from coldfork.observe.recording import redaction
 from coldfork.observe.secrets import identities
 from coldfork.observe.secrets.identities import Identity

@@ -1,14 +1,16 @@
-"""The list of checks; each is imported when it runs."""
+"""The list of checks, each imported when it runs; one that crashes is skipped and never stops the others."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable, Iterable
+from time import monotonic
 from types import MappingProxyType
 from typing import Protocol, cast
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer
+from coldfork.model.diagnosis import Answer, CheckResult, Checkup, skipped
 from coldfork.model.errors import UsageError
 
 _ROOM = "coldfork.diagnose.doctor"
@@ -126,3 +128,26 @@ _HEAD = """\
 [`coldfork doctor`](../how-to/doctor.md) runs them all; `coldfork doctor NAME` runs one. Each comes out as
 ok, as a warning, as a failure, or is skipped with the reason. Only a failure makes the exit status 1. None of
 them initialises a device in coldfork's own process. A check that fails itself is skipped, and says why."""
+
+
+def examine(names: Iterable[str], facts: Facts, clock: Callable[[], float] = monotonic) -> Checkup:
+    """Run the checks that are named, else all of them."""
+    asked = tuple(dict.fromkeys(names))
+    for name in asked:
+        check(name)
+    results = tuple(_result(name, facts, clock) for name in asked or folders())
+    python = facts.python
+    return Checkup(results, python.executable, tuple(map(str, python.folders)), asked)
+
+
+def _result(name: str, facts: Facts, clock: Callable[[], float]) -> CheckResult:
+    began = clock()
+    answer = _answer(name, facts)
+    return CheckResult(name, group(name), title(name), answer, clock() - began)
+
+
+def _answer(name: str, facts: Facts) -> Answer:
+    try:
+        return check(name).examine(facts)
+    except Exception as error:
+        return skipped(f"the check itself failed: {type(error).__name__}: {error}")

@@ -1,11 +1,12 @@
-"""What stands in front of a line: the process, its rank, the time, the level, the place in the source."""
+"""What stands in front of a line: its number, the process, its rank, the time, the level, the place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
-from coldfork.diagnose.logs.records import NOBODY, Speaker
+from coldfork.diagnose.logs.records import NOBODY, RawLine, Speaker
 
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
 _DAY = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/]\d\d(?:[-/]\d\d(?:\d\d)?)?)"
@@ -82,3 +83,26 @@ def _named(match: re.Match[str], name: str | None, pid: int | None) -> tuple[str
         return match["unit"], int(match["unit_pid"])
     thread = match["glog"] or match["glog2"] or match["gunicorn"]
     return name, int(thread) if thread is not None and pid is None else pid
+
+
+_NUMBERED = re.compile(r"(?:[\w./-]+:)?\s*(?P<number>\d+)(?P<mark>[:|]?)(?P<blanks> *)")
+_FEWEST = 4
+
+
+def unnumbered(lines: Sequence[RawLine]) -> Sequence[RawLine]:
+    """The lines without their numbers, if every line has one, larger than that of the line before."""
+    matches = [match for line in lines if (match := _NUMBERED.match(line.text)) is not None]
+    if len(matches) < _FEWEST or len(matches) < sum(bool(line.text.strip()) for line in lines):
+        return lines
+    numbers = [int(match["number"]) for match in matches]
+    if not all(one < other for one, other in pairwise(numbers)):
+        return lines
+    # What indents all lines alike belongs to the numbers; what is left of it to the text.
+    texts = [len(match["blanks"]) for match in matches if match.end() < len(match.string)]
+    indent = min(texts, default=0)
+    return [RawLine(line.number, _without(line.text, indent)) for line in lines]
+
+
+def _without(text: str, indent: int) -> str:
+    match = _NUMBERED.match(text)
+    return text if match is None else text[match.end("mark") + indent :]

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from coldfork.diagnose.logs import dumps, prefixes, tracebacks
-from coldfork.diagnose.logs.envelopes import opened
-from coldfork.diagnose.logs.frames import LANDMARK
-from coldfork.diagnose.logs.numbering import unnumbered
+from coldfork.diagnose.logs.envelopes import opened, unwrapped
+from coldfork.diagnose.logs.prefixes import unnumbered
 from coldfork.diagnose.logs.records import NOBODY, Log, LogLine, RawLine, Speaker, Stack
 from coldfork.diagnose.logs.streaming import Excerpt, Passage, Signs, excerpt
-from coldfork.diagnose.logs.wrapping import unwrapped
+from coldfork.diagnose.logs.tracebacks import LANDMARK
 
 _LONGEST = 4000
 

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.logs.streaming import Signs
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 from coldfork.model.errors import UsageError
 
 _ROOM = "coldfork.diagnose.stories"

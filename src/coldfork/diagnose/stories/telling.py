@@ -12,8 +12,7 @@ from coldfork.diagnose.frameworks import framework
 from coldfork.diagnose.logs.records import LogFrame, LoggedError
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import Trouble
-from coldfork.model.diagnosis.evidence import Confidence, Evidence, Participant, Place
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Confidence, Evidence, Participant, Place, Story
 
 _HEADER = re.compile(r"^Process (?P<name>[\w:.-]+):$")
 _MOST_EVIDENCE = 12

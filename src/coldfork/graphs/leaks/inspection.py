@@ -10,16 +10,15 @@ import torch
 
 from coldfork.graphs.descriptors import BatchDescriptor, Phase
 from coldfork.graphs.findings import Leak, LeakKind, Report
-from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer, key_of
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, CheckedRun, Ledger, Writer, key_of
 from coldfork.graphs.leaks.operator_watch import HostReads, OperatorStep, Watched
 from coldfork.graphs.leaks.reachable_values import is_tensor, roots_of, spots
-from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.graphs.leaks.value_changes import Calls, Change, Snapshot
-from coldfork.graphs.leaks.watch_points import Inspection
+from coldfork.graphs.surroundings import Inspection
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Operators
-from coldfork.virtual.capturing.places import Places
+from coldfork.virtual.capturing.records import Places
 
 _UNWRITTEN = "memory that nothing has written"
 
@@ -58,7 +57,6 @@ class Inspector(Inspection):
 
     @contextmanager
     def building(self, descriptor: BatchDescriptor, phase: Phase) -> Iterator[None]:
-        """Watch a forward function being made."""
         if phase is Phase.WARMUP:
             self._begin(str(descriptor))
         kind = "build warm-up" if phase is Phase.WARMUP else "build capture"
@@ -67,7 +65,6 @@ class Inspector(Inspection):
 
     @contextmanager
     def warming_up(self, forward: Any, state: Any) -> Iterator[None]:
-        """Watch the warm-up run."""
         roots = roots_of(forward, state)
         self._of_modules = {
             key_of(spot.value)
@@ -88,7 +85,6 @@ class Inspector(Inspection):
 
     @contextmanager
     def capturing(self, forward: Any, state: Any) -> Iterator[None]:
-        """Watch the capture."""
         roots = roots_of(forward, state)
         before = Snapshot(roots)
         seen = {(id(spot.holder), spot.key): spot.path for spot in spots(roots)}
@@ -180,14 +176,8 @@ class Inspector(Inspection):
         return run.warms or (run.kind == "graph" and run.descriptor != self._descriptor)
 
     def _leak(self, step: OperatorStep, what: str, origin: Frame | None) -> None:
-        leak = Leak(
-            LeakKind.MEMORY,
-            self._descriptor,
-            step.name,
-            f"{step.name} reads {what}; a replay finds there whatever was left",
-            step.where,
-            origin,
-        )
+        message = f"{step.name} reads {what}; a replay finds there whatever was left"
+        leak = Leak(LeakKind.MEMORY, self._descriptor, step.name, message, step.where, origin)
         if leak not in self._leaks:
             self._leaks.append(leak)
 

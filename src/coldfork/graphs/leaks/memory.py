@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import mmap
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.parameter import is_lazy
 
-from coldfork.graphs.leaks.runs import CheckedRun
 from coldfork.model.states import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRun:
+    """One run of the program's code: which batch's, and what for."""
+
+    descriptor: str
+    kind: str
+    """`build warm-up`, `warm-up`, `build capture`, `capture` or `graph`."""
+
+    @property
+    def warms(self) -> bool:
+        """True for what a graph must not depend on."""
+        return self.kind.endswith("warm-up")
+
+    def __str__(self) -> str:
+        return f"the {self.kind} of {self.descriptor}"
+
 
 BEFORE = 0
 """Was there before anything was watched."""

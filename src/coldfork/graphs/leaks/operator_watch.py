@@ -8,12 +8,11 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from coldfork.graphs.leaks.memory import BEFORE, NOTHING, Ledger, Writer, has_memory
-from coldfork.graphs.leaks.runs import CheckedRun
+from coldfork.graphs.leaks.memory import BEFORE, NOTHING, CheckedRun, Ledger, Writer, has_memory
 from coldfork.model.states import Frame
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way, tensors_in
-from coldfork.virtual.capturing.places import Places, as_frame
+from coldfork.virtual.capturing.records import Places, as_frame
 
 _WRITING = frozenset((Way.COMPUTE, Way.EMPTY, Way.LIFT, Way.DECOMPOSE))
 _ON_HOST = frozenset(("tolist", "numpy", "__array__", "cpu", "__dlpack__"))

@@ -9,21 +9,18 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
-from coldfork.graphs.batches import Manner
-from coldfork.graphs.descriptors import BatchDescriptor, Phase
+from coldfork.graphs.batches import Make, Manner
+from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
-from coldfork.graphs.trials.beginning import Beginning, View, view_of
-from coldfork.graphs.trials.boldness import settled, taken, wildly, with_contrary_flags
+from coldfork.graphs.trials.beginning import Beginning, Question, View, view_of
 from coldfork.graphs.trials.copies import Answer, Standby, ask
 from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner
-from coldfork.graphs.trials.mirror import Mirror
-from coldfork.graphs.trials.questions import Question
-from coldfork.graphs.trials.replays import Replay, Replayer, written_keys, written_parts
+from coldfork.graphs.trials.host_reads import on_both_sides
+from coldfork.graphs.trials.replays import Mirror, Replay, Replayer, written_keys, written_parts
 from coldfork.graphs.trials.results import disagreements, without
-from coldfork.graphs.trials.thresholds import on_both_sides
 from coldfork.graphs.trials.traces import Step
-from coldfork.graphs.trials.variation import BOLD, varies
-from coldfork.virtual.capturing.compiled.compiling import times_compiled
+from coldfork.graphs.trials.variation import BOLD, settled, taken, varies, wildly, with_contrary_flags
+from coldfork.virtual.capturing.compiled.calls import times_compiled
 
 _WARM_UP = 5
 _SEEDS = (11, 23, 37)
@@ -84,7 +81,7 @@ class Comparison:
 
     def __init__(
         self,
-        make: Callable[[BatchDescriptor, Phase], Any],
+        make: Make,
         descriptors: Iterable[BatchDescriptor],
         persistent: Iterable[Any],
         inputs: Iterable[Any] | None,
@@ -256,12 +253,8 @@ class Comparison:
         traced = replace(question, traced=True)
         eager = self._fresh.ask(traced, limit)
         replayed = trial(traced, fresh, False)
-        return Outcome(
-            True,
-            notes,
-            fresh=tuple(eager.value.steps) if eager.given else (),
-            replayed=tuple(replayed.value.steps) if replayed.given else (),
-        )
+        steps = [tuple(one.value.steps) if one.given else () for one in (eager, replayed)]
+        return Outcome(True, notes, fresh=steps[0], replayed=steps[1])
 
 
 def _in_a_copy(replayer: Replayer, limit: float) -> Trial:

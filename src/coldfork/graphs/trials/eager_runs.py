@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import Any
 
 import torch
 
-from coldfork.graphs.batches import Manner
+from coldfork.graphs.batches import Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.leaks.memory import is_readable, key_of
-from coldfork.graphs.passes.step_state import running_with
-from coldfork.graphs.trials.beginning import Beginning, Draws
+from coldfork.graphs.passes import running_with
+from coldfork.graphs.trials.beginning import Beginning, Draws, Question
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
-from coldfork.graphs.trials.questions import Question
 from coldfork.graphs.trials.results import results_of, unread_in
 from coldfork.graphs.trials.traces import Step, Trace
 from coldfork.graphs.trials.variation import at_level, other_values
@@ -54,11 +53,7 @@ class EagerRunner:
     """Answers questions about batches by running them."""
 
     def __init__(
-        self,
-        make: Callable[[BatchDescriptor, Phase], Any],
-        descriptors: Iterable[BatchDescriptor],
-        beginning: Beginning,
-        manner: Manner,
+        self, make: Make, descriptors: Iterable[BatchDescriptor], beginning: Beginning, manner: Manner
     ) -> None:
         self._manner = manner
         self._make = make

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from coldfork.graphs import batches
+from coldfork.graphs.batches import Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
-from coldfork.graphs.trials.beginning import Beginning, Draws, bytes_of, view_of
-from coldfork.graphs.trials.eager_runs import EagerRun
-from coldfork.graphs.trials.questions import Question
+from coldfork.graphs.engines import Engine
+from coldfork.graphs.passes import StaticInputs
+from coldfork.graphs.surroundings import Inspection
+from coldfork.graphs.trials.beginning import Beginning, Draws, Question, bytes_of, view_of
+from coldfork.graphs.trials.eager_runs import EagerRun, given_other_values
 from coldfork.graphs.trials.results import results_of
 from coldfork.graphs.trials.traces import Step, trace_of
 from coldfork.virtual.capturing.memory import Kind
@@ -29,13 +33,7 @@ class Replay:
 class Replayer:
     """Replays one batch, as far as it is the same as a fresh run before it."""
 
-    def __init__(
-        self,
-        batch: Any,
-        earlier: Iterable[Any],
-        beginning: Beginning,
-        make: Callable[[BatchDescriptor, Phase], Any],
-    ) -> None:
+    def __init__(self, batch: Any, earlier: Iterable[Any], beginning: Beginning, make: Make) -> None:
         self._batch = batch
         self._make = make
         self._beginning = beginning
@@ -117,3 +115,44 @@ def _writes(batch: Any) -> Iterator[Any]:
 def _generators(batch: Any) -> list[Any]:
     given = [(*record.args, *record.kwargs.values()) for record in records_of(batch)]
     return [one for values in given for one in values if isinstance(one, torch.Generator)]
+
+
+Replaying = tuple[Question, EagerRun, bool]
+
+
+class Mirror:
+    """Captures the batches in the order in which the program does, and replays them."""
+
+    def __init__(
+        self,
+        make: Make,
+        descriptors: Iterable[BatchDescriptor],
+        beginning: Beginning,
+        engine: Engine,
+        manner: Manner,
+    ) -> None:
+        self._make = make
+        self._descriptors = tuple(descriptors)
+        self._beginning = beginning
+        self._engine = engine
+        self._manner = manner
+        self._pool: Any = None
+        self._captured: list[Any] = []
+
+    def answer(self, question: Question | Replaying) -> Replay | None:
+        """Capture a batch, or replay the one that was captured last."""
+        if isinstance(question, Question):
+            self._capture(question)
+            return None
+        asked, fresh, restored = question
+        replayer = Replayer(self._captured[-1], self._captured[:-1], self._beginning, self._make)
+        return replayer.replay(asked, fresh, restored=restored)
+
+    def _capture(self, question: Question) -> None:
+        descriptor = self._descriptors[question.number]
+        given_other_values(question, self._beginning)
+        inputs = StaticInputs(descriptor, {})
+        batch, _, self._pool = batches.capture(
+            descriptor, self._make, self._engine, self._pool, inputs, Inspection(), self._manner
+        )
+        self._captured.append(batch)

@@ -1,1 +1,1 @@
-"""Which devices there are, and which of them a process sees; nothing here wakes one."""
+"""Which devices there are, which of them a process sees, and leases on them; nothing here wakes one."""

@@ -20,12 +20,12 @@ def management() -> dict[str, Any]:
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError as error:
-        return {"loaded": False, "error": str(error), "code": None}
+        return {"nvml_error": str(error)}
     code = nvml.nvmlInit_v2()
     if code:
-        return {"loaded": True, "error": _message(nvml, code), "code": code}
+        return {"nvml_loaded": True, "nvml_error": _message(nvml, code), "nvml_code": code}
     try:
-        return {"loaded": True, "error": None, "code": 0, **_driver(nvml), "devices": _devices(nvml)}
+        return {"nvml_loaded": True, "nvml_code": 0, **_driver(nvml), "devices": _devices(nvml)}
     finally:
         nvml.nvmlShutdown()
 
@@ -148,11 +148,17 @@ def driver() -> dict[str, Any]:
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        return {"loaded": False, "error": str(error), "version": None}
+        return {"libcuda_error": str(error)}
     version = ctypes.c_int()
     if code := cuda.cuDriverGetVersion(ctypes.byref(version)):
-        return {"loaded": True, "error": f"cuDriverGetVersion returned {code}", "version": None}
-    return {"loaded": True, "error": None, "version": version.value}
+        return {"libcuda_loaded": True, "libcuda_error": f"cuDriverGetVersion returned {code}"}
+    return {"libcuda_loaded": True, "cuda": version.value}
+
+
+def both() -> dict[str, Any]:
+    """What NVML and the driver say; which CUDA is served is for NVML to say first."""
+    nvml, cuda = management(), driver()
+    return {**cuda, **nvml, "cuda": nvml.get("cuda") or cuda.get("cuda")}
 
 
 def touch() -> dict[str, Any]:
@@ -188,5 +194,4 @@ def _woken(cuda: Any, names: list[str]) -> tuple[str, int]:
 
 
 if __name__ == "__main__":
-    answers = touch() if sys.argv[1:] == ["touch"] else {"nvml": management(), "cuda": driver()}
-    print(json.dumps(answers))  # noqa: T201
+    print(json.dumps(touch() if sys.argv[1:] == ["touch"] else both()))  # noqa: T201

@@ -1,9 +1,15 @@
-"""Devices as people choose them: places in the list of those that their process sees, or identifiers."""
+"""Devices as people choose them, by places in the list that their process sees or by identifiers; a lease.
+
+Whoever only passes a choice or a lease on loads nothing of what finds devices and takes them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import UsageError
 
 CUDA = "CUDA_VISIBLE_DEVICES"
@@ -11,6 +17,40 @@ HIP = "HIP_VISIBLE_DEVICES"
 ROCR = "ROCR_VISIBLE_DEVICES"
 #: What CUDA and HIP read as "none at all", and no program as "not set".
 NONE = "-1"
+AUTO = ("auto", "free")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The devices of one worker, which are its own until they are given back or this process ends."""
+
+    device: str
+    """For people and reports: `GPU-8f1c... (place 3)`."""
+    variables: Mapping[str, str]
+    """What the worker's environment needs, such as `{"CUDA_VISIBLE_DEVICES": "GPU-8f1c..."}`."""
+    _give_back: Callable[[], None] = field(repr=False, compare=False)
+
+    def release(self) -> None:
+        """Give the devices back; nothing happens the second time, or in a process forked from the holder."""
+        self._give_back()
+
+
+@dataclass(frozen=True, slots=True)
+class FreeDevices:
+    """Devices chosen by the memory that is free on them, those with most of it first."""
+
+    min_free: int | str = 0
+    """So much must be free: bytes, or a text such as `"20 GiB"`."""
+    count: int | None = None
+    """How many for all workers together; None for as many as there are workers."""
+
+    @property
+    def bytes(self) -> int:
+        """What must be free."""
+        return parse_size(self.min_free, "min_free") if self.min_free else 0
+
+
+DevicesWanted: TypeAlias = int | str | Sequence[int | str] | FreeDevices | None
 
 
 def variable(environment: Mapping[str, str]) -> str:

@@ -1,8 +1,28 @@
-"""What the driver and NVML answer, as a short-lived process was told; nothing of theirs is loaded here."""
+"""What NVML, the driver and AMD's list in the kernel say of the devices of this machine.
+
+NVML and the driver are asked in a process of their own, because a broken driver may hang or kill whoever
+asks, and because whatever their libraries do is gone when it ends. Nothing of theirs, or of AMD's, is loaded
+here.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coldfork.launch.devices import answers
+from coldfork.launch.plumbing.ask import ask
+
+_SECONDS = 10.0
+_TOUCH_SECONDS = 60.0
+"""The first context on a large machine takes ten seconds and more."""
+_TOPOLOGY = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +98,83 @@ class Management:
 def cuda_name(version: tuple[int, int]) -> str:
     """`12.8`."""
     return f"{version[0]}.{version[1]}"
+
+
+class NoAnswerError(Exception):
+    """The process that asks did not answer; the message says why."""
+
+
+def management(variables: Mapping[str, str]) -> Management:
+    """What NVML and the driver say; no device is woken."""
+    try:
+        said = _of_virtual_device() or _said(variables, _SECONDS)
+    except NoAnswerError as error:
+        return Management(unanswered=str(error))
+    return Management(**said | {"devices": tuple(map(_device, said.get("devices", ())))})
+
+
+def _of_virtual_device() -> dict[str, Any] | None:
+    """What the virtual device of this process says, which no other process has."""
+    room = sys.modules.get("coldfork.virtual.installation")
+    device = None if room is None else room.installed()
+    if device is None or device.library is None:
+        return None
+    return answers.both()
+
+
+def _device(said: dict[str, Any]) -> Device:
+    listed = said.pop("instances", None)
+    instances = None if listed is None else tuple(map(_instance, listed))
+    return Device(**said | {"processes": tuple(said.get("processes", ()))}, instances=instances)
+
+
+def _instance(said: dict[str, Any]) -> Instance:
+    gpu, compute = said["numbers"]
+    return Instance(said["uuid"], (gpu, compute), said["memory_total"], said["memory_free"])
+
+
+def touched(variables: Mapping[str, str]) -> Touched:
+    """Wake the devices in a process that ends at once."""
+    said = _said(variables, _TOUCH_SECONDS, "touch")
+    return Touched(said["code"], said["step"], tuple(said["devices"]), said["seconds"])
+
+
+def _said(variables: Mapping[str, str], seconds: float, *words: str) -> dict[str, Any]:
+    file = Path(answers.__file__)
+    try:
+        done = ask([sys.executable, "-I", "-S", str(file), *words], seconds, variables)
+    except subprocess.TimeoutExpired:
+        raise NoAnswerError(f"the driver did not answer within {seconds:.0f} seconds") from None
+    except OSError as error:
+        raise NoAnswerError(f"no process could be started: {error.strerror}") from None
+    if done.returncode < 0:
+        raise NoAnswerError(f"the process that asked the driver was killed by signal {-done.returncode}")
+    try:
+        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+        raise NoAnswerError(f"the process that asked the driver failed: {last}") from None
+    return said
+
+
+def amd_identities(topology: Path = _TOPOLOGY) -> tuple[str, ...]:
+    """One name for each device, in the order in which ROCm counts them: that of the kernel's nodes."""
+    found: list[str] = []
+    with suppress(OSError):
+        for node in sorted(topology.iterdir(), key=lambda one: int(one.name)):
+            properties = _properties(node / "properties")
+            # A node without these is a processor.
+            if properties.get("simd_count", 0):
+                found.append(_amd_name(properties, len(found)))
+    return tuple(found)
+
+
+def _properties(file: Path) -> dict[str, int]:
+    pairs = (line.split() for line in file.read_text(encoding="ascii").splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
+
+
+def _amd_name(properties: dict[str, int], number: int) -> str:
+    """As ROCR_VISIBLE_DEVICES names a device, where the device says who it is."""
+    unique = properties.get("unique_id", 0)
+    return f"gpu-{unique:016x}" if unique else f"amd-{number}"

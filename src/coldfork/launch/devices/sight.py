@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coldfork.launch.devices.choice import CUDA, HIP, ROCR, listed, variable
 from coldfork.launch.devices.management import Device, Instance, Management
 from coldfork.model.errors import LeaseError
-from coldfork.model.running.visibility import visible
+from coldfork.model.visibility import visible
 
 ORDER = "CUDA_DEVICE_ORDER"
 _DIVIDED = "MIG-"
@@ -122,15 +122,12 @@ def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> I
     for place, ordinal in enumerate(visible(setting, [device.uuid for device in asked.devices])):
         device = asked.devices[ordinal]
         if device.mig:
+            named = ",".join(instance.uuid for instance in device.instances or ())
             raise LeaseError(
                 f"{CUDA}={setting} shows device {ordinal}, which is divided (MIG), so that CUDA takes "
-                f"its first instance alone; name instances instead: {_named(device) or 'it has none'}"
+                f"its first instance alone; name instances instead: {named or 'it has none'}"
             )
         yield _whole(device, place)
-
-
-def _named(device: Device) -> str:
-    return ",".join(instance.uuid for instance in device.instances or ())
 
 
 def _instances(entries: list[str], asked: Management) -> Iterator[Seen]:

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 
-from coldfork.launch.outside.folder import ProcessFolder
 from coldfork.launch.outside.kernel import Kernel
 from coldfork.launch.outside.lineage import Lineage
-from coldfork.launch.outside.ownership import Owners
-from coldfork.launch.outside.process import OutsideProcess
-from coldfork.launch.outside.recordings import Recordings, completed
-from coldfork.launch.outside.relatives import Relatives
-from coldfork.launch.outside.starts import how_started, role
-from coldfork.model.errors import UsageError
-from coldfork.model.running.processes import Census, RunningPython, StartedBy, Threads
+from coldfork.launch.outside.process import OutsideProcess, Relatives
+from coldfork.model.errors import ColdforkError, UsageError
+from coldfork.model.running import Census, RunningPython, StartedBy, Threads
+from coldfork.model.states import State, Status, Waker
+from coldfork.model.timelines import How, Process, Recording
+from coldfork.observe import bootstrap
 from coldfork.observe.probes.reading import state_of
+from coldfork.observe.processes.table import Standing
 from coldfork.observe.recording import redaction
+from coldfork.observe.recording.events import decode
+from coldfork.report.recordings.assembly.files import read
+
+_TOUCHED = (Status.AWAKE, Status.POISONED)
+# What multiprocessing, billiard, multiprocess and loky give to `python -c` or `-m`.
+_SPAWNED = re.compile(r"from [\w.]+\.spawn import spawn_main\b|\A[\w.]+\.popen_loky_posix\Z")
+_SPAWN_OPTIONS = ("--multiprocessing-fork", "--billiard-fork")
+_FORKSERVER = re.compile(r"from [\w.]*forkserver import main\b")
+_TRACKER = re.compile(r"from [\w.]*(?:resource_tracker|semaphore_tracker) import main\b")
+
+FORKSERVER = "forkserver"
+TRACKER = "resource tracker"
 
 
 def census(
-    folder: ProcessFolder,
     kernel: Kernel,
     asked: Sequence[int] = (),
     *,
@@ -35,7 +48,7 @@ def census(
 
     What `coldfork run` records of them is read as well, unless the file is larger than that.
     """
-    return _Look(folder, kernel, largest_recording).taken(
+    return _Look(kernel, largest_recording).taken(
         tuple(asked), os.getuid() if user is None else user, frozenset(leave_out)
     )
 
@@ -43,13 +56,13 @@ def census(
 class _Look:
     """One look at the machine."""
 
-    def __init__(self, folder: ProcessFolder, kernel: Kernel, largest_recording: int | None) -> None:
-        self._folder = folder
-        self._relatives = Relatives(folder, kernel)
-        self._lineage = Lineage(folder, self._relatives, Owners(folder, kernel, self._relatives))
-        self._recordings = Recordings(folder, largest_recording)
+    def __init__(self, kernel: Kernel, largest_recording: int | None) -> None:
+        self._kernel = kernel
+        self._relatives = Relatives(kernel)
+        self._lineage = Lineage(self._relatives)
+        self._recordings = Recordings(kernel, largest_recording)
         self._ticks = os.sysconf("SC_CLK_TCK")
-        self._began = folder.began()
+        self._began = kernel.began()
         self._vanished = 0
 
     def taken(self, asked: tuple[int, ...], user: int, left_out: frozenset[int]) -> Census:
@@ -74,7 +87,7 @@ class _Look:
 
     def _belongs(self, process: OutsideProcess, asked: tuple[int, ...], user: int) -> bool:
         if not asked:
-            return self._folder.user(process.pid) == user
+            return self._kernel.user(process.pid) == user
         ancestors = self._relatives.ancestors(process.standing)
         return process.pid in asked or any(ancestor.pid in asked for ancestor in ancestors)
 
@@ -86,7 +99,7 @@ class _Look:
         try:
             described = self._described(process)
             # What was read of a process that has ended meanwhile may be half of it, or another one's.
-            if self._folder.standing(pid).start == process.standing.start:
+            if self._kernel.standing(pid).start == process.standing.start:
                 return described
         except OSError:
             pass
@@ -100,7 +113,7 @@ class _Look:
         states = tuple(map(state_of, self._lineage.readings(process).values()))
         recorded = self._recordings.of(process.pid)
         if recorded is not None:
-            states = completed(states, *recorded)
+            states = tuple(_completed(state, *recorded) for state in states)
         return RunningPython(
             pid=process.pid,
             parent=None,
@@ -149,3 +162,104 @@ def _threads(process: OutsideProcess) -> Threads:
         libraries=tuple(sorted(owners.items(), key=lambda pair: (-pair[1], pair[0]))),
         untraced=sum(thread.library is None for thread in native),
     )
+
+
+def role(words: Sequence[str]) -> str | None:
+    """What a process does for multiprocessing, as the command line says with which it was started."""
+    code = next((behind for word, behind in pairwise(words) if word == "-c"), "")
+    if _FORKSERVER.search(code):
+        return FORKSERVER
+    return TRACKER if _TRACKER.search(code) else None
+
+
+def how_started(standing: Standing, words: Sequence[str], parent: Standing | None) -> StartedBy:
+    """How a process came to be.
+
+    A fork has its parent's command line. So what a server for forks was started with says of its children
+    that they were forked by it.
+    """
+    # Where the kernel keeps no such note, a copy still has the addresses that an exec would have drawn anew.
+    copied = standing.forked or (not standing.is_noted and parent is not None and standing.is_copy_of(parent))
+    if copied:
+        return StartedBy.FORKSERVER if role(words) == FORKSERVER else StartedBy.FORK
+    if not standing.is_noted and (parent is None or not any(standing.layout)):
+        return StartedBy.UNKNOWN
+    return StartedBy.SPAWN if _is_spawned(words) else StartedBy.EXEC
+
+
+def _is_spawned(words: Sequence[str]) -> bool:
+    if any(option in words for option in _SPAWN_OPTIONS):
+        return True
+    return any(_SPAWNED.search(word) for word in words[1:])
+
+
+class Recordings:
+    """What `coldfork run` has recorded of processes that still run: asked inside, so better than any look.
+
+    The recording of a process is found by the environment in which it was started; each file is read once.
+    """
+
+    def __init__(self, kernel: Kernel, largest: int | None = None) -> None:
+        self._kernel = kernel
+        self._largest = largest
+        """Files with more bytes are left unread; None where the time does not matter."""
+        self._read: dict[str, Recording | None] = {}
+
+    def of(self, pid: int) -> tuple[Recording, Process] | None:
+        """The recording of a process and its part of it; None where there is none that can be read."""
+        place = self._place(pid)
+        if place is None:
+            return None
+        if place not in self._read:
+            try:
+                large = self._largest is not None and Path(place).stat().st_size > self._largest
+                self._read[place] = None if large else read(Path(place))
+            except (ColdforkError, OSError):
+                self._read[place] = None
+        recording = self._read[place]
+        if recording is None:
+            return None
+        # A number may be used again, and a process may become another program that is not watched.
+        lives = [one for one in recording.processes if one.pid == pid and one.watched]
+        if not lives or lives[-1].ended or lives[-1].executed_at is not None:
+            return None
+        return recording, lives[-1]
+
+    def _place(self, pid: int) -> str | None:
+        try:
+            text = self._kernel.setting(pid, bootstrap.VARIABLE)
+            settings = decode(text) if text else None
+        except (OSError, ValueError):
+            return None
+        place = settings.get("recording") if isinstance(settings, dict) else None
+        return place if isinstance(place, str) else None
+
+
+def _completed(state: State, recording: Recording, process: Process) -> State:
+    """A state with what the recording knows: whether it is awake or poisoned, how deep, and who woke it."""
+    known = process.last_states.get(state.accelerator)
+    if known is not None and known.status in _TOUCHED and not known.inferred:
+        # Nothing falls asleep again, so what was awake when it was written down is awake now.
+        if state.status is not known.status:
+            state = replace(state, status=known.status, reason=known.reason or "its recording says so")
+        state = replace(state, level=known.level)
+    if state.status in _TOUCHED:
+        state = replace(state, waker=_waker(state.accelerator, recording, process))
+    return state
+
+
+def _waker(accelerator: str, recording: Recording, process: Process) -> Waker | None:
+    """Who woke it here, or in the process this one was forked from before the fork."""
+    moment = recording.end
+    current: Process | None = process
+    while current is not None:
+        found = next(
+            (wake.waker for wake in current.wakes if wake.accelerator == accelerator and wake.at <= moment),
+            None,
+        )
+        if found is not None:
+            return found
+        moment = current.begin
+        inherits = current.how is How.FORK and current.parent is not None
+        current = recording.processes[current.parent] if inherits and current.parent is not None else None
+    return None

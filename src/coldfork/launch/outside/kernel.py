@@ -1,40 +1,106 @@
-"""What the kernel tells of another process beside its files: shared descriptors, and where threads began."""
+"""What the kernel tells of processes: its files, in `/proc` or in a folder that is a copy of it, and more.
+
+Every question may meet a process that has ended meanwhile or that this user may not see: the answer is an
+`OSError` then, and who asked says what that means.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import Protocol
+from collections.abc import Iterator
+from pathlib import Path
 
 from coldfork.observe.probes.loader import Loader
 from coldfork.observe.probes.maps import Maps
 from coldfork.observe.probes.threads import NativeThread, ThreadReader
-from coldfork.observe.processes.table import contents
+from coldfork.observe.processes.table import Standing, contents
 
+_CLOSE_ON_EXEC = 0o2000000
 _KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "loongarch64": 272, "ppc64le": 354, "s390x": 343}
 _FILES = 0
 _C_LIBRARIES = (b"/libc.so", b"/libc-2.", b"/ld-musl")
 
 
-class Kernel(Protocol):
-    """The questions; tests answer them from what was recorded. An `OSError` is an answer that was refused."""
+class Kernel:
+    """Answers questions about processes; an `OSError` is an answer that was refused."""
 
-    def is_same_file(self, pid: int, descriptor: int, other: int, theirs: int) -> bool:
-        """Whether descriptors of two processes are one open file, so that one came from the other."""
-        ...
-
-    def native_threads(self, pid: int, maps: Maps) -> tuple[NativeThread, ...]:
-        """The threads that Python did not start, the main one left out, each with its library."""
-        ...
-
-
-class RunningKernel:
-    """The kernel of this machine."""
-
-    def __init__(self) -> None:
+    def __init__(self, root: str = "/proc") -> None:
+        self._root = Path(root)
         self._loader = Loader()
         self._number = _KCMP.get(os.uname().machine)
         self._own: frozenset[bytes] | None = None
+
+    def pids(self) -> list[int]:
+        """The processes that this user is told of, in their order."""
+        return sorted(self._numbers("."))
+
+    def standing(self, pid: int) -> Standing:
+        """What the kernel notes of a process."""
+        return self._standing(f"{pid}/stat")
+
+    def thread_starts(self, pid: int) -> dict[int, int]:
+        """When each thread of a process was started, in ticks of the kernel's clock; by thread."""
+        starts = {}
+        for tid in self._numbers(f"{pid}/task"):
+            try:
+                starts[tid] = self._standing(f"{pid}/task/{tid}/stat").start
+            except OSError:
+                continue
+        return starts
+
+    def user(self, pid: int) -> int:
+        """The number of the user whose process it is."""
+        words = self._words(f"{pid}/status", b"Uid:")
+        if words is None:
+            raise FileNotFoundError(f"{pid}/status names no user")
+        return int(words[1])
+
+    def is_first(self, pid: int) -> bool:
+        """Whether it is the first of its machine or container, which takes over every orphan there."""
+        words = self._words(f"{pid}/status", b"NSpid:")
+        return pid == 1 if words is None else words[-1] == b"1"
+
+    def words(self, pid: int) -> tuple[str, ...]:
+        """The command line of a process; empty for one that has none any more."""
+        text = self._read(f"{pid}/cmdline").rstrip(b"\0")
+        return tuple(word.decode("utf-8", "backslashreplace") for word in text.split(b"\0")) if text else ()
+
+    def setting(self, pid: int, name: str) -> str | None:
+        """A variable of the environment in which a process was started; what it set since does not show."""
+        for pair in self._read(f"{pid}/environ").split(b"\0"):
+            key, equals, value = pair.partition(b"=")
+            if equals and os.fsdecode(key) == name:
+                return os.fsdecode(value)
+        return None
+
+    def program(self, pid: int) -> str:
+        """The file that a process runs."""
+        return self._link(f"{pid}/exe").removesuffix(" (deleted)")
+
+    def memory_map(self, pid: int) -> bytes:
+        """Which files a process has in its memory."""
+        return self._read(f"{pid}/maps")
+
+    def open_files(self, pid: int) -> dict[int, str]:
+        """What a process has open, by descriptor."""
+        found = {}
+        for descriptor in self._numbers(f"{pid}/fd"):
+            try:
+                found[descriptor] = self._link(f"{pid}/fd/{descriptor}")
+            except FileNotFoundError:
+                continue
+        return found
+
+    def closes_on_exec(self, pid: int, descriptor: int) -> bool:
+        """Whether a descriptor would be closed by an exec, so that none can have handed it on."""
+        words = self._words(f"{pid}/fdinfo/{descriptor}", b"flags:")
+        return words is not None and bool(int(words[1], 8) & _CLOSE_ON_EXEC)
+
+    def began(self) -> int:
+        """When the machine was started, in seconds since 1970."""
+        words = self._words("stat", b"btime ")
+        return 0 if words is None else int(words[1])
 
     def is_same_file(self, pid: int, descriptor: int, other: int, theirs: int) -> bool:
         """Whether descriptors of two processes are one open file; neither process notices."""
@@ -49,7 +115,10 @@ class RunningKernel:
         return bool(answer == 0)
 
     def native_threads(self, pid: int, maps: Maps) -> tuple[NativeThread, ...]:
-        """The threads that Python did not start; the records of the C library are read where they lie."""
+        """The threads that Python did not start, the main one left out, each with its library.
+
+        The records of the C library are read where they lie.
+        """
         if self._own is None:
             self._own = _c_library(os.getpid())
         if not self._own or _c_library(pid) != self._own:
@@ -57,6 +126,26 @@ class RunningKernel:
             raise OSError(errno.ENOEXEC, "it runs with another C library than coldfork")
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC))
         return ThreadReader(self._loader, pid).native(maps)
+
+    def _standing(self, place: str) -> Standing:
+        try:
+            return Standing(self._read(place))
+        except ValueError:
+            raise ProcessLookupError(f"{place} holds nothing") from None
+
+    def _words(self, place: str, beginning: bytes) -> list[bytes] | None:
+        """The words of the line that begins so."""
+        lines = self._read(place).splitlines()
+        return next((line.split() for line in lines if line.startswith(beginning)), None)
+
+    def _numbers(self, place: str) -> Iterator[int]:
+        return (int(entry.name) for entry in (self._root / place).iterdir() if entry.name.isdecimal())
+
+    def _link(self, place: str) -> str:
+        return str((self._root / place).readlink())
+
+    def _read(self, place: str) -> bytes:
+        return contents(str(self._root / place))
 
 
 def _c_library(pid: int) -> frozenset[bytes]:

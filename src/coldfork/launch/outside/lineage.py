@@ -2,29 +2,45 @@
 
 A state only ever moves on: what is cold in a living parent was cold at every fork. What is awake there has
 become so at a time, and the fork has one too. Where the first is not known, what the child holds decides.
+
+Initialising a driver opens a device file and keeps it open. A fork copies the descriptor, and the child can
+do nothing with it. The kernel tells whether two descriptors are the very same open file: one that a process
+shares with an earlier one cannot have been opened by it.
 """
 
 from __future__ import annotations
 
-from coldfork.launch.outside.folder import ProcessFolder
-from coldfork.launch.outside.ownership import Owners
-from coldfork.launch.outside.process import OutsideProcess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from coldfork.launch.outside.process import OutsideProcess, Relatives
 from coldfork.launch.outside.readings import DEVICE_FILES, LIBRARIES, readings
-from coldfork.launch.outside.relatives import Relatives
 from coldfork.observe.probes import tokenizers
 from coldfork.observe.probes.pools import owned
 from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, POISONED, UNKNOWN, Reading
 
 _ENDED = "the process that forked it has ended"
+_FIRST_OF_ITS_OWN = 3
+"""Below are standard input and output, which tell nothing: everybody hands them on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Where the descriptors of some device files come from."""
+
+    own: tuple[int, ...] = ()
+    inherited: tuple[int, ...] = ()
+    source: int | None = None
+    """A process that had the inherited ones before."""
+    doubt: str | None = None
+    """Why the origin of some is not known."""
 
 
 class Lineage:
     """Judges each process in the light of the one it was forked from; every process is judged once."""
 
-    def __init__(self, folder: ProcessFolder, relatives: Relatives, owners: Owners) -> None:
-        self._folder = folder
+    def __init__(self, relatives: Relatives) -> None:
         self._relatives = relatives
-        self._owners = owners
         self._judged: dict[int, dict[str, Reading]] = {}
 
     def readings(self, process: OutsideProcess) -> dict[str, Reading]:
@@ -45,7 +61,7 @@ class Lineage:
         """A device file is open: who opened it?"""
         paths = DEVICE_FILES[reading.accelerator]
         device = process.holds_open(*paths)
-        found = self._owners.of(process, paths)
+        found = self._origin(process, paths)
         if found.inherited and process.forked:
             reason = f"it was forked from where {device} was open, and shares it with process {found.source}"
             return reading.turned(POISONED, reason)
@@ -84,7 +100,7 @@ class Lineage:
         self, reading: Reading, process: OutsideProcess, parent: OutsideProcess
     ) -> Reading:
         """The parent has the device's file open and the fork has not: it came before, or has closed it."""
-        if self._owners.keeps_what_it_was_forked_with(process, parent):
+        if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
                 f"it was forked from process {parent.pid} before that one opened the device: "
                 "it has none of its device files, and kept others"
@@ -99,7 +115,7 @@ class Lineage:
     def _by_times(self, reading: Reading, process: OutsideProcess, parent: OutsideProcess) -> Reading:
         """The parent has a pool of threads and the fork has none: was the pool there before?"""
         try:
-            starts = self._folder.thread_starts(parent.pid)
+            starts = self._relatives.kernel.thread_starts(parent.pid)
         except OSError:
             return reading.turned(UNKNOWN, f"it looks cold and may be poisoned: {_ENDED}")
         pool = [
@@ -117,6 +133,74 @@ class Lineage:
         return reading.turned(
             UNKNOWN, f"process {parent.pid} forked it at about the time at which it started its threads"
         )
+
+    def _origin(self, process: OutsideProcess, paths: Sequence[str]) -> Ownership:
+        """Where a process has its descriptors of these files from; `OSError` where they are not shown."""
+        left = process.descriptors_of(paths)
+        if not process.standing.forked and all(self._closes_on_exec(process, one) for one in left):
+            # Nothing else than an exec stands between it and whoever started it.
+            return Ownership(own=tuple(left))
+        inherited: list[int] = []
+        source: int | None = None
+        doubt: str | None = None
+        for other in self._earlier(process):
+            shared, trouble = self._shared(process, left, other, paths)
+            doubt = doubt or trouble
+            if shared:
+                source = other.pid if source is None else source
+                inherited += shared
+                left = [one for one in left if one not in shared]
+        if left and doubt is None and self._relatives.starter(process.standing) is None:
+            doubt = self._relatives.why_no_starter(process.standing)
+        own = () if doubt else tuple(left)
+        return Ownership(own, tuple(sorted(inherited)), source, doubt)
+
+    def _shared(
+        self, process: OutsideProcess, descriptors: Sequence[int], other: OutsideProcess, paths: Sequence[str]
+    ) -> tuple[list[int], str | None]:
+        """Which descriptors another process has too, and why that could not be found out, if it could not."""
+        try:
+            theirs = other.descriptors_of(paths)
+        except OSError:
+            # What another user runs has forked nothing for this one.
+            return [], None
+        try:
+            same = [one for one in descriptors if any(self._same(process, one, other, its) for its in theirs)]
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            return [], f"its descriptors could not be compared with those of process {other.pid}: {why}"
+        return same, None
+
+    def _keeps_what_it_was_forked_with(self, process: OutsideProcess, parent: OutsideProcess) -> bool:
+        """Whether a fork still shares a descriptor with its parent, so that it has not closed them all."""
+        try:
+            numbers = sorted(process.open_files.keys() & parent.open_files.keys())
+            return any(
+                self._same(process, number, parent, number)
+                for number in numbers
+                if number >= _FIRST_OF_ITS_OWN
+            )
+        except OSError:
+            return False
+
+    def _closes_on_exec(self, process: OutsideProcess, descriptor: int) -> bool:
+        try:
+            return self._relatives.kernel.closes_on_exec(process.pid, descriptor)
+        except OSError:
+            return False
+
+    def _earlier(self, process: OutsideProcess) -> Iterable[OutsideProcess]:
+        """Whoever may have handed something on: ancestors first, then all that were started before it."""
+        ancestors = {ancestor.pid for ancestor in self._relatives.ancestors(process.standing)}
+        for pid in (*ancestors, *self._relatives.pids()):
+            other = self._relatives.process(pid)
+            if other is None or pid == process.pid:
+                continue
+            if pid in ancestors or other.standing.start < process.standing.start:
+                yield other
+
+    def _same(self, process: OutsideProcess, one: int, other: OutsideProcess, its: int) -> bool:
+        return self._relatives.kernel.is_same_file(process.pid, one, other.pid, its)
 
     @staticmethod
     def _poisoned(reading: Reading, reason: str) -> Reading:

@@ -1,12 +1,11 @@
-"""One process seen from outside, in the shape in which the probes of `observe` look at their own."""
+"""Processes seen from outside, and who started whom; each is read when somebody asks for it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from coldfork.launch.outside.folder import ProcessFolder
 from coldfork.launch.outside.kernel import Kernel
 from coldfork.observe.probes.maps import Maps
 from coldfork.observe.probes.process import ProbedProcess
@@ -14,6 +13,7 @@ from coldfork.observe.processes.table import Standing
 
 if TYPE_CHECKING:
     from coldfork.observe.probes.threads import NativeThread
+
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*[dmtu]{0,3}(?:-[\w.-]+)?\Z")
 _EXTENSION = re.compile(r"\.(?:cpython|pypy)-?\d+.*\.so\Z|\.abi3\.so\Z")
@@ -24,11 +24,10 @@ NOT_SHOWN = "the system does not show it to this user"
 class OutsideProcess(ProbedProcess):
     """A process that runs beside this one. What it is asked is read once, as it was at that moment."""
 
-    def __init__(self, standing: Standing, folder: ProcessFolder, kernel: Kernel) -> None:
+    def __init__(self, standing: Standing, kernel: Kernel) -> None:
         super().__init__(None)
         self.standing = standing
         self.pid = standing.pid
-        self._folder = folder
         self._kernel = kernel
         self._asked_threads = False
         self._files: dict[int, str] | None = None
@@ -43,7 +42,7 @@ class OutsideProcess(ProbedProcess):
         if self._maps is None:
             text = b""
             try:
-                text = self._folder.memory_map(self.pid)
+                text = self._kernel.memory_map(self.pid)
             except PermissionError:
                 self.hidden = "this user may not see its memory map"
             self._maps = Maps(text)
@@ -77,7 +76,7 @@ class OutsideProcess(ProbedProcess):
     def setting(self, name: str) -> str | None:
         """The variable as it was when the process was started; it may have set it since."""
         try:
-            return self._folder.setting(self.pid, name)
+            return self._kernel.setting(self.pid, name)
         except OSError:
             return None
 
@@ -85,7 +84,7 @@ class OutsideProcess(ProbedProcess):
     def open_files(self) -> dict[int, str]:
         """What it has open, by descriptor; `PermissionError` where this user may not see that."""
         if self._files is None:
-            self._files = self._folder.open_files(self.pid)
+            self._files = self._kernel.open_files(self.pid)
         return self._files
 
     def holds_open(self, *paths: str) -> str | None:
@@ -101,14 +100,14 @@ class OutsideProcess(ProbedProcess):
     def program(self) -> str | None:
         """The file it runs; None where this user may not see that."""
         try:
-            return self._folder.program(self.pid)
+            return self._kernel.program(self.pid)
         except PermissionError:
             return None
 
     @property
     def words(self) -> tuple[str, ...]:
         """Its command line."""
-        return self._folder.words(self.pid)
+        return self._kernel.words(self.pid)
 
     def is_python(self) -> bool:
         """Whether a Python interpreter runs in it: by its program, else by what is in its memory."""
@@ -120,3 +119,66 @@ class OutsideProcess(ProbedProcess):
             return True
         names = [path.rpartition("/")[2] for path in self.maps.files]
         return any(name.startswith(_LIBRARY) or _EXTENSION.search(name) for name in names)
+
+
+class Relatives:
+    """The processes of one moment."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._known: dict[int, OutsideProcess | None] = {}
+        self._pids = tuple(kernel.pids())
+
+    def pids(self) -> tuple[int, ...]:
+        """The processes that there were, those of other users and those of no Python included."""
+        return self._pids
+
+    def process(self, pid: int) -> OutsideProcess | None:
+        """One process; None when it has ended, or is one of the kernel's own."""
+        if pid not in self._known:
+            try:
+                standing = self.kernel.standing(pid)
+            except (OSError, ValueError):
+                self._known[pid] = None
+            else:
+                seen = OutsideProcess(standing, self.kernel)
+                self._known[pid] = seen if standing.is_program else None
+        return self._known[pid]
+
+    def parent(self, standing: Standing) -> OutsideProcess | None:
+        """Whose child a process is now; None where that one is not seen, or is a later one of its number."""
+        found = self.process(standing.parent)
+        return found if found is not None and found.standing.start <= standing.start else None
+
+    def ancestors(self, standing: Standing) -> Iterator[OutsideProcess]:
+        """The parent, its parent, and so on."""
+        met = {standing.pid}
+        while (found := self.parent(standing)) is not None and found.pid not in met:
+            met.add(found.pid)
+            yield found
+            standing = found.standing
+
+    def starter(self, standing: Standing) -> OutsideProcess | None:
+        """Who certainly started a process; None where its parent may only have taken it over.
+
+        Orphans are taken over by the first process of their machine or container. Of a fork its parent has
+        the same addresses, which no other program has.
+        """
+        found = self.parent(standing)
+        if found is None or (standing.forked and not standing.is_copy_of(found.standing)):
+            return None
+        return None if self._takes_over(found.pid) else found
+
+    def why_no_starter(self, standing: Standing) -> str:
+        """What is said where it is not certain who started a process."""
+        found = self.parent(standing)
+        deed = "forked" if standing.forked else "started"
+        if found is not None and standing.is_copy_of(found.standing):
+            return f"process {found.pid} takes over orphans, and may not be the one that {deed} it"
+        return f"the process that {deed} it has ended"
+
+    def _takes_over(self, pid: int) -> bool:
+        try:
+            return self.kernel.is_first(pid)
+        except OSError:
+            return True

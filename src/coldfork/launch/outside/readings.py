@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 from coldfork.launch.outside.process import OutsideProcess
 from coldfork.model.errors import UsageError
@@ -39,7 +41,7 @@ def readings(process: OutsideProcess) -> dict[str, Reading]:
         reason = process.hidden or "the system shows no memory map of it"
         return {accelerator: Reading(accelerator, UNKNOWN, reason=reason) for accelerator in ORDER}
     virtual = _virtual_accelerator(process)
-    found = {accelerator: _reading(accelerator, process) for accelerator in ORDER}
+    found = {accelerator: _EXAMINE[accelerator](process) for accelerator in ORDER}
     if virtual is not None:
         reason = "coldfork's virtual device opens no file, so its state shows only inside"
         found[virtual] = found[virtual].turned(UNKNOWN, reason)
@@ -57,25 +59,6 @@ def _virtual_accelerator(process: OutsideProcess) -> str | None:
         return profiles.PROFILES[profiles.parse(wanted)[0]].accelerator
     except UsageError:
         return None
-
-
-def _reading(accelerator: str, process: OutsideProcess) -> Reading:
-    match accelerator:
-        case "cuda":
-            return _cuda(process)
-        case "rocm":
-            return hip.examine_rocm(process)
-        case "xpu":
-            return hip.examine_xpu(process)
-        case "opencl":
-            return _opencl(process)
-        case "openmp":
-            return openmp.examine(process)
-        case "polars":
-            return polars.examine(process)
-        case "tokenizers":
-            return _tokenizers(process)
-    return _jax(accelerator, process)
 
 
 def _cuda(process: OutsideProcess) -> Reading:
@@ -142,3 +125,16 @@ def _jax(accelerator: str, process: OutsideProcess) -> Reading:
     return doubt(accelerator, process, library) or Reading(
         accelerator, COLD, reason="no threads of its library are running", library=library
     )
+
+
+_EXAMINE: dict[str, Callable[[OutsideProcess], Reading]] = {
+    "cuda": _cuda,
+    "rocm": hip.examine_rocm,
+    "xpu": hip.examine_xpu,
+    "opencl": _opencl,
+    "openmp": openmp.examine,
+    "polars": polars.examine,
+    "tokenizers": _tokenizers,
+    "jax": partial(_jax, "jax"),
+    "jax-cpu": partial(_jax, "jax-cpu"),
+}

@@ -1,21 +1,37 @@
-"""Finds interpreters and asks them questions; leaves none of them running, whatever interrupts the asking."""
+"""Runs other programs for a limited time: asks them a question, or keeps the end of what they say.
+
+None of them is left running, whatever interrupts the work.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from time import monotonic
-from typing import TypeVar
+from time import monotonic, sleep
+from types import FrameType
+from typing import Any, TypeVar
 
+from coldfork.launch.plumbing.linux.kernel import signal_name
+from coldfork.launch.plumbing.loop import readable
 from coldfork.model.errors import UsageError
+from coldfork.observe import bootstrap
+from coldfork.observe.processes import asking
+from coldfork.observe.processes.asking import LOOK_SECONDS
 
-LOOK_SECONDS = 0.05
-"""How long nobody looks whether there was an interruption."""
+TAIL_BYTES = 16_384
+"""So much of the end of a process's output is kept, however much it prints."""
+_AFTER_SECONDS = 0.005
+_DRAIN_BYTES = 4 * 1024 * 1024
+_AT_ONCE_SECONDS = 1.0
 _Result = TypeVar("_Result")
 
 
@@ -55,29 +71,197 @@ def ask(
     command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """What a command answers within some seconds."""
-    return apart(lambda stop: _answered(command, seconds, variables, stop))
+    done = apart(lambda stop: asking.ask(command, "", seconds, variables, stop))
+    if done is None:
+        raise subprocess.TimeoutExpired(list(command), seconds)
+    return done
 
 
-def _answered(
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Raise KeyboardInterrupt for SIGTERM, too.
+
+    A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's
+    group, and what the first has interrupted is being written down when the second comes.
+    """
+    first: list[float] = []
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        first.append(monotonic())
+        if len(first) == 1 or first[-1] - first[0] > _AT_ONCE_SECONDS:
+            raise KeyboardInterrupt
+
+    former = {}
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Whoever ignores Ctrl-C, or has an answer of their own, keeps it.
+        if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
+            continue
+        with suppress(ValueError):  # not the main thread: signals are somebody else's
+            former[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a process ended, and the end of what it printed."""
+
+    status: int | None
+    """Its exit status; None when a signal or the time limit ended it."""
+    signal: str | None
+    """The name of the signal that ended it, unless that was ours."""
+    timed_out: bool
+    output: str
+    cut: bool
+    """True when `output` is only the end of what was printed."""
+    sufficed: bool = False
+    """True when we ended it because what was wanted of it had been seen."""
+
+
+class Interrupted(Exception):
+    """The process was ended because the caller wanted to stop."""
+
+
+def require_watching(command: str, platform: str = sys.platform) -> None:
+    """Refuse where processes cannot be watched."""
+    if platform != "darwin" and not platform.startswith("linux"):
+        raise UsageError(
+            f"coldfork {command} needs Linux or macOS, because it starts and ends process groups; "
+            f"this is {platform}"
+        )
+
+
+def environment(
+    settings: Mapping[str, Any], base: Mapping[str, str] = os.environ, virtual: str | None = None
+) -> dict[str, str]:
+    """The environment in which a Python process is watched.
+
+    `settings` are those of `observe.bootstrap`. `virtual` is a virtual device, NAME or NAME:N.
+    """
+    plain = {key: value for key, value in base.items() if key != bootstrap.VIRTUAL}
+    if virtual:
+        plain[bootstrap.VIRTUAL] = virtual
+    device = f"virtual:{virtual}" if virtual else "real"
+    return bootstrap.environment({"device": device, **settings}, plain)
+
+
+def until_its_end(
     command: Sequence[str],
-    seconds: float,
-    variables: Mapping[str, str] | None,
+    variables: Mapping[str, str],
+    *,
+    timeout: float,
+    stop: Callable[[], bool] = bool,
+    suffices: Callable[[str], bool] | None = None,
+) -> Ended:
+    """Run a command in a session of its own until it ends, and end with it what it started.
+
+    Raises `Interrupted` once `stop` says so. Output may come in any amount: only its end is kept. It is ended
+    early once `suffices`, which is shown that end again and again, says so.
+    """
+    reading, writing = os.pipe()
+    try:
+        try:
+            process = subprocess.Popen(
+                list(command),
+                env=dict(variables),
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                # Ctrl-C at the terminal is for us: we end what we started, whatever it does with signals.
+                start_new_session=True,
+            )
+        finally:
+            os.close(writing)
+        os.set_blocking(reading, False)
+        return _attended(process, _Tail(reading), monotonic() + timeout, stop, suffices)
+    finally:
+        os.close(reading)
+
+
+def _attended(
+    process: subprocess.Popen[bytes],
+    tail: _Tail,
+    deadline: float,
     stop: Callable[[], bool],
-) -> subprocess.CompletedProcess[bytes]:
-    deadline = monotonic() + seconds
-    with subprocess.Popen(
-        list(command),
-        env=None if variables is None else dict(variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        while True:
+    suffices: Callable[[str], bool] | None,
+) -> Ended:
+    """Read what a process prints until it ends, the time is up, or enough was seen."""
+    timed_out = sufficed = False
+    try:
+        while not (timed_out or sufficed or _has_ended(process)):
+            if stop():
+                raise Interrupted
+            left = deadline - monotonic()
+            timed_out = left <= 0
+            if not timed_out:
+                tail.wait(min(left, LOOK_SECONDS))
+                sufficed = suffices is not None and suffices(tail.text())
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+    tail.read(_DRAIN_BYTES)
+    code, alone = process.returncode, not (timed_out or sufficed)
+    return Ended(
+        status=code if code >= 0 and alone else None,
+        signal=signal_name(-code) if code < 0 and alone else None,
+        timed_out=timed_out,
+        output=tail.text(),
+        cut=tail.cut,
+        sufficed=sufficed,
+    )
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has ended, without reaping it: until then its group's number cannot become another's."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+class _Tail:
+    """The end of what comes out of a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._kept = b""
+        self._open = True
+        self.cut = False
+
+    def wait(self, seconds: float) -> None:
+        """Wait for output; where no more can come, the process is as good as ended."""
+        if not self._open:
+            sleep(min(seconds, _AFTER_SECONDS))
+            return
+        # Not select, which cannot wait for descriptors from 1024 on.
+        if readable([self._descriptor], seconds):
+            self.read(_DRAIN_BYTES)
+
+    def read(self, most: int) -> None:
+        """Read what is there now, up to an amount, so that nobody who prints for ever keeps us."""
+        while self._open and most > 0:
             try:
-                said, complaint = process.communicate(timeout=LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                if stop() or monotonic() > deadline:
-                    process.kill()
-                    raise subprocess.TimeoutExpired(list(command), seconds) from None
-            else:
-                return subprocess.CompletedProcess(process.args, process.returncode, said, complaint)
+                piece = os.read(self._descriptor, 65_536)
+            except BlockingIOError:
+                return
+            except OSError:
+                piece = b""
+            self._open = bool(piece)
+            most -= len(piece)
+            self._kept += piece
+            if len(self._kept) > TAIL_BYTES:
+                self._kept = self._kept[-TAIL_BYTES:]
+                self.cut = True
+
+    def text(self) -> str:
+        """What was kept, from the beginning of a line where the rest was cut."""
+        kept = self._kept
+        if self.cut:
+            _, newline, rest = kept.partition(b"\n")
+            kept = rest if newline and rest else kept
+        return kept.decode("utf-8", "backslashreplace")

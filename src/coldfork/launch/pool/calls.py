@@ -1,13 +1,13 @@
-"""Many calls at once: in the order of their arguments, in chunks, and as a stream of an event loop."""
+"""Many calls at once: in their order, in chunks, as a stream of an event loop; and how far they have come."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
+import threading
 from collections import deque
 from time import monotonic
-
-from coldfork.launch.pool.progress import follow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import Any
 
-    from coldfork.launch.pool.progress import Progress
-
+    Progress = Callable[[int, int], object]
     Submit = Callable[..., Future[Any]]
+
+
+_WIDTH = 20
 
 
 def mapped(
@@ -100,3 +102,30 @@ async def streamed(
     finally:
         for future in waiting.values():
             future.kill()
+
+
+def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
+    """Tell how many of these are done, each time that one is."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    tell = progress if callable(progress) else _bar if progress and is_terminal else None
+    if tell is None:
+        return
+    every = list(futures)
+    lock = threading.Lock()
+    done = 0
+
+    def count(_: object) -> None:
+        nonlocal done
+        with lock:
+            done += 1
+            tell(done, len(every))
+
+    for future in every:
+        future.add_done_callback(count)
+
+
+def _bar(done: int, total: int) -> None:
+    filled = _WIDTH * done // max(total, 1)
+    end = "\n" if done == total else ""
+    sys.stderr.write(f"\r\x1b[K{'█' * filled}{'░' * (_WIDTH - filled)} {done}/{total}{end}")
+    sys.stderr.flush()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from coldfork.launch.distribution import Distribution
+
 FAILURES = ("raised", "timed-out", "killed", "worker-died", "memory-cap", "pool-broken")
 """Why a task may fail."""
 ENDS = ("max-tasks", "max-memory", "memory-cap", "timed-out", "killed", "shutdown", "pool-broken", "died")
@@ -40,6 +42,20 @@ class Counts:
     def copied(self) -> Counts:
         """As they are now."""
         return replace(self, failures=dict(self.failures), ends=dict(self.ends))
+
+
+class Durations:
+    """In seconds; counted where somebody has asked, and added to with the dispatcher's lock held."""
+
+    __slots__ = ("starts", "tasks", "waits")
+
+    def __init__(self) -> None:
+        self.tasks = Distribution()
+        """From when a worker began with a task to its answer."""
+        self.waits = Distribution()
+        """From when a task was submitted to when a worker was given it."""
+        self.starts = Distribution()
+        """From when a worker was asked for to when it was ready."""
 
 
 @dataclass(frozen=True, slots=True)

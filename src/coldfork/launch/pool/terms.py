@@ -1,51 +1,84 @@
-"""What a pool was asked to be."""
+"""The options of a pool, as one object that travels to whoever makes its workers; and what cannot be one."""
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field
+from logging import getLogger
 from pathlib import Path
+
+from coldfork.launch.supervisor.limits import parse_size
+from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Protocol
+    from typing import Any
 
-    class Lease(Protocol):
-        """Devices that one worker may use, and nobody else meanwhile."""
+    from coldfork.launch.devices.choice import DevicesWanted
 
-        @property
-        def device(self) -> str:
-            """Which they are, for people."""
-
-        @property
-        def variables(self) -> Mapping[str, str]:
-            """What tells the worker's libraries."""
-
-        def release(self) -> None:
-            """Let others have them."""
+_LOG = getLogger("coldfork")
 
 
 @dataclass(frozen=True, slots=True)
 class PoolTerms:
-    """What the makers of workers need to know."""
+    """The options that a pool was made with, checked."""
 
     workers: int
     preload: Sequence[str] | os.PathLike[str] = ()
+    devices: DevicesWanted = None
+    env: Mapping[str, str | None] = field(default_factory=dict)
     main: Mapping[str, Any] = field(default_factory=dict)
     """How a worker imports the main module; empty where it cannot."""
-    env: Mapping[str, str | None] = field(default_factory=dict)
-    leases: tuple[Lease, ...] = ()
-    """One for each place, or none at all."""
-    initializer: Callable[..., object] | None = None
-    initargs: tuple[object, ...] = ()
+    timeout: float | None = None
     max_tasks: int | None = None
     max_memory: int | None = None
+    initializer: Callable[..., object] | None = None
+    initargs: tuple[object, ...] = ()
     max_queue: int | None = None
+    retries: int = 0
     log_dir: Path | None = None
     most_logged: int = 16 << 20
     """Bytes of each worker's log; when there would be more, what there is is set aside."""
 
-    def lease(self, place: int) -> Lease | None:
-        """What the worker of this place has leased."""
-        return self.leases[place] if self.leases else None
+
+def variables(env: Mapping[str, str | None]) -> dict[str, str]:
+    """The environment of workers that are given these variables beside those of this process."""
+    return {name: value for name, value in {**os.environ, **env}.items() if value is not None}
+
+
+def capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -> dict[str, str | None]:
+    """What is set for the workers, with a cap on what each of them may hold of each device."""
+    if max_device_memory is None:
+        return dict(env)
+    from coldfork.launch.devices.memory_cap import cap
+
+    found = cap(parse_size(max_device_memory, "max_device_memory"), variables(env), sys.executable)
+    if not found.by:
+        _LOG.warning("no device memory cap: %s", found.why_not)
+    return {**env, **found.variables}
+
+
+def counted(name: str, value: int | None) -> int | None:
+    """A number of something, where one is given."""
+    if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+        raise UsageError(f"{name} has to be a whole number from 1 on, and not {value!r}")
+    return value
+
+
+def seconds(name: str, value: float | None) -> float | None:
+    """How long something may take, where that is given."""
+    if value is not None and not value > 0:
+        raise UsageError(f"{name} is in seconds and more than 0, and not {value!r}")
+    return value
+
+
+def log_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder for the workers' logs, which is made."""
+    folder = Path(os.path.abspath(os.fsdecode(path)))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder of logs {folder}: {error.strerror}") from None
+    return folder

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from coldfork.launch.plumbing.ask import apart
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.preload import runs
-from coldfork.launch.preload.reading import Reading
 from coldfork.launch.preload.runs import Event, Run
 from coldfork.launch.preload.sources import Sources, read_sources
-from coldfork.launch.probe import machine
+from coldfork.launch.probe.comparison import device_before
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.launch.server.variables import pretended, while_importing
 from coldfork.model.errors import UsageError
-from coldfork.model.forking.preloads import LeftOut, Preloading
 from coldfork.model.observations import Progress
+from coldfork.model.preloads import LeftOut, Preloading
 
 _MOST_PROOFS = 12
 """So often a list is tried as a whole; each time one module fewer."""
@@ -53,8 +53,8 @@ class _Found:
     """What the trials came to."""
 
     left: tuple[LeftOut, ...]
-    searched: Reading
-    proof: Reading | None
+    searched: Run
+    proof: Run | None
     """Of the list as a whole; None where there was nothing to prove."""
 
 
@@ -99,21 +99,19 @@ class _Search:
         bad = proof.unproven(searched)
         return _Found(tuple(bad.values()), searched, proof)
 
-    def _descend(self, modules: Sequence[str], taboo: Sequence[str]) -> Reading:
+    def _descend(self, modules: Sequence[str], taboo: Sequence[str]) -> Run:
         done = self._run("descend", wanted=list(modules), taboo=list(taboo))
-        read = Reading(done, self._origins)
         if done.last("complete") is None:
-            raise UsageError(_unfinished(done, read))
-        return read
+            raise UsageError(_unfinished(done))
+        return done
 
-    def _prove(self, modules: Sequence[str], searched: Reading) -> Reading:
+    def _prove(self, modules: Sequence[str], searched: Run) -> Run:
         # Python code is told other values of what each worker has its own of: who comes out otherwise has
         # remembered it.
         base = while_importing(self._setup.base)
         others = {name: pretended(name, base) for name in searched.own}
         wanted = list(self._request.wanted)
-        done = self._run("prove", modules=list(modules), wanted=wanted, pretended=others)
-        return Reading(done, self._origins)
+        return self._run("prove", modules=list(modules), wanted=wanted, pretended=others)
 
     def _bare(self, wanted: Sequence[str]) -> Event:
         done = self._run("bare", wanted=list(wanted))
@@ -125,7 +123,9 @@ class _Search:
     def _run(self, task: str, **more: Any) -> Run:
         self._loaded = 0
         seconds = self._setup.timeout * (1 if task == "bare" else _PATIENCE)
-        return runs.run(task, self._setup, seconds, lambda event: self._hear(task, event), self._stop, **more)
+        return runs.run(
+            task, self._setup, seconds, partial(self._hear, task), self._stop, self._origins, **more
+        )
 
     def _hear(self, task: str, event: Event) -> None:
         if self._progress is None:
@@ -145,7 +145,7 @@ class _Search:
         shown = found.searched if proof is None else proof
         return Preloading(
             wanted=request.wanted,
-            device=machine.device(self._setup.virtual),
+            device=device_before(self._setup.virtual),
             python=self._setup.python,
             kept=() if proof is None else proof.kept,
             left_out=tuple(sorted(left, key=lambda one: -one.seconds)),
@@ -177,18 +177,21 @@ def _refusal(done: Run, setup: ProbeSetup) -> str:
         return f"importing {raised['module']} with {setup.python} raises {said}"
     if done.ended.timed_out:
         return f"the imports did not end within {setup.timeout:g} s; --timeout gives them more"
-    how = done.ended.signal or f"status {done.ended.status}"
-    lines = done.ended.output.strip().splitlines()
-    return f"the imports ended the process with {how}" + (f": {lines[-1]}" if lines else "")
+    return f"the imports ended the process with {_end(done)}"
 
 
-def _unfinished(done: Run, found: Reading) -> str:
+def _unfinished(done: Run) -> str:
     trouble = done.last("trouble")
     if trouble is not None:
         return f"the search failed: {trouble['text']}"
     if done.ended.timed_out:
         return "the search did not end in time; --timeout gives it more"
-    how = done.ended.signal or f"status {done.ended.status}"
+    accepted = done.accepted
+    return f"the search ended with {_end(done, f', after {accepted[-1]}' if accepted else '')}"
+
+
+def _end(done: Run, after: str = "") -> str:
+    """How a process ended, and the last that it said."""
     lines = done.ended.output.strip().splitlines()
-    behind = f", after {found.accepted[-1]}" if found.accepted else ""
-    return f"the search ended with {how}{behind}" + (f": {lines[-1]}" if lines else "")
+    said = f": {lines[-1]}" if lines else ""
+    return f"{done.ended.signal or f'status {done.ended.status}'}{after}{said}"

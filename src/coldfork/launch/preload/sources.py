@@ -8,12 +8,11 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
-from coldfork.launch.plumbing.ask import LOOK_SECONDS
 from coldfork.launch.probe.trial import ProbeSetup
-from coldfork.model.forking.preloads import Doubt
+from coldfork.model.preloads import Doubt
+from coldfork.observe.processes.asking import ask, last_line
 from coldfork.start.static_reach.check_process import COMMAND, RULES, WAKING
 
 _FIND = (
@@ -46,10 +45,10 @@ def read_sources(modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], b
         found, version, folders = _places(modules, setup, stop)
         if not found:
             return Sources(unread="none of them has a source that could be read")
-        status, said, complaint = _asked(COMMAND, setup, stop, _question(modules, found, version, folders))
-        if status:
-            return Sources(unread=f"coldfork check failed: {(complaint.strip().splitlines() or [''])[-1]}")
-        return Sources(tuple(_doubts(json.loads(said)["findings"])))
+        done = _asked(COMMAND, setup, stop, _question(modules, found, version, folders))
+        if done.returncode:
+            return Sources(unread=f"coldfork check failed: {last_line(done.stderr)}")
+        return Sources(tuple(_doubts(json.loads(done.stdout)["findings"])))
     except (OSError, ValueError, TimeoutError) as error:
         return Sources(unread=str(error))
 
@@ -59,17 +58,18 @@ def _places(
 ) -> tuple[list[str], str, list[str]]:
     """Where the top packages lie, for which Python, and the folders of its path."""
     tops = list(dict.fromkeys(module.partition(".")[0] for module in modules))
-    status, said, complaint = _asked([setup.python, "-c", _FIND, *tops], setup, stop)
-    if status:
-        raise ValueError(f"their sources were not found: {(complaint.strip().splitlines() or [''])[-1]}")
-    found, version, folders = json.loads(said.splitlines()[-1])
+    done = _asked([setup.python, "-c", _FIND, *tops], setup, stop)
+    if done.returncode:
+        raise ValueError(f"their sources were not found: {last_line(done.stderr)}")
+    found, version, folders = json.loads(done.stdout.splitlines()[-1])
     return found, version, folders
 
 
 def _question(modules: Sequence[str], places: Sequence[str], version: str, folders: Sequence[str]) -> str:
     beside = {str(Path(place).parent) for place in places}
     standard = [folder for folder in folders if Path(folder, "os.py").exists()]
-    inside = [folder for folder in folders if any(_is_standard(folder, one) for one in standard)]
+    loaded = tuple(f"{one}{os.sep}lib-dynload" for one in standard)
+    inside = [folder for folder in folders if folder in standard or folder.startswith(loaded)]
     return json.dumps(
         {
             "paths": places,
@@ -80,10 +80,6 @@ def _question(modules: Sequence[str], places: Sequence[str], version: str, folde
             "target_version": version,
         }
     )
-
-
-def _is_standard(folder: str, standard: str) -> bool:
-    return folder == standard or folder.startswith(f"{standard}{os.sep}lib-dynload")
 
 
 def _doubts(findings: Sequence[dict[str, Any]]) -> list[Doubt]:
@@ -103,30 +99,11 @@ def _doubts(findings: Sequence[dict[str, Any]]) -> list[Doubt]:
 
 def _asked(
     command: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool], question: str = ""
-) -> tuple[int, str, str]:
-    """Status, output and errors of a command; ended when the time is up or somebody wants to stop."""
-    until = monotonic() + _SECONDS
-    environment = {name: value for name, value in setup.base.items() if not name.startswith("COLDFORK_")}
-    path = [*setup.before, *filter(None, [setup.base.get("PYTHONPATH")]), *setup.after]
-    if path:
-        environment["PYTHONPATH"] = os.pathsep.join(path)
-    with subprocess.Popen(
-        list(command),
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    ) as process:
-        told: str | None = question
-        while True:
-            try:
-                said, complaint = process.communicate(told, timeout=LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                told = None  # it is being written, and to give it again is refused
-                if stop() or monotonic() > until:
-                    process.kill()
-                    raise TimeoutError(f"reading the sources took longer than {_SECONDS:g} s") from None
-            else:
-                return process.returncode, said, complaint
+) -> subprocess.CompletedProcess[bytes]:
+    """What a command answers in the surroundings in which the modules will be imported."""
+    surroundings = setup.variables().items()
+    variables = {name: value for name, value in surroundings if not name.startswith("COLDFORK_")}
+    done = ask(command, question, _SECONDS, variables, stop)
+    if done is None:
+        raise TimeoutError(f"reading the sources took longer than {_SECONDS:g} s")
+    return done

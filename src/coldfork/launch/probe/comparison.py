@@ -14,14 +14,28 @@ from coldfork.model.effects import EffectKind
 from coldfork.model.findings import Confirmed, Finding
 from coldfork.model.probes import ModuleProbe, ProbeStatus
 from coldfork.model.states import ImportSite, Waker
+from coldfork.virtual.profiles import PROFILES, parse
 
+#: What the drivers of NVIDIA, AMD, Intel and of Windows' subsystem for Linux put under /dev.
+_NODES = ("nvidiactl", "nvidia[0-9]*", "kfd", "dri/renderD*", "accel/accel*", "dxg")
+_OF_CUDA = ("nvidiactl", "nvidia[0-9]*", "dxg")
+_OF_ROCM = ("kfd",)
 #: Nothing but a device of the right make, real or virtual, answers to these.
 _OF_A_MAKE = frozenset({"cuda", "rocm"})
 _STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
-
 _INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")
-
 Answer = tuple[Confirmed, str]
+
+
+def device_before(virtual: str | None) -> str:
+    """What an import is set before: `virtual:NAME`, `real`, or `none` on a machine without an accelerator."""
+    if virtual:
+        return f"virtual:{virtual}"
+    return "real" if _any(_NODES) else "none"
+
+
+def _any(names: tuple[str, ...]) -> bool:
+    return any(next(Path("/dev").glob(name), None) is not None for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +45,26 @@ class Comparison:
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     accelerators: frozenset[str] = frozenset()
-    """Those that are sure to be there."""
+    """Those that are sure to be there. Others may be: only their own code knows."""
     management: bool = True
-    """Whether devices can be counted without the driver."""
+    """Whether devices can be counted without the driver, as far as is known."""
     profile: str = "cuda"
     """What the findings assume."""
     absent: frozenset[str] = frozenset()
     """Packages that findings speak of and that the interpreter does not find."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path that a probe names."""
+
+    @classmethod
+    def before(cls, virtual: str | None, profile: str = "cuda") -> Comparison:
+        """What imports are set before: a virtual device, or this machine."""
+        if virtual:
+            played = PROFILES[parse(virtual)[0]]
+            there, management = frozenset((played.accelerator,)), played.nvml
+        else:
+            seen = {"cuda": _any(_OF_CUDA), "rocm": _any(_OF_ROCM)}
+            there, management = frozenset(name for name, found in seen.items() if found), True
+        return cls(device_before(virtual), there, management, profile)
 
 
 def packages_named(finding: Finding) -> frozenset[str]:
@@ -198,7 +223,7 @@ def runs_before(file: str, first: int, second: int) -> bool:
 
     False too where only a run could tell: inside one loop, one statement, or the arms of one `try`.
     """
-    block: Sequence[ast.stmt] | None = _statements(file)
+    block: Sequence[ast.stmt] | None = parsed(file).body
     while block:
         one, other = _index(block, first), _index(block, second)
         if one is None or other is None:
@@ -210,11 +235,12 @@ def runs_before(file: str, first: int, second: int) -> bool:
     return False
 
 
-def _statements(file: str) -> tuple[ast.stmt, ...]:
+def parsed(file: str) -> ast.Module:
+    """The tree of a file; an empty one for what cannot be parsed."""
     try:
-        return tuple(ast.parse(Path(file).read_bytes()).body)
+        return ast.parse(Path(file).read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return ()
+        return ast.Module([], [])
 
 
 def _index(block: Sequence[ast.stmt], line: int) -> int | None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coldfork.launch.probe import machine
 from coldfork.launch.probe.comparison import Comparison, compare, packages_named, refusal
 from coldfork.launch.probe.probe import ProbeRequest, jobs_for, missing, probe
 from coldfork.launch.probe.report_paths import root_by_name
@@ -49,15 +48,13 @@ class ConfirmationPlan:
 
 def untested(findings: Iterable[Finding]) -> Confirmation:
     """The findings when somebody interrupted before the first import."""
-    return Confirmation(
-        tuple(
-            replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=_TOO_EARLY)
-            if finding.accelerator
-            else finding
-            for finding in findings
-        ),
-        interrupted=True,
-    )
+    told = (untestable(one, _TOO_EARLY) if one.accelerator else one for one in findings)
+    return Confirmation(tuple(told), interrupted=True)
+
+
+def untestable(finding: Finding, reason: str) -> Finding:
+    """A finding about which nothing could be found out."""
+    return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=reason)
 
 
 def confirm(
@@ -73,12 +70,7 @@ def confirm(
 
     `announce` hears what is about to be done before anything is.
     """
-    comparison = Comparison(
-        device=machine.device(setup.virtual),
-        accelerators=machine.accelerators(setup.virtual),
-        management=machine.has_management(setup.virtual),
-        profile=profile,
-    )
+    comparison = Comparison.before(setup.virtual, profile)
     places = {finding.path: place_of(finding, locate) for finding in findings}
     roots = tuple(dict.fromkeys(place.root for place in places.values() if place is not None))
     testable = [
@@ -147,10 +139,11 @@ def _with_answer(
         return finding
     reason = refusal(finding, comparison)
     if reason is not None or place is None:
-        reason = reason or f"its file is not where an import of {finding.module} would look"
-        return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=reason)
+        return untestable(
+            finding, reason or f"its file is not where an import of {finding.module} would look"
+        )
     seen = probes.get((place.root, finding.module))
     if seen is None:
-        return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=_TOO_EARLY)
+        return untestable(finding, _TOO_EARLY)
     confirmed, said = compare(finding, seen, place.file, replace(comparison, files=files[place.root]))
     return replace(finding, confirmed=confirmed, confirmation=said)

@@ -14,8 +14,9 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
-from coldfork.launch.plumbing.ask import LOOK_SECONDS, apart, ask, find_interpreter
-from coldfork.launch.probe import machine, module_listing
+from coldfork.launch.plumbing.ask import Interrupted, apart, ask, find_interpreter, require_watching
+from coldfork.launch.probe import module_listing
+from coldfork.launch.probe.comparison import device_before
 from coldfork.launch.probe.report_paths import Origins
 from coldfork.launch.probe.trial import ImportTrial, ProbeSetup, run_trial
 from coldfork.launch.probe.verdicts import (
@@ -27,11 +28,11 @@ from coldfork.launch.probe.verdicts import (
     shared_way,
     with_exact_line,
 )
-from coldfork.launch.watched_process import Interrupted, require_watching
 from coldfork.model.errors import UsageError
 from coldfork.model.observations import Progress
 from coldfork.model.probes import ModuleProbe, Probing
 from coldfork.observe.calls import EVERY
+from coldfork.observe.processes.asking import LOOK_SECONDS
 from coldfork.observe.recording import redaction
 
 OLDEST = (3, 11)
@@ -84,7 +85,7 @@ def probe(request: ProbeRequest, progress: Progress | None = None, device: str |
         )
     found = {result.module for result in results}
     return Probing(
-        device=device or machine.device(request.setup.virtual),
+        device=device or device_before(request.setup.virtual),
         modules=results,
         python=request.setup.python,
         seconds=monotonic() - began,
@@ -104,7 +105,7 @@ def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
     """Every module of a package, found without importing it; the package's own name where there is none."""
     code = Path(module_listing.__file__).read_text(encoding="utf-8")
     try:
-        done = ask([setup.python, "-c", code, package], _LISTING_SECONDS, _with_path(setup))
+        done = ask([setup.python, "-c", code, package], _LISTING_SECONDS, setup.variables())
         # What site or a .pth file printed stands before it.
         found = json.loads(done.stdout.splitlines()[-1])["modules"]
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -118,12 +119,6 @@ def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
     return tuple(found or (package,))
 
 
-def _with_path(setup: ProbeSetup) -> dict[str, str]:
-    """The environment in which modules are found where imports will find them."""
-    path = [*setup.before, *filter(None, [setup.base.get("PYTHONPATH")]), *setup.after]
-    return {**setup.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
-
-
 def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
     """Those of these top-level packages that an import would not find; nothing is imported."""
     code = (
@@ -134,7 +129,7 @@ def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
     if not wanted:
         return frozenset()
     try:
-        done = ask([setup.python, "-c", code, *wanted], _LISTING_SECONDS, _with_path(setup))
+        done = ask([setup.python, "-c", code, *wanted], _LISTING_SECONDS, setup.variables())
         done.check_returncode()
         return frozenset(json.loads(done.stdout.splitlines()[-1]))
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):

@@ -1,12 +1,21 @@
-"""Turns the files that a process names into the paths that all reports use."""
+"""Turns what a process says of files, and of those that woke a device, into the form of all reports."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path, PurePath
 from threading import Lock
+from typing import Any
+
+import coldfork
+from coldfork.model.states import Frame, ImportSite
+
+OWN = str(Path(coldfork.__file__).parent)
+
+Event = Mapping[str, Any]
 
 
 class Origins:
@@ -37,6 +46,21 @@ class Origins:
             path = PurePath(file).relative_to(root).as_posix()
             self._files.setdefault(path, file)
         return path
+
+    def frames(self, said: Iterable[Event]) -> tuple[Frame, ...]:
+        """A stack up to where coldfork's virtual device takes over."""
+        told = takewhile(lambda one: not one["path"].startswith(OWN), said)
+        return tuple(Frame(self.path(one["path"]), one["line"], one["function"]) for one in told)
+
+    def sites(self, said: Iterable[Event]) -> tuple[ImportSite, ...]:
+        """A chain of imports."""
+        return tuple(
+            ImportSite(one["module"], self.place(one["path"], one["module"]), one["line"]) for one in said
+        )
+
+    def place(self, file: str | None, module: str | None) -> str | None:
+        """The path of a file that may not be known."""
+        return None if file is None else self.path(file, module)
 
     def _lifted(self, root: str) -> str:
         """The folder that modules' names have shown to hold top packages, if only namespaces lie between."""

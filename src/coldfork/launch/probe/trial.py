@@ -12,7 +12,7 @@ from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
-from coldfork.launch.watched_process import Ended, environment, until_its_end
+from coldfork.launch.plumbing.ask import Ended, environment, until_its_end
 from coldfork.observe import bootstrap
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.recording import events
@@ -34,6 +34,11 @@ class ProbeSetup:
     after: tuple[str, ...] = ()
     """Folders that stand behind those of PYTHONPATH."""
     base: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict(os.environ)))
+
+    def variables(self, first: tuple[str, ...] = ()) -> dict[str, str]:
+        """The environment in which modules are found where imports find them; `first` are more folders."""
+        path = [*first, *self.before, *filter(None, [self.base.get("PYTHONPATH")]), *self.after]
+        return {**self.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,10 @@ def run_trial(
             "stage2": sorted(exact),
             "forked": setup.forked,
             "tell_at": monotonic() + max(setup.timeout - _TELL_BEFORE_SECONDS, setup.timeout * 0.8),
-            "device": f"virtual:{setup.virtual}" if setup.virtual else "real",
         }
         ended = until_its_end(
             bootstrap.command(setup.python),
-            environment(settings, setup.base, virtual=setup.virtual, before=setup.before, after=setup.after),
+            environment(settings, setup.variables(), setup.virtual),
             timeout=setup.timeout,
             stop=stop,
         )

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import coldfork
-from coldfork.launch.probe.report_paths import Origins
+from coldfork.launch.probe.report_paths import OWN, Event, Origins
 from coldfork.launch.probe.trial import ImportTrial
 from coldfork.model.probes import Failure, ModuleProbe, ProbeStatus, Wake
-from coldfork.model.states import Frame, ImportSite, Level, Status, Waker
+from coldfork.model.states import Level, Status, Waker
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.recording import redaction
 
-_OWN = str(Path(coldfork.__file__).parent)
 _POLLING = ("poll", "states")
 """The troubles of the watch after which a device may be awake that it did not see."""
-
-Event = Mapping[str, Any]
 
 
 def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
@@ -87,7 +81,8 @@ def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -
         return _with_reason(probe, f"the exact line is not known: a second look {outcome}")
     exact = _waker(wakes[0]["waker"], origins)
     if exact.module is None or (seen.module is not None and exact.module != seen.module):
-        other = "could not tell who" if exact.module is None else f"named {_place(exact)}"
+        place = f"{exact.path}:{exact.line}" if exact.line else str(exact.module)
+        other = "could not tell who" if exact.module is None else f"named {place}"
         return _with_reason(
             probe, f"the exact line is not known: a second look {other}; what wakes it first varies"
         )
@@ -144,7 +139,7 @@ def _where_stuck(stacks: str) -> str:
     for line in stacks.splitlines():
         if not line.startswith("  File "):
             wanted = "most recent call first" in line
-        elif wanted and "<frozen importlib" not in line and f'"{_OWN}' not in line:
+        elif wanted and "<frozen importlib" not in line and f'"{OWN}' not in line:
             places.append(line.strip().removeprefix("File "))
             wanted = False
     return "; it was in " + " and in ".join(places[:3]) if places else ""
@@ -193,40 +188,22 @@ def _wake(event: Event) -> Wake:
 
 
 def _waker(event: Event, origins: Origins) -> Waker:
-    chain = tuple(
-        ImportSite(site["module"], _path(site["path"], site["module"], origins), site["line"])
-        for site in event["import_chain"]
-    )
     return Waker(
         module=event["module"],
-        path=_path(event["path"], event["module"], origins),
+        path=origins.place(event["path"], event["module"]),
         line=event["line"],
         function=event["function"],
         call=event["call"],
         thread=event["thread"],
-        import_chain=chain,
-        stack=_frames(event["stack"], origins),
+        import_chain=origins.sites(event["import_chain"]),
+        stack=origins.frames(event["stack"]),
     )
-
-
-def _frames(events: Sequence[Event], origins: Origins) -> tuple[Frame, ...]:
-    """A stack up to where coldfork's virtual device takes over."""
-    frames: list[Frame] = []
-    for event in events:
-        if event["path"].startswith(_OWN):
-            break
-        frames.append(Frame(origins.path(event["path"]), event["line"], event["function"]))
-    return tuple(frames)
-
-
-def _path(file: str | None, module: str | None, origins: Origins) -> str | None:
-    return None if file is None else origins.path(file, module)
 
 
 def _failure(error: Event | None, origins: Origins) -> Failure | None:
     if error is None:
         return None
-    return Failure(error["type"], error["message"], _frames(error["stack"], origins))
+    return Failure(error["type"], error["message"], origins.frames(error["stack"]))
 
 
 def _said(error: Event) -> str:
@@ -237,10 +214,6 @@ def _said(error: Event) -> str:
 def _source_line(waker: Waker, origins: Origins) -> str:
     file = origins.files.get(waker.path or "")
     return linecache.getline(file, waker.line).strip() if file and waker.line else ""
-
-
-def _place(waker: Waker) -> str:
-    return f"{waker.path}:{waker.line}" if waker.line else str(waker.module)
 
 
 def _with_reason(probe: ModuleProbe, reason: str) -> ModuleProbe:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from coldfork.launch.devices import choice
-from coldfork.launch.devices.choice import CUDA, HIP, NONE, listed
-from coldfork.launch.lease.lease import Lease
+from coldfork.launch.devices.choice import CUDA, HIP, NONE, Lease, listed
 from coldfork.model.errors import UsageError
 
 METHOD = "MULTIPROCESSING_START_METHOD"

@@ -26,7 +26,7 @@ from coldfork.launch.supervisor.report_file import Report, Veil
 from coldfork.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from coldfork.launch.lease.memory_cap import DeviceMemoryCap
+    from coldfork.launch.devices.memory_cap import DeviceMemoryCap
 
 SCHEMA_VERSION = 1
 _ENTRY_POINT = "coldfork.launch.supervisor.entry_point:begin"
@@ -109,7 +109,7 @@ def _device_cap(
     """What is set for a cap on the memory of devices; its module is loaded only for one that has any."""
     if request.max_device_memory is None:
         return None
-    from coldfork.launch.lease import memory_cap
+    from coldfork.launch.devices import memory_cap
 
     most = parse_size(request.max_device_memory, "max_device_memory")
     return memory_cap.cap(most, surroundings.variables, python)

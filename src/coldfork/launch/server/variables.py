@@ -3,6 +3,10 @@
 A worker is given its caller's whole environment. What reads a variable later reads the caller's value. What
 has read it before the fork, at the start of the interpreter or while a module was imported, has that of the
 server, and where it differs from the caller's another server is started.
+
+Who reads what early is a list here: much of it is read in C, where nothing can be noted. A warm server notes
+what Python reads besides (`reads`), for its scripts have to be as if they were started anew; a worker may
+have what its caller's own imports would have found.
 """
 
 from __future__ import annotations

@@ -56,18 +56,13 @@ class Bystander:
     """The thread that stands beside one program; `tell` adds an event to its recording."""
 
     def __init__(
-        self,
-        recording: Path,
-        root: int,
-        began: float,
-        tell: Callable[[dict[str, Any]], None],
-        ends: Ends | None = None,
+        self, recording: Path, root: int, began: float, tell: Callable[[dict[str, Any]], None]
     ) -> None:
         self._recording = recording
         self._root = root
         self._began = began
         self._tell = tell
-        self._ends = chosen() if ends is None else ends
+        self._ends = chosen()
         self._known: dict[int, _Seen] = {}
         self._heard: set[int] = set()
         self._gone: set[tuple[int, int]] = set()
@@ -99,19 +94,17 @@ class Bystander:
                     self._listen()
                     self._end(ended)
             self._wait_for_the_rest(self._ends, monotonic() + _PATIENCE)
-            self._leave()
+            for seen in self._known.values():
+                self._tell_last(seen, {"event": "running"})
         finally:
             self._ends.close()
 
     def _wait_for_the_rest(self, ends: Ends, until: float) -> None:
         self._look()
-        while self._living() and monotonic() < until:
+        while any(seen.attended for seen in self._known.values()) and monotonic() < until:
             for ended in ends.wait(self._look()):
                 self._listen()
                 self._end(ended)
-
-    def _living(self) -> bool:
-        return any(seen.attended for seen in self._known.values())
 
     def _look(self) -> float:
         """Read what was written, look who is there, and say how long to wait before the next time."""
@@ -201,38 +194,24 @@ class Bystander:
         if seen is None:
             return
         self._gone.add((ended.pid, seen.kin.start))
+        if not seen.own:
+            self._heard.discard(ended.pid)
+        event: dict[str, Any] = {
+            "event": "exit",
+            "status": ended.status,
+            "signal": ended.signal,
+            "states": [],
+        }
+        self._tell_last(seen, event)
+
+    def _tell_last(self, seen: _Seen, event: dict[str, Any]) -> None:
+        """How a process ended, or that it lives on."""
         if seen.own:
             return
         if not seen.heard:
             self._tell_of(seen)
-        self._heard.discard(ended.pid)
-        self._tell(
-            {
-                "event": "exit",
-                "t": round(monotonic() - self._began, 6),
-                "pid": ended.pid,
-                "start": seen.kin.start,
-                "status": ended.status,
-                "signal": ended.signal,
-                "states": [],
-            }
-        )
-
-    def _leave(self) -> None:
-        """Tell of those who live on."""
-        for seen in self._known.values():
-            if seen.own:
-                continue
-            if not seen.heard:
-                self._tell_of(seen)
-            self._tell(
-                {
-                    "event": "running",
-                    "t": round(monotonic() - self._began, 6),
-                    "pid": seen.kin.pid,
-                    "start": seen.kin.start,
-                }
-            )
+        now = round(monotonic() - self._began, 6)
+        self._tell({**event, "t": now, "pid": seen.kin.pid, "start": seen.kin.start})
 
     def _tell_of(self, seen: _Seen) -> None:
         """A process that never said a word."""

@@ -10,8 +10,9 @@ import select
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
+from coldfork.launch.plumbing.loop import readable
 from coldfork.observe.processes.table import standing
 
 # linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), of which the first version has 64 bytes.
@@ -40,31 +41,10 @@ class Ended:
         return cls(pid, code) if code >= 0 else cls(pid, signal=-code)
 
 
-class Ends(Protocol):
-    """Hears when processes end."""
-
-    def attend(self, pid: int) -> bool:
-        """Hear of the end of this one; False where it is gone already."""
-
-    def wait(self, seconds: float) -> list[Ended]:
-        """The ends of the next moments, as soon as there is one."""
-
-    def close(self) -> None:
-        """Hear of no more."""
-
-
-def chosen() -> Ends | None:
-    """What this system has; None where it has neither."""
-    if hasattr(os, "pidfd_open"):
-        return PidDescriptors()
-    return KernelQueue(select) if hasattr(select, "kqueue") else None
-
-
 class PidDescriptors:
     """Linux: a descriptor for each process, readable once it has ended."""
 
     def __init__(self) -> None:
-        self._poll = select.poll()
         self._attended: dict[int, int] = {}
 
     def attend(self, pid: int) -> bool:
@@ -74,12 +54,11 @@ class PidDescriptors:
         except OSError:
             return False
         self._attended[descriptor] = pid
-        self._poll.register(descriptor, select.POLLIN)
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
         """The ends of the next moments, as soon as there is one."""
-        return list(self._ended(self._poll.poll(seconds * 1000)))
+        return list(self._ended(readable(list(self._attended), seconds)))
 
     def close(self) -> None:
         """Hear of no more."""
@@ -87,11 +66,12 @@ class PidDescriptors:
             os.close(descriptor)
         self._attended.clear()
 
-    def _ended(self, ready: list[tuple[int, int]]) -> Iterator[Ended]:
-        for descriptor, _ in ready:
+    def _ended(self, ready: list[int]) -> Iterator[Ended]:
+        for descriptor in ready:
             pid = self._attended.pop(descriptor)
-            self._poll.unregister(descriptor)
-            status = _of_zombie(pid)
+            # Of a process that nobody has waited for yet, its status is the last thing in its line.
+            zombie = standing(pid)
+            status = None if zombie is None else zombie.status
             yield Ended.as_waited_for(pid, _of_reaped(descriptor) if status is None else status)
             os.close(descriptor)
 
@@ -126,10 +106,15 @@ class KernelQueue:
         self._queue.close()
 
 
-def _of_zombie(pid: int) -> int | None:
-    """The status of a process that ended and was not waited for yet: the last thing in its line."""
-    found = standing(pid)
-    return None if found is None else found.status
+Ends: TypeAlias = PidDescriptors | KernelQueue
+"""Hears when processes end."""
+
+
+def chosen() -> Ends | None:
+    """What this system has; None where it has neither."""
+    if hasattr(os, "pidfd_open"):
+        return PidDescriptors()
+    return KernelQueue(select) if hasattr(select, "kqueue") else None
 
 
 def _of_reaped(descriptor: int) -> int | None:

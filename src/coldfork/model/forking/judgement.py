@@ -219,3 +219,16 @@ def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOW
 def worst(judgements: Iterable[Judgement]) -> Judgement:
     """The judgement of a fork from those on everything that is held."""
     return max(judgements, key=lambda one: one.rank, default=Judgement.HARMLESS)
+
+
+_TERMINATED = 15
+"""SIGTERM: with it pools end their workers, and multiprocessing the daemons that are left."""
+
+
+def went_on(leaves: bool | None, status: int | None, signal: int | None) -> bool:
+    """Whether the child caught the framework's error and came to a good end without the device.
+
+    `leaves` says whether the error left there what might have caught it; None where that is not known, and
+    then it counts as one that did.
+    """
+    return leaves is False and (status == 0 or signal == _TERMINATED)

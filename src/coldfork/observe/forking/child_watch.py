@@ -83,15 +83,8 @@ class ChildWatch:
         if told in self._told or not any(sign in str(error).lower() for sign in _SIGNS):
             return
         self._told.add(told)
-        self._tell(
-            {
-                "event": "effect",
-                "kind": TOUCHES,
-                "what": accelerator,
-                "leaves": leaves,
-                "stack": _frames_of(error) or current(sys._getframe()),
-            }
-        )
+        event: Event = {"event": "effect", "kind": TOUCHES, "what": accelerator, "leaves": leaves}
+        self._tell({**event, "stack": _frames_of(error) or current(sys._getframe())})
 
 
 class _Here:
@@ -104,16 +97,8 @@ class _Here:
         self._examination = examination()
         self._process: ProbedProcess = self._examination.process()
         self._stacks: Stacks | None = None
-        self.readings: Mapping[str, Reading] = {
-            one["accelerator"]: Reading(
-                one["accelerator"],
-                one["status"],
-                level=one["level"],
-                reason=one["reason"],
-                library=one["library"],
-            )
-            for one in states
-        }
+        readings = [Reading(**one) for one in states]
+        self.readings: Mapping[str, Reading] = {one.accelerator: one for one in readings}
         self.threads: Sequence[NativeThread] | None = self._process.threads
         self.module: Callable[[str], Mapping[str, Any] | None] = self._process.module
         self.setting: Callable[[str], str | None] = self._process.setting

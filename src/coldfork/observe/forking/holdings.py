@@ -50,14 +50,8 @@ def device(accelerator: str, holder: Holder) -> Holding | None:
     else:
         what = f"{accelerator} is awake here" + (f" (level {reading.level})" if reading.level else "")
         aside = "" if reading.level == CONTEXT or not reading.reason else f": {reading.reason}"
-    return Holding(
-        accelerator,
-        f"{accelerator}-{reading.status}",
-        what,
-        aside,
-        accelerator=accelerator,
-        evidence=_seen(reading),
-    )
+    code, evidence = f"{accelerator}-{reading.status}", _seen(reading)
+    return Holding(accelerator, code, what, aside, accelerator=accelerator, evidence=evidence)
 
 
 def openmp_pool(holder: Holder) -> Holding | None:
@@ -71,25 +65,14 @@ def openmp_pool(holder: Holder) -> Holding | None:
         ("workers", str(len(workers))),
         ("workers of this thread", str(whose.count(True))),
     )
+    owner = workers[0].owner
     if any(whose):
-        return Holding(
-            "openmp",
-            "openmp-pool-of-this-thread",
-            f"this thread has run OpenMP regions of {workers[0].owner}",
-            ", whose pool a forked child would wait for in vain",
-            accelerator="openmp",
-            evidence=evidence,
-        )
+        what = f"this thread has run OpenMP regions of {owner}"
+        aside = ", whose pool a forked child would wait for in vain"
+        return _openmp("openmp-pool-of-this-thread", what, evidence, aside=aside)
     if None in whose:
-        return Holding(
-            "openmp",
-            "openmp-pool-of-unknown-thread",
-            f"{workers[0].owner} has a pool of threads, and it cannot be told that it is not the forking "
-            "thread's",
-            accelerator="openmp",
-            doubtful=True,
-            evidence=evidence,
-        )
+        what = f"{owner} has a pool of threads, and it cannot be told that it is not the forking thread's"
+        return _openmp("openmp-pool-of-unknown-thread", what, evidence, doubtful=True)
     return None
 
 
@@ -102,14 +85,8 @@ def openmp_unreadable(holder: Holder) -> Holding | None:
         return _doubt(reading)
     if reading.status != POISONED:
         return None
-    return Holding(
-        "openmp",
-        "openmp-poisoned",
-        f"{reading.reason}, and whether the pool was that of the forking thread is not known",
-        accelerator="openmp",
-        doubtful=True,
-        evidence=_seen(reading),
-    )
+    what = f"{reading.reason}, and whether the pool was that of the forking thread is not known"
+    return _openmp("openmp-poisoned", what, _seen(reading), doubtful=True)
 
 
 def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
@@ -120,21 +97,12 @@ def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
     workers = [thread for thread in holder.threads or () if thread.owner.startswith(GNU)]
     evidence = (("threading layer", "omp"), ("workers of libgomp", str(len(workers))))
     if workers:
-        return Holding(
-            "numba",
-            "numba-on-gnu-openmp",
-            "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one",
-            accelerator="openmp",
-            evidence=evidence,
-        )
-    return Holding(
-        "numba",
-        "numba-on-openmp",
-        "numba has set up GNU OpenMP, and ends a forked child that runs a parallel loop if this process did",
-        accelerator="openmp",
-        doubtful=True,
-        evidence=evidence,
+        what = "numba has run parallel loops on GNU OpenMP, and ends a forked child that runs one"
+        return _openmp("numba-on-gnu-openmp", what, evidence, name="numba")
+    what = (
+        "numba has set up GNU OpenMP, and ends a forked child that runs a parallel loop if this process did"
     )
+    return _openmp("numba-on-openmp", what, evidence, name="numba", doubtful=True)
 
 
 def tokenizers_pool(holder: Holder) -> Holding | None:
@@ -147,13 +115,9 @@ def tokenizers_pool(holder: Holder) -> Holding | None:
     setting = holder.setting(TOKENIZERS)
     if setting is None or setting.lower() in _OFF:
         return None
-    return Holding(
-        "tokenizers",
-        "tokenizers-pool",
-        f"tokenizers has encoded in parallel and {TOKENIZERS}={setting} keeps a forked child at it",
-        accelerator="tokenizers",
-        evidence=(*_seen(reading), (TOKENIZERS, setting)),
-    )
+    what = f"tokenizers has encoded in parallel and {TOKENIZERS}={setting} keeps a forked child at it"
+    evidence = (*_seen(reading), (TOKENIZERS, setting))
+    return Holding("tokenizers", "tokenizers-pool", what, accelerator="tokenizers", evidence=evidence)
 
 
 def grpc_connections(holder: Holder) -> Holding | None:
@@ -169,33 +133,32 @@ def grpc_connections(holder: Holder) -> Holding | None:
     what = "gRPC has open channels, and in a forked child a call fails or hangs"
     if supported:
         what = "gRPC has open channels, on which a forked child can make no call; those that it opens work"
-    return Holding(
-        "grpc-channels" if supported else "grpc",
-        "grpc-channels" if supported else "grpc-without-fork-support",
-        what,
-        evidence=(("threads of gRPC", str(len(workers))), (GRPC, "not set" if setting is None else setting)),
-    )
+    evidence = ("threads of gRPC", str(len(workers))), (GRPC, "not set" if setting is None else setting)
+    name, code = ("grpc-channels",) * 2 if supported else ("grpc", "grpc-without-fork-support")
+    return Holding(name, code, what, evidence=evidence)
 
 
 PIECES: tuple[Callable[[Holder], Holding | None], ...] = (
-    openmp_pool,
-    openmp_unreadable,
-    numba_on_gnu_openmp,
-    tokenizers_pool,
-    grpc_connections,
-    strange_threads,
-)
+    openmp_pool, openmp_unreadable, numba_on_gnu_openmp, tokenizers_pool, grpc_connections, strange_threads,
+)  # fmt: skip
+
+
+def _openmp(
+    code: str,
+    what: str,
+    evidence: tuple[tuple[str, str], ...],
+    *,
+    name: str = "openmp",
+    aside: str = "",
+    doubtful: bool = False,
+) -> Holding:
+    return Holding(name, code, what, aside, accelerator="openmp", doubtful=doubtful, evidence=evidence)
 
 
 def _doubt(reading: Reading) -> Holding:
-    return Holding(
-        reading.accelerator,
-        f"{reading.accelerator}-unknown",
-        f"the state of {reading.accelerator} is unknown: {reading.reason}",
-        accelerator=reading.accelerator,
-        doubtful=True,
-        evidence=_seen(reading),
-    )
+    name, evidence = reading.accelerator, _seen(reading)
+    what = f"the state of {name} is unknown: {reading.reason}"
+    return Holding(name, f"{name}-unknown", what, accelerator=name, doubtful=True, evidence=evidence)
 
 
 def _seen(reading: Reading) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,7 @@
 """What calling a function of this program is certain to touch, as another process reads it in the sources.
 
-`BodyReach` asks once for a function, and again only if what the function may read has changed.
+`BodyReach` asks once for a function, and again only if what the function may read has changed. What the other
+process says is kept on disk until one of the files that it has read changes.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coldfork.model.forking.judgement import NOTHING_KNOWN, Deed, Hold, held
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Question = dict[str, Any]
     Deeds = tuple[tuple[str, Deed], ...]
+    Touches = list[dict[str, Any]]
 
 DEADLINE = 5.0
 """So many seconds the reading of one function may take; after that nothing is certain of it."""
@@ -33,19 +34,13 @@ _INSTALLED = ("site-packages", "dist-packages")
 _OF_TORCH = {"torch": "", "coldfork": ""}
 
 
-@dataclass(slots=True)
-class _Asked:
-    """What was asked about one function, and what the answers were."""
-
-    answers: dict[str, Deeds]
-
-
 class BodyReach:
     """Asks about functions in another process, and remembers the answers."""
 
     def __init__(self, deadline: float = DEADLINE) -> None:
         self._deadline = deadline
-        self._asked: dict[tuple[CodeType, type | None], _Asked] = {}
+        self._asked: dict[tuple[CodeType, type | None], dict[str, Deeds]] = {}
+        """The answers to what was asked about each function."""
 
     def __call__(self, bodies: Iterable[Body]) -> dict[str, Deed]:
         """The accelerators that these are certain to touch, each with who does and where; never raises."""
@@ -67,22 +62,19 @@ class BodyReach:
         if len(said) > _LARGEST:
             return ()
         key = body.function.__code__, None if body.owner is None else type(body.owner)
-        asked = self._asked.setdefault(key, _Asked({}))
-        if said not in asked.answers:
-            if len(asked.answers) >= _MOST_QUESTIONS:
+        answers = self._asked.setdefault(key, {})
+        if said not in answers:
+            if len(answers) >= _MOST_QUESTIONS:
                 return ()
             # Before the answer: what came to no end once is not waited for again.
-            asked.answers[said] = ()
-            asked.answers[said] = tuple(self._answer(said, body.who))
-        return asked.answers[said]
+            answers[said] = ()
+            answers[said] = tuple(self._answer(said, body.who))
+        return answers[said]
 
     def _answer(self, said: str, who: str) -> list[tuple[str, Deed]]:
-        # Only here: a process that holds nothing needs neither another process nor the cache.
-        from coldfork.observe.forking import answers
-
         return [
             (touch["accelerator"], Deed(who, touch["call"], tuple((p, n, f) for p, n, f in touch["steps"])))
-            for touch in answers.touches(said, self._deadline)
+            for touch in touches(said, self._deadline)
             if not variables.is_replaced(touch["call"], _OF_TORCH)
         ]
 
@@ -128,8 +120,6 @@ def question_of(body: Body) -> Question | None:
 
 def _machine() -> Question:
     """What decides which of the libraries' facts hold here."""
-    from coldfork.observe.forking.other_process import profile
-
     return {
         "search": [
             folder for folder in map(os.path.abspath, sys.path) if os.path.basename(folder) in _INSTALLED
@@ -163,6 +153,52 @@ def _sources(module: str, file: str) -> tuple[list[str], dict[str, str]]:
     beside = [os.path.abspath(folder) for folder in sys.path if os.path.isdir(folder or os.curdir)]
     own = [one for one in beside if not one.startswith(standard) and os.path.basename(one) not in _INSTALLED]
     return list(dict.fromkeys([root, *own])), {}
+
+
+def profile() -> str:
+    """The machine to assume: what the PyTorch that is loaded was built for, else CUDA."""
+    version = sys.modules.get("torch.version")
+    if isinstance(getattr(version, "hip", None), str):
+        return "rocm"
+    return "xpu" if isinstance(getattr(version, "xpu", None), str) else "cuda"
+
+
+def touches(question: str, deadline: float) -> Touches:
+    """What the function is certain to touch; nothing where that could not be found out in time."""
+    # Only here: a process that holds nothing needs neither another process nor the cache.
+    from coldfork import __version__
+    from coldfork.observe.kept_files import KeptFile, digest
+    from coldfork.observe.processes.asking import ask_our_own
+
+    kept = KeptFile.of("bodies", digest((question, *sys.version_info, __version__)))
+    known = kept.read()
+    if known is not None and known.get("stamp") == _stamp(known.get("files", ())):
+        return list(known["touches"])
+    done = None
+    if sys.executable:
+        done = ask_our_own((sys.executable, "-P", "-m", "coldfork.source.bodies"), question, deadline)
+    if done is None or done.returncode:
+        return []
+    answer = json.loads(done.stdout)
+    found = list(answer.get("touches", ()))
+    if "files" in answer:
+        kept.write({"touches": found, "files": answer["files"], "stamp": _stamp(answer["files"])})
+    return found
+
+
+def _stamp(files: Iterable[str]) -> str:
+    """What changes with the files that were read."""
+    from coldfork.observe.kept_files import digest
+
+    return digest(tuple((file, *_times(file)) for file in sorted(files)))
+
+
+def _times(file: str) -> tuple[int, int]:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 # One for the process, whoever asks: a function is read once.

@@ -32,51 +32,25 @@ _TORCH = "libtorch_cpu"
 _OTHERS_OF_TORCH = ("pt_", "Caffe")
 # Owners that are told of in another way.
 _KNOWN = (
-    GNU,
-    CYGRPC,
-    "libcuda.so",
-    "libamdhip64",
-    "libhsa-runtime64",
-    "libze_",
-    "libOpenCL",
-    "libpocl",
-    "libnvidia-opencl",
-    "libamdocl",
-    "libigdrcl",
-    "libintelocl",
-    "libjax_common",
-    "xla_extension",
-    "xla_cuda",
-    "xla_rocm",
-    "libtpu",
-    "_jax.",
-    "_polars_runtime",
-    "polars.",
-    "tokenizers.",
-)
+    GNU, CYGRPC, "libcuda.so", "libamdhip64", "libhsa-runtime64", "libze_", "libOpenCL", "libpocl",
+    "libnvidia-opencl", "libamdocl", "libigdrcl", "libintelocl", "libjax_common", "xla_extension",
+    "xla_cuda", "xla_rocm", "libtpu", "_jax.", "_polars_runtime", "polars.", "tokenizers.",
+)  # fmt: skip
 
 
 def strange_threads(holder: Holder) -> Holding | None:
     """Threads of libraries of which nobody knows what they make of a fork."""
     threads = holder.threads
     if threads is None:
-        return Holding(
-            "threads",
-            "threads-unreadable",
-            "the threads of a process cannot be read on this system",
-            doubtful=True,
-        )
+        what = "the threads of a process cannot be read on this system"
+        return Holding("threads", "threads-unreadable", what, doubtful=True)
     strange = [thread for thread in threads if not _accounted(thread)]
     if not strange:
         return None
     owners = sorted({thread.owner or f"an unknown library ({thread.name})" for thread in strange})
-    return Holding(
-        "threads",
-        "native-threads",
-        f"threads of {', '.join(owners[:4])} would be missing in a forked child",
-        doubtful=True,
-        evidence=tuple((f"thread {thread.tid}", thread.library or "unknown") for thread in strange[:8]),
-    )
+    what = f"threads of {', '.join(owners[:4])} would be missing in a forked child"
+    evidence = tuple((f"thread {thread.tid}", thread.library or "unknown") for thread in strange[:8])
+    return Holding("threads", "native-threads", what, doubtful=True, evidence=evidence)
 
 
 def python_threads(holder: Holder) -> Iterator[Holding]:
@@ -84,12 +58,9 @@ def python_threads(holder: Holder) -> Iterator[Holding]:
     busy = [thread for thread in holder.python_threads if not thread.idle]
     importing = [thread for thread in busy if thread.importing is not None]
     for thread in importing[:2]:
-        yield Holding(
-            f"the lock of {thread.importing}, by importing it",
-            "module-being-imported",
-            f"the thread {thread.name} is importing {thread.importing}, whose lock nobody opens in a child",
-            evidence=(("thread", thread.name),),
-        )
+        name = f"the lock of {thread.importing}, by importing it"
+        what = f"the thread {thread.name} is importing {thread.importing}, whose lock nobody opens in a child"
+        yield Holding(name, "module-being-imported", what, evidence=(("thread", thread.name),))
     others = [thread for thread in busy if thread.importing is None]
     if others:
         names = sorted(thread.name for thread in others)

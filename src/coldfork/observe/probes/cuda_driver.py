@@ -116,33 +116,17 @@ class CudaDriver:
         if path is None and (process.shows_libraries or not self.find()):
             return Reading(ACCELERATOR, ABSENT)
         if not self.find(path):
-            return Reading(
-                ACCELERATOR,
-                UNKNOWN,
-                reason="libcuda is loaded, but has no cuDeviceGetCount or cannot be reached by its name",
-                library=path,
-            )
+            reason = "libcuda is loaded, but has no cuDeviceGetCount or cannot be reached by its name"
+            return Reading(ACCELERATOR, UNKNOWN, reason, path)
         return self._judged(self.code(), path)
 
     def _judged(self, code: int, path: str | None) -> Reading:
         if code == _SUCCESS:
-            return Reading(
-                ACCELERATOR,
-                AWAKE,
-                level=CONTEXT if self.has_context() else DRIVER,
-                reason=None
-                if self.devices()
-                else "cuDeviceGetCount answers that it is initialised and sees no device",
-                library=path,
-            )
+            blind = "cuDeviceGetCount answers that it is initialised and sees no device"
+            level = CONTEXT if self.has_context() else DRIVER
+            return Reading(ACCELERATOR, AWAKE, None if self.devices() else blind, path, level=level)
         if code == _NOT_INITIALISED:
-            return Reading(
-                ACCELERATOR, COLD, reason="the driver answers that it is not initialised", library=path
-            )
+            return Reading(ACCELERATOR, COLD, "the driver answers that it is not initialised", path)
         meaning = MEANINGS.get(code)
-        return Reading(
-            ACCELERATOR,
-            UNKNOWN,
-            reason=f"cuDeviceGetCount returned {code}" + (f": {meaning}" if meaning else ""),
-            library=path,
-        )
+        said = f"cuDeviceGetCount returned {code}" + (f": {meaning}" if meaning else "")
+        return Reading(ACCELERATOR, UNKNOWN, said, path)

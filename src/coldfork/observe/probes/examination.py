@@ -117,14 +117,9 @@ def joined(one: Reading, two: Reading) -> Reading:
     first, second = sorted((one, two), key=lambda reading: _WEIGHT.index(reading.status))
     if first.status != AWAKE or second.status != AWAKE:
         return first
-    return Reading(
-        first.accelerator,
-        AWAKE,
-        level=deeper(first.level, second.level),
-        reason=first.reason or second.reason,
-        library=first.library or second.library,
-        copied=first.copied and second.copied,
-    )
+    reason, library = first.reason or second.reason, first.library or second.library
+    level, copied = deeper(first.level, second.level), first.copied and second.copied
+    return Reading(first.accelerator, AWAKE, reason, library, level=level, copied=copied)
 
 
 def _asked(accelerator: str, probe: Probe) -> Reading | None:

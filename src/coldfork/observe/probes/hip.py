@@ -26,36 +26,22 @@ def examine_rocm(process: ProbedProcess) -> Reading:
     try:
         device = process.holds_open(*KERNEL_DRIVERS)
     except OSError:
-        return Reading(
-            "rocm",
-            UNKNOWN,
-            reason="HIP answers nothing without initialising itself, "
-            "and this process's open files cannot be seen",
-            library=path,
-        )
+        reason = "HIP answers nothing without initialising itself"
+        return Reading("rocm", UNKNOWN, f"{reason}, and this process's open files cannot be seen", path)
     if device is None:
         return Reading(
-            "rocm",
-            COLD,
-            reason=f"the runtime is loaded and holds neither {' nor '.join(KERNEL_DRIVERS)} open",
-            library=path,
+            "rocm", COLD, f"the runtime is loaded and holds neither {' nor '.join(KERNEL_DRIVERS)} open", path
         )
-    return Reading(
-        "rocm", AWAKE, level=DRIVER, reason=f"the process holds {device} open", library=path, copied=True
-    )
+    return Reading("rocm", AWAKE, f"the process holds {device} open", path, level=DRIVER, copied=True)
 
 
 def examine_xpu(process: ProbedProcess) -> Reading:
     """Intel's GPUs, by the driver that Level Zero's loader opens when it is initialised."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:
-        return Reading(
-            "xpu",
-            UNKNOWN,
-            reason="Level Zero has loaded its GPU driver and answers nothing without initialising itself",
-            library=driver,
-        )
+        reason = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"
+        return Reading("xpu", UNKNOWN, reason, driver)
     loader = process.library(*_LEVEL_ZERO_LOADER)
     if loader is None:
         return Reading("xpu", ABSENT)
-    return Reading("xpu", COLD, reason="Level Zero has not loaded its GPU driver", library=loader)
+    return Reading("xpu", COLD, "Level Zero has not loaded its GPU driver", loader)

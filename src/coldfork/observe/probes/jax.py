@@ -47,10 +47,10 @@ def examine(accelerator: str, process: ProbedProcess) -> Reading:
 
 def _without_bridge(accelerator: str, library: str | None) -> Reading:
     if replaced(_BRIDGE):
-        return Reading(accelerator, UNKNOWN, reason=f"{_BRIDGE} was replaced by something that is no module")
+        return Reading(accelerator, UNKNOWN, f"{_BRIDGE} was replaced by something that is no module")
     if library is None:
         return Reading(accelerator, ABSENT)
-    return Reading(accelerator, COLD, reason=f"{_BRIDGE} has not been imported", library=library)
+    return Reading(accelerator, COLD, f"{_BRIDGE} has not been imported", library)
 
 
 def _with_bridge(
@@ -59,40 +59,21 @@ def _with_bridge(
     backends = names.get("_backends")
     if type(backends) is not dict:
         return Reading(
-            accelerator,
-            UNKNOWN,
-            reason=f"{_BRIDGE} has no table of backends that could be read",
-            library=library,
+            accelerator, UNKNOWN, f"{_BRIDGE} has no table of backends that could be read", library
         )
-    platforms = sorted(
-        str(platform) for platform in tuple(backends) if _accelerator_of(platform) == accelerator
-    )
+    platforms = sorted(str(one) for one in tuple(backends) if _accelerator_of(one) == accelerator)
     threads = owned(process, LIBRARIES)
     lost = process.forked and threads == () and not doubt(accelerator, process, "")
+    reason = f"JAX has a client for {', '.join(platforms)}"
     if platforms and lost:
-        return Reading(
-            accelerator,
-            POISONED,
-            reason=f"JAX has a client for {', '.join(platforms)} whose threads stayed behind at a fork",
-            library=library,
-        )
+        return Reading(accelerator, POISONED, f"{reason} whose threads stayed behind at a fork", library)
     if platforms:
-        return Reading(
-            accelerator,
-            AWAKE,
-            level=CONTEXT,
-            reason=f"JAX has a client for {', '.join(platforms)}",
-            library=library,
-            copied=not threads,
-        )
+        return Reading(accelerator, AWAKE, reason, library, level=CONTEXT, copied=not threads)
     if threads and not backends:
         return Reading(
-            accelerator,
-            UNKNOWN,
-            reason="JAX lists no backends, and threads of its library are running",
-            library=library,
+            accelerator, UNKNOWN, "JAX lists no backends, and threads of its library are running", library
         )
-    return Reading(accelerator, COLD, reason="JAX has made no client for it", library=library)
+    return Reading(accelerator, COLD, "JAX has made no client for it", library)
 
 
 def _accelerator_of(platform: object) -> str:

@@ -17,16 +17,9 @@ ACCELERATOR = "opencl"
 LOADER = ("libOpenCL",)
 POCL = ("libpocl",)
 DRIVERS = (
-    *POCL,
-    "libnvidia-opencl",
-    "libamdocl",
-    "libigdrcl",
-    "libintelocl",
-    "libMesaOpenCL",
-    "libRusticlOpenCL",
-    "libmali",
-    "libclvk",
-)
+    *POCL, "libnvidia-opencl", "libamdocl", "libigdrcl", "libintelocl", "libMesaOpenCL", "libRusticlOpenCL",
+    "libmali", "libclvk",
+)  # fmt: skip
 DEVICES_VARIABLE = "POCL_DEVICES"
 
 
@@ -37,16 +30,11 @@ def examine(process: ProbedProcess) -> Reading:
     if driver is None and loader is None:
         return Reading(ACCELERATOR, ABSENT)
     if driver is None:
-        return Reading(ACCELERATOR, COLD, reason="no vendor's driver has been opened", library=loader)
+        return Reading(ACCELERATOR, COLD, "no vendor's driver has been opened", loader)
     threads = owned(process, DRIVERS)
     if threads:
-        return Reading(
-            ACCELERATOR,
-            AWAKE,
-            level=DRIVER,
-            reason=f"{counted(len(threads))} of {threads[0].owner} are running",
-            library=threads[0].library,
-        )
+        reason = f"{counted(len(threads))} of {threads[0].owner} are running"
+        return Reading(ACCELERATOR, AWAKE, reason, threads[0].library, level=DRIVER)
     return doubt(ACCELERATOR, process, driver) or _without_threads(process, driver)
 
 
@@ -55,23 +43,11 @@ def _without_threads(process: ProbedProcess, driver: str) -> Reading:
     others = process.library(*(prefix for prefix in DRIVERS if prefix not in POCL))
     if others is not None or not name.startswith(POCL):
         other = (others or driver).rpartition("/")[2]
-        return Reading(
-            ACCELERATOR,
-            UNKNOWN,
-            reason=f"{other} is loaded and answers nothing without initialising itself",
-            library=others or driver,
-        )
+        reason = f"{other} is loaded and answers nothing without initialising itself"
+        return Reading(ACCELERATOR, UNKNOWN, reason, others or driver)
     if process.setting(DEVICES_VARIABLE) is not None:
-        return Reading(
-            ACCELERATOR,
-            UNKNOWN,
-            reason=f"{name} is loaded without threads, "
-            f"and {DEVICES_VARIABLE} may have asked for devices that have none",
-            library=driver,
-        )
+        asked = f"{DEVICES_VARIABLE} may have asked for devices that have none"
+        return Reading(ACCELERATOR, UNKNOWN, f"{name} is loaded without threads, and {asked}", driver)
     return Reading(
-        ACCELERATOR,
-        COLD,
-        reason=f"{name} is loaded, and has not started the threads of its devices",
-        library=driver,
+        ACCELERATOR, COLD, f"{name} is loaded, and has not started the threads of its devices", driver
     )

@@ -12,6 +12,7 @@ from coldfork.observe.probes.reading import AWAKE, Reading
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork.observe.probes.process import ProbedProcess
+    from coldfork.observe.probes.threads import NativeThread
 
 ACCELERATOR = "openmp"
 PREFIXES = ("libgomp", "libomp", "libiomp5")
@@ -19,15 +20,9 @@ PREFIXES = ("libgomp", "libomp", "libiomp5")
 
 def examine(process: ProbedProcess) -> Reading:
     """Awake while a thread exists that began in an OpenMP library."""
-    return examined(
-        ACCELERATOR,
-        process,
-        PREFIXES,
-        lambda workers, _: Reading(
-            ACCELERATOR,
-            AWAKE,
-            reason=f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region",
-            library=workers[0].library,
-        ),
-        cold="no worker threads of OpenMP are running",
-    )
+
+    def seen(workers: tuple[NativeThread, ...], library: str) -> Reading:
+        reason = f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region"
+        return Reading(ACCELERATOR, AWAKE, reason, workers[0].library)
+
+    return examined(ACCELERATOR, process, PREFIXES, seen, cold="no worker threads of OpenMP are running")

@@ -27,14 +27,11 @@ def examine(process: ProbedProcess) -> Reading:
 def _seen(threads: tuple[NativeThread, ...], library: str) -> Reading | None:
     workers = [thread for thread in threads if _works(thread.name)]
     if workers:
-        return Reading(ACCELERATOR, AWAKE, reason=f"its engine runs {counted(len(workers))}", library=library)
+        return Reading(ACCELERATOR, AWAKE, f"its engine runs {counted(len(workers))}", library)
     strange = sorted({thread.name for thread in threads}.difference(_HOUSEKEEPING))
     if strange:
         return Reading(
-            ACCELERATOR,
-            UNKNOWN,
-            reason=f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}",
-            library=library,
+            ACCELERATOR, UNKNOWN, f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}", library
         )
     return None
 

@@ -147,13 +147,12 @@ class ExaminationPoller:
             self._looks += 1
 
     def _note(self, accelerator: str, level: str | None) -> None:
-        if self._levels.get(accelerator, "") in (level, CONTEXT) or self._inherited(accelerator):
+        if self._levels.get(accelerator, "") in (level, CONTEXT) or accelerator in self._before_fork:
+            return
+        if self._examination.lineage.poisons(accelerator):
             return
         self._levels[accelerator] = level
         self._answer = tuple(self._levels.items())
-
-    def _inherited(self, accelerator: str) -> bool:
-        return accelerator in self._before_fork or self._examination.lineage.poisons(accelerator)
 
     def _fail(self, what: str, error: Exception) -> None:
         self.failures[what] = f"{type(error).__name__}: {error}"

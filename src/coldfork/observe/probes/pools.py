@@ -25,11 +25,7 @@ def examined(
         return Reading(accelerator, ABSENT)
     threads = owned(process, prefixes)
     reading = seen(threads, library) if threads else None
-    return (
-        reading
-        or doubt(accelerator, process, library)
-        or Reading(accelerator, COLD, reason=cold, library=library)
-    )
+    return reading or doubt(accelerator, process, library) or Reading(accelerator, COLD, cold, library)
 
 
 def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThread, ...] | None:
@@ -44,21 +40,13 @@ def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | N
     """Why it cannot be said that a library has no threads, if it cannot."""
     threads = process.threads
     if threads is None:
-        return Reading(
-            accelerator,
-            UNKNOWN,
-            reason=process.why_no_threads,
-            library=library,
-        )
+        return Reading(accelerator, UNKNOWN, process.why_no_threads, library)
     lost = [thread for thread in threads if thread.library is None]
     if not lost:
         return None
     names = ", ".join(sorted({thread.name for thread in lost})[:5])
     return Reading(
-        accelerator,
-        UNKNOWN,
-        reason=f"{counted(len(lost))} could not be traced to a library: {names}",
-        library=library,
+        accelerator, UNKNOWN, f"{counted(len(lost))} could not be traced to a library: {names}", library
     )
 
 

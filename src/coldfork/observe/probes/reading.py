@@ -35,10 +35,10 @@ class Reading:
         self,
         accelerator: str,
         status: str,
-        *,
-        level: str | None = None,
         reason: str | None = None,
         library: str | None = None,
+        *,
+        level: str | None = None,
         copied: bool = False,
         survives_fork: bool = False,
     ) -> None:
@@ -54,17 +54,12 @@ class Reading:
 
     def turned(self, status: str, reason: str) -> Reading:
         """The same accelerator and library in another state, which has no level."""
-        return Reading(self.accelerator, status, reason=reason, library=self.library)
+        return Reading(self.accelerator, status, reason, self.library)
 
     def as_object(self) -> dict[str, str | None]:
         """What a recording says of it: the keys of a state, without those that nobody knows here."""
-        return {
-            "accelerator": self.accelerator,
-            "status": self.status,
-            "level": self.level,
-            "reason": self.reason,
-            "library": self.library,
-        }
+        known = ("accelerator", "status", "level", "reason", "library")
+        return {name: getattr(self, name) for name in known}
 
     def __repr__(self) -> str:
         return f"<{self.accelerator} {self.status} {self.level} {self.reason!r} {self.library}>"
@@ -72,7 +67,7 @@ class Reading:
 
 def failed(accelerator: str, error: Exception) -> Reading:
     """What is said of an accelerator whose probe failed."""
-    return Reading(accelerator, UNKNOWN, reason=f"the probe failed: {type(error).__name__}: {error}")
+    return Reading(accelerator, UNKNOWN, f"the probe failed: {type(error).__name__}: {error}")
 
 
 def deeper(one: str | None, two: str | None) -> str | None:

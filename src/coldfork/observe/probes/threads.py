@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
 _SELF = "/proc/self"
 _GET_ROBUST_LIST = {
-    "x86_64": 274,
-    "aarch64": 100,
-    "riscv64": 100,
-    "loongarch64": 100,
-    "ppc64le": 300,
-    "s390x": 305,
-}
+    "x86_64": 274, "aarch64": 100, "riscv64": 100, "loongarch64": 100, "ppc64le": 300, "s390x": 305,
+}  # fmt: skip
 _RECORD_BYTES = 0x900
 """The size of glibc's `struct pthread` where it is largest; a shorter read is fine too."""
 _WORD = 8

@@ -8,6 +8,7 @@ from coldfork.observe.probes.reading import AWAKE, Reading
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork.observe.probes.process import ProbedProcess
+    from coldfork.observe.probes.threads import NativeThread
 
 ACCELERATOR = "tokenizers"
 PREFIXES = ("tokenizers.abi3", "tokenizers.cpython")
@@ -18,19 +19,12 @@ _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 def examine(process: ProbedProcess) -> Reading:
     """Awake while its pool exists."""
-    return examined(
-        ACCELERATOR,
-        process,
-        PREFIXES,
-        lambda workers, library: Reading(
-            ACCELERATOR,
-            AWAKE,
-            reason=f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}",
-            library=library,
-            survives_fork=survives_fork(process),
-        ),
-        cold="nothing was encoded in parallel",
-    )
+
+    def seen(workers: tuple[NativeThread, ...], library: str) -> Reading:
+        reason = f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}"
+        return Reading(ACCELERATOR, AWAKE, reason, library, survives_fork=survives_fork(process))
+
+    return examined(ACCELERATOR, process, PREFIXES, seen, cold="nothing was encoded in parallel")
 
 
 def survives_fork(process: ProbedProcess) -> bool:

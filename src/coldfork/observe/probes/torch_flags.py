@@ -46,7 +46,7 @@ class TorchFlags:
         library = process.library("libtorch_python")
         forked = names.get("_is_in_bad_fork")
         if callable(forked) and forked() is True:
-            return Reading(self.accelerator, POISONED, reason=BAD_FORK, library=library)
+            return Reading(self.accelerator, POISONED, BAD_FORK, library)
         if names.get("_initialized") is True:
             return Reading(self.accelerator, AWAKE, level=CONTEXT, library=library)
         return None

@@ -37,5 +37,5 @@ class VirtualDevice:
         if device is None:
             return None
         return Reading(
-            device.accelerator, device.state, level=device.level, reason="this is coldfork's virtual device"
+            device.accelerator, device.state, "this is coldfork's virtual device", level=device.level
         )

@@ -34,11 +34,7 @@ class Starts:
     """The wrappers, while they are installed. `describe` makes an event of a method and a command."""
 
     def __init__(
-        self,
-        describe: Describe,
-        emit: Callable[[Event], None],
-        guarded: Callable[..., Any],
-        variable: str,
+        self, describe: Describe, emit: Callable[[Event], None], guarded: Callable[..., Any], variable: str
     ) -> None:
         self._describe = describe
         self._emit = emit

@@ -29,9 +29,8 @@ def as_event(state: Any) -> Event:
     """A state as a recording holds it."""
     if isinstance(state, dict):
         return state
-    return {
-        name: getattr(state, name, None) for name in ("accelerator", "status", "level", "reason", "library")
-    }
+    names = ("accelerator", "status", "level", "reason", "library")
+    return {name: getattr(state, name, None) for name in names}
 
 
 def encode(event: Event) -> bytes:

@@ -36,18 +36,9 @@ class Recorder:
     """
 
     __slots__ = (
-        "_descriptor",
-        "_dropped",
-        "_encode",
-        "_encode_imports",
-        "_identity",
-        "_limit",
-        "_open",
-        "_path",
-        "_reserve",
-        "_said_so",
-        "lost",
-    )
+        "_descriptor", "_dropped", "_encode", "_encode_imports", "_identity", "_limit", "_open", "_path",
+        "_reserve", "_said_so", "lost",
+    )  # fmt: skip
 
     def __init__(self, path: str, limit: int = LIMIT) -> None:
         self.lost = 0

@@ -7,27 +7,10 @@ _ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "REQUIR
 #: These count as a whole part of a name, or as the end of one: `DB_PASS`, `oauth`, `ACCESSKEY`.
 _AT_THE_END = ("SECRET", "SECRETS", "TOKEN", "KEY", "AUTH", "COOKIE", "COOKIES", "AUTHORIZATION", "BEARER")
 #: And these as a whole part only: `--pin`, and not `--pinned`.
-_PARTS = frozenset(
-    {
-        "AUTHENTICATION",
-        "CERT",
-        "CERTIFICATE",
-        "DSN",
-        "LICENSE",
-        "PASS",
-        "PAT",
-        "PIN",
-        "PRIVATE",
-        "PW",
-        "PWD",
-        "SALT",
-        "SAS",
-        "SESSION",
-        "SESSIONID",
-        "SIG",
-        "SIGNATURE",
-    }
-)
+_PARTS = frozenset({
+    "AUTHENTICATION", "CERT", "CERTIFICATE", "DSN", "LICENSE", "PASS", "PAT", "PIN", "PRIVATE", "PW", "PWD",
+    "SALT", "SAS", "SESSION", "SESSIONID", "SIG", "SIGNATURE",
+})  # fmt: skip
 #: Ordinary words that end like one of the above.
 _ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
 #: Many of them are counted rather than hidden, unless it says of what.
@@ -39,27 +22,10 @@ _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _BEGIN_A_PATH = ("/", "~", "$", ".", "%")
 
 #: What stands under a secret name and is none.
-HARMLESS_VALUES = frozenset(
-    {
-        "true",
-        "false",
-        "none",
-        "null",
-        "yes",
-        "no",
-        "on",
-        "off",
-        "auto",
-        "default",
-        "disabled",
-        "enabled",
-        "str",
-        "int",
-        "float",
-        "bool",
-        "bytes",
-    }
-)
+HARMLESS_VALUES = frozenset({
+    "true", "false", "none", "null", "yes", "no", "on", "off", "auto", "default", "disabled", "enabled",
+    "str", "int", "float", "bool", "bytes",
+})  # fmt: skip
 #: Headers whose whole line is secret.
 HEADERS = frozenset({"AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "SET-COOKIE"})
 

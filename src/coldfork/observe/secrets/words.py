@@ -13,27 +13,12 @@ if TYPE_CHECKING:
 #: Options that take `user:password`.
 _USERS = frozenset({"-u", "-U", "--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"})
 #: Programs with one-letter options for a password: those that take it in the same word, and in the next one.
-_ATTACHED = {
-    "mysql": "-p",
-    "mariadb": "-p",
-    "sshpass": "-p",
-    "7z": "-p",
-    "7za": "-p",
-    "7zr": "-p",
-    "unrar": "-p",
-}
+_ATTACHED = dict.fromkeys(("mysql", "mariadb", "sshpass", "7z", "7za", "7zr", "unrar"), "-p")
 _NEXT = {
-    "sshpass": "-p",
-    "mongo": "-p",
+    **dict.fromkeys(("sshpass", "mongo", "impacket"), "-p"),
+    **dict.fromkeys(("zip", "unzip", "sqlcmd", "bcp", "isql", "ipmitool"), "-P"),
     "redis-cli": "-a",
     "ldap": "-w",
-    "zip": "-P",
-    "unzip": "-P",
-    "sqlcmd": "-P",
-    "bcp": "-P",
-    "isql": "-P",
-    "ipmitool": "-P",
-    "impacket": "-p",
 }
 _LOGIN = "login"
 _SEPARATORS = frozenset({";", "|", "||", "&", "&&", "(", "{"})

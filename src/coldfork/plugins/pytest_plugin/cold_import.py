@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from coldfork import __version__
-from coldfork.launch.probe import machine
+from coldfork.launch.probe.comparison import device_before
 from coldfork.launch.probe.probe import ProbeRequest, probe
 from coldfork.launch.probe.trial import ProbeSetup
 from coldfork.model.errors import ColdforkError
@@ -50,7 +50,7 @@ class ColdImport:
 def probe_setup(config: pytest.Config, virtual: str | None, timeout: float) -> ProbeSetup:
     """The interpreter and path of this test run, with the device that was asked for."""
     wanted = virtual or config.getoption("coldfork_virtual") or config.getini("coldfork_virtual") or None
-    if wanted is None and machine.device(None) == "none":
+    if wanted is None and device_before(None) == "none":
         wanted = STAND_IN
     return ProbeSetup(
         python=sys.executable,

@@ -13,9 +13,17 @@ from coldfork.model.effects import EffectKind
 from coldfork.model.states import Waker
 from coldfork.plugins.pytest_plugin.sightings import SeenFork, SeenWake
 from coldfork.report.shared.characters import Alphabet, one_line, printable
-from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
+from coldfork.report.shared.effects import (
+    Row,
+    calls_to_device,
+    effect_of,
+    effect_phrase,
+    frame_rows,
+    import_rows,
+    inside,
+    rule_of,
+)
 from coldfork.report.shared.sheets import table
-from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows, inside
 
 _INDENT = " " * 6
 #: A test report may go to any terminal and any log.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.launch.probe import machine
+from coldfork.launch.probe.comparison import device_before
 from coldfork.model.errors import ColdforkError
 from coldfork.plugins.pytest_plugin import virtual_device as surroundings
 from coldfork.plugins.pytest_plugin.messages import Message, Words
@@ -30,7 +30,7 @@ def begin(
             raise pytest.UsageError(f"--coldfork-virtual {virtual}: {error}") from None
         config.add_cleanup(surroundings.offer_to_children(virtual))
     if marker is not None:
-        run = Session(config, machine.device(virtual), marker, exact=exact, strict=strict)
+        run = Session(config, device_before(virtual), marker, exact=exact, strict=strict)
         config.pluginmanager.register(run, NAME)
         config.add_cleanup(run.watching.stop)
         if exact:

@@ -10,14 +10,12 @@ from typing import Any
 
 import pytest
 
-from coldfork.model.forking.aftermath import went_on
-from coldfork.model.forking.judgement import Judgement
+from coldfork.model.forking.judgement import Judgement, went_on
 from coldfork.model.timelines import TOUCHES
 from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.watch import MAIN, Watch, watch
 from coldfork.plugins.pytest_plugin import sightings
-from coldfork.plugins.pytest_plugin.sightings import Event, SeenFork, SeenWake
-from coldfork.plugins.pytest_plugin.touches import TouchFile
+from coldfork.plugins.pytest_plugin.sightings import Event, SeenFork, SeenWake, TouchFile
 
 
 @dataclass(frozen=True, slots=True)

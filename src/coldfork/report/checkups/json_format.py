@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.diagnosis.checks import CheckResult, Checkup, Health
+from coldfork.model.diagnosis import CheckResult, Checkup, Health
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, optional
+from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
-
-SCHEMA_VERSION = 1
 
 
 def render(checkup: Checkup, options: Options) -> str:
     """Write the checks as JSON in plain ASCII, which no stream can garble."""
-    return dump(document(checkup, options))
-
-
-def document(checkup: Checkup, options: Options) -> dict[str, Any]:
-    """The checks as JSON objects, keys in the order of the schema."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents = {
         "python": optional(checkup.python),
         "folders": [well_formed(folder) for folder in checkup.folders],
         "counts": {health.value: checkup.count(health) for health in Health},
         "checks": [_check(result) for result in checkup.results],
     }
+    return dump(headed(contents, options))
 
 
 def _check(result: CheckResult) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.diagnosis.checks import Answer, CheckResult, Checkup, Health
-from coldfork.report.checkups.words import closing
+from coldfork.model.diagnosis import Answer, CheckResult, Checkup, Health
+from coldfork.report.checkups.text import closing
 from coldfork.report.shared.characters import one_line, printable
 from coldfork.report.shared.options import Options
 

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.diagnosis.evidence import Evidence, Participant, Place, Suspect
-from coldfork.model.diagnosis.stories import Explanation, Story
+from coldfork.model.diagnosis import Evidence, Explanation, Participant, Place, Story, Suspect
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, optional
+from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
-
-SCHEMA_VERSION = 1
 
 
 def render(explanation: Explanation, options: Options) -> str:
     """Write the result as JSON in plain ASCII, which no stream can garble."""
-    return dump(document(explanation, options))
-
-
-def document(explanation: Explanation, options: Options) -> dict[str, Any]:
-    """The result as JSON objects, keys in the order of the schema."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents = {
         "stories": [_story(story) for story in explanation.stories],
         "unexplained": [
             {**_evidence(error.evidence), "reason": well_formed(error.reason)}
@@ -30,6 +20,7 @@ def document(explanation: Explanation, options: Options) -> dict[str, Any]:
         ],
         "notes": [well_formed(note) for note in explanation.notes],
     }
+    return dump(headed(contents, options))
 
 
 def _story(story: Story) -> dict[str, Any]:

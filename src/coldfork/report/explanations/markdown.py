@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.diagnosis.stories import Explanation, Story
-from coldfork.report.explanations.words import doing, fork_sentence, process_sentence, suspect_sentence
+from coldfork.model.diagnosis import Explanation, Story
+from coldfork.report.explanations.text import doing, fork_sentence, process_sentence, suspect_sentence
 from coldfork.report.shared.characters import one_line, printable
 from coldfork.report.shared.options import Options
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coldfork.model.chains import Chain, Step
+from coldfork.model.effects import Chain, Step
 
 LONGEST = 12
 """A chain of more steps than this is shortened in the middle."""

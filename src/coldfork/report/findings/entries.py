@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Chain, Step
+from coldfork.model.effects import Chain, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.chains import Folder, Gap, ShownStep
 from coldfork.report.findings.selection import Selection

@@ -8,15 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Step
-from coldfork.model.effects import StartedProgram
+from coldfork.model.effects import StartedProgram, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Unfinished
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, optional
+from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
-
-SCHEMA_VERSION = 1
 
 
 def render(report: Report, options: Options) -> str:
@@ -27,9 +24,7 @@ def render(report: Report, options: Options) -> str:
 def document(report: Report, options: Options) -> dict[str, Any]:
     """The report as JSON objects, keys in the order of the schema."""
     statistics = report.statistics
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents = {
         "profile": well_formed(report.profile),
         "profiles": [well_formed(name) for name in report.profiles],
         "stats": {
@@ -53,6 +48,7 @@ def document(report: Report, options: Options) -> dict[str, Any]:
         "environment": _environment_object(report.environment),
         "changed": _scope_object(report.scope),
     }
+    return headed(contents, options)
 
 
 def _coverage_object(report: Report) -> dict[str, Any]:

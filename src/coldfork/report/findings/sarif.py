@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Step, StepKind
+from coldfork.model.effects import Step, StepKind
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.model.observations import Unfinished
 from coldfork.report.findings.closing import closing_sentences

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from coldfork.model.causes import Cause
-from coldfork.model.chains import Chain
-from coldfork.model.effects import Verdict
+from coldfork.model.effects import Chain, Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.model.observations import Statistics, Unfinished
 from coldfork.report.shared.characters import one_line

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.forking.preloads import Doubt, Kept, LeftOut, Preloading, VariableUse
-from coldfork.report.preloads.words import remedy
+from coldfork.model.preloads import Doubt, Kept, LeftOut, Preloading, VariableUse
+from coldfork.report.preloads.text import remedy
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, frame_object, optional
+from coldfork.report.shared.json_text import dump, frame_object, headed, optional
 from coldfork.report.shared.options import Options
-
-SCHEMA_VERSION = 1
 
 
 def render(result: Preloading, options: Options) -> str:
     """Write the result as JSON in plain ASCII, which no stream can garble."""
-    return dump(document(result, options))
-
-
-def document(result: Preloading, options: Options) -> dict[str, Any]:
-    """The result as JSON objects, keys in the order of the schema."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents = {
         "device": result.device,
         "python": well_formed(result.python),
         "file": optional(result.file),
@@ -42,6 +33,7 @@ def document(result: Preloading, options: Options) -> dict[str, Any]:
         "unread": optional(result.unread),
         "doubts": [_doubt(one) for one in result.doubts],
     }
+    return dump(headed(contents, options))
 
 
 def _kept(kept: Kept) -> dict[str, Any]:

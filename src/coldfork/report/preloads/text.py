@@ -4,13 +4,108 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.forking.preloads import Doubt, LeftOut, Preloading
+from coldfork.model.preloads import ENOUGH, Doubt, LeftOut, Preloading, Stain
 from coldfork.model.states import Waker
-from coldfork.report.preloads.words import following, opening, proof, remedy, saving, shortfall
+from coldfork.report.shared.effects import calls_to_device, frame_rows
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, table
-from coldfork.report.shared.wakers import calls_to_device, frame_rows
+
+_REMEDIES = {
+    Stain.DEVICE: "compute it on first use, not while the module is imported",
+    Stain.THREAD: "start the thread when it is first needed",
+    Stain.PROCESS: "start the process when it is first needed",
+    Stain.CONNECTION: "open it when it is first needed",
+    Stain.LOCK: "release it before the import ends",
+    Stain.ENVIRONMENT: "read it when it is needed, in the worker",
+    Stain.SEEDS: "draw it when it is first needed, in the worker",
+    Stain.BREAKS: "import it in the worker",
+    Stain.RAISES: "import it in the worker, after what it needs",
+    Stain.ENDS: "import it in the worker",
+    Stain.HANGS: "give it more time with --timeout, or import it in the worker",
+}
+
+
+def remedy(left: LeftOut) -> str:
+    """What to do about a module that is left out."""
+    return _REMEDIES[left.stain]
+
+
+def percent(share: float) -> str:
+    """A share as people say it; never rounded up to a whole."""
+    return f"{int(share * 1000) / 10:g} %"
+
+
+def opening(result: Preloading) -> str:
+    """What was found, in one sentence."""
+    kept = plural(len(result.kept), "module")
+    if result.file is None:
+        return f"{kept} may be imported before a worker is forked"
+    if result.holds:
+        return f"{result.file} is clean: {kept} may be imported before a worker is forked"
+    names = dict.fromkeys(left.module for left in result.left_out)
+    return f"{result.file} is clean no more, because of {plural(len(names), 'module')}"
+
+
+def saving(result: Preloading) -> str:
+    """What the list spares a worker; empty where that is not known."""
+    share = result.share
+    if share is None or result.rest is None:
+        return ""
+    return (
+        f"they spare it {percent(share)} of its imports: {duration(result.rest)} "
+        f"of processor time are left of {duration(result.total)}"
+    )
+
+
+def shortfall(result: Preloading) -> str:
+    """That it is less than it should be; empty where it is enough."""
+    share = result.share
+    if share is None or share >= ENOUGH:
+        return ""
+    return f"that is less than {percent(ENOUGH)}: what is left out below costs the rest"
+
+
+def proof(result: Preloading) -> str:
+    """How it is known."""
+    return (
+        f"each was proven in a forked child on {result.device}: it drew new seeds, its libraries went "
+        "parallel, and the device could be used"
+    )
+
+
+def following(result: Preloading, file: str | None) -> str:
+    """The next command to type."""
+    wanted = " ".join(result.wanted)
+    if result.file is not None and not result.holds:
+        return f"coldfork preload {wanted or 'MODULE...'} --output {result.file} makes a list without them"
+    if result.file is not None:
+        return f'coldfork.zygote(preload="{result.file}") takes it'
+    if file is None:
+        return f"coldfork preload {wanted} --output preload.toml writes the list for coldfork.zygote"
+    later = f"coldfork preload --check {file} fails when it is clean no more"
+    return f'coldfork.zygote(preload="{file}") takes it; {later}'
+
+
+def head(result: Preloading, version: str) -> Iterator[str]:
+    """What stands above the list."""
+    yield f"What a zygote may import before it forks workers; made by coldfork {version}:"
+    yield f"  coldfork preload {' '.join(result.wanted)}"
+    yield "Take it with coldfork.zygote(preload=FILE). In continuous integration:"
+    yield "  coldfork preload --check FILE"
+    share = result.share
+    if share is not None:
+        yield f"It spares a worker {percent(share)} of its imports, as measured on {result.device}."
+
+
+def foot(result: Preloading) -> Iterator[str]:
+    """What is left out, and why."""
+    if result.left_out:
+        yield "Left out:"
+    for left in result.left_out:
+        place = "" if left.path is None else f", {left.path}" + ("" if left.line is None else f":{left.line}")
+        yield f"  {left.module}: {left.reason}{place}"
+
 
 _MOST_KEPT = 15
 _MOST_DOUBTS = 5

@@ -9,22 +9,13 @@ from typing import Any
 
 from coldfork.model.probes import ModuleProbe, Probing
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, frame_object, optional, waker_object
+from coldfork.report.shared.json_text import dump, frame_object, headed, optional, waker_object
 from coldfork.report.shared.options import Options
-
-SCHEMA_VERSION = 1
 
 
 def render(probing: Probing, options: Options) -> str:
     """Write the result as JSON in plain ASCII, which no stream can garble."""
-    return dump(document(probing, options))
-
-
-def document(probing: Probing, options: Options) -> dict[str, Any]:
-    """The result as JSON objects, keys in the order of the schema."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents = {
         "device": probing.device,
         "python": well_formed(probing.python),
         "forked": probing.forked,
@@ -33,6 +24,7 @@ def document(probing: Probing, options: Options) -> dict[str, Any]:
         "left": [well_formed(module) for module in probing.left],
         "modules": [module_object(probe) for probe in probing.modules],
     }
+    return dump(headed(contents, options))
 
 
 def module_object(probe: ModuleProbe) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from coldfork.report.probes.words import (
     rule,
     standing,
 )
+from coldfork.report.shared.effects import Row, calls_to_device, frame_rows, import_rows
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, table
-from coldfork.report.shared.wakers import Row, calls_to_device, frame_rows, import_rows
 
 _MOST_COLD = 20
 _MOST_OUTPUT = 20

@@ -6,15 +6,13 @@ import hashlib
 from collections import Counter
 
 from coldfork.model.causes import Audience, Cause
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import EffectKind, Verdict
+from coldfork.model.effects import Chain, EffectKind, Step, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped
 from coldfork.model.observations import Statistics
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
 from coldfork.model.states import Level, Waker
-from coldfork.report.shared.effects import effect_of, effect_phrase, rule_of
+from coldfork.report.shared.effects import calls_to_device, effect_of, effect_phrase, inside, rule_of
 from coldfork.report.shared.quantities import plural
-from coldfork.report.shared.wakers import calls_to_device, inside
 
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 

@@ -12,22 +12,13 @@ from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.summary.import_effects import marks
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, frame_object, optional, waker_object
+from coldfork.report.shared.json_text import dump, frame_object, headed, optional, waker_object
 from coldfork.report.shared.options import Options
-
-SCHEMA_VERSION = 1
 
 
 def render(recording: Recording, options: Options) -> str:
     """Write the recording as JSON in plain ASCII."""
-    return dump(document(recording, options))
-
-
-def document(recording: Recording, options: Options) -> dict[str, Any]:
-    """The recording as JSON objects, keys in the order of the schema."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents = {
         "recording": recording_object(recording),
         "verdict": verdict_object(outcome(recording)),
         "processes": [_process(process) for process in recording.processes],
@@ -42,6 +33,7 @@ def document(recording: Recording, options: Options) -> dict[str, Any]:
             for trouble in recording.troubles
         ],
     }
+    return dump(headed(contents, options))
 
 
 def recording_object(recording: Recording) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""What was done to a device, in words, and the rule that judges it."""
+"""What was done to a device, in words, the rule that judges it, and who woke it through which calls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from coldfork.model.effects import EffectKind
-from coldfork.model.states import Level
+from coldfork.model.states import Frame, Level, Waker
 
 _ACCELERATORS = {
     "cuda": "CUDA",
@@ -49,3 +51,45 @@ def effect_of(level: Level | None) -> EffectKind:
 def rule_of(level: Level | None) -> str:
     """The rule that `check` would name for a wake of this depth."""
     return _RULES[level or Level.CONTEXT]
+
+
+MODULE_LEVEL = "<module>"
+"""What Python calls the function of a line that stands in none."""
+
+Place = Callable[[str, int | None], str]
+"""Says a line of a file as the reader of this report would open it."""
+
+Row = tuple[str, str]
+"""What is called or imported, and where."""
+
+
+def inside(function: str | None) -> str:
+    """The function or class that a line stands in; empty for a line that stands in none."""
+    return "" if function is None or function == MODULE_LEVEL else function
+
+
+def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
+    """The calls from the waking line on, up to the one that people know, whose own calls it hides."""
+    calls = waker.stack[1:]
+    for depth, frame in enumerate(calls):
+        if waker.call and is_called(frame.function, waker.call):
+            return calls[:depth]
+    return calls
+
+
+def is_called(function: str, call: str) -> bool:
+    """Whether a frame belongs to a call; a frame knows its function without the module, a call with it."""
+    return call == function or call.endswith(f".{function}")
+
+
+def frame_rows(frames: Iterable[Frame], place: Place) -> list[Row]:
+    """A row for each of these calls."""
+    return [(frame.function, place(frame.path, frame.line)) for frame in frames]
+
+
+def import_rows(waker: Waker, place: Place) -> list[Row]:
+    """A row for each import that led to the waking line; none where it is the only one."""
+    chain = waker.import_chain
+    if len(chain) < 2:
+        return []
+    return [(site.module, place(site.path, site.line) if site.path else "") for site in chain]

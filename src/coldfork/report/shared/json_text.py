@@ -8,6 +8,16 @@ from typing import Any
 
 from coldfork.model.states import Frame, Waker
 from coldfork.report.shared.characters import well_formed
+from coldfork.report.shared.options import Options
+
+SCHEMA_VERSION = 1
+"""That of every schema: none has changed the meaning of a field yet."""
+
+
+def headed(contents: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """A whole document: the schema's version, who wrote it, and what it says, keys in the schema's order."""
+    tool = {"name": "coldfork", "version": options.version}
+    return {"schema_version": SCHEMA_VERSION, "tool": tool, **contents}
 
 
 def dump(document: Mapping[str, Any]) -> str:

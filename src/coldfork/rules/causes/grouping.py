@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from coldfork.model.causes import Audience, CheckedModule
-from coldfork.model.chains import Chain, Step, StepKind
-from coldfork.model.effects import WAKING
+from coldfork.model.effects import WAKING, Chain, Step, StepKind
 from coldfork.model.findings import Finding
 
 #: A line, and what it does there: the accelerator, or the rule where it is about none.

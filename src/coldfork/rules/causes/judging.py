@@ -9,13 +9,12 @@ from functools import partial
 
 from coldfork.model.causes import Cause, Line, Way
 from coldfork.model.effects import Verdict
-from coldfork.model.faults import Faults
 from coldfork.model.findings import Finding
-from coldfork.model.observations import Observation
+from coldfork.model.observations import Faults, Observation
 from coldfork.rules.causes.gates import Gates
 from coldfork.rules.causes.grouping import Origin, Origins, names_import, wakes
-from coldfork.rules.causes.warmth import Seed, Warmth
-from coldfork.rules.findings import fingerprints, wording
+from coldfork.rules.causes.newcomers import Seed, Warmth
+from coldfork.rules.findings import drafting, wording
 
 _LAZY_INIT = "empty this __init__, or make all that it imports lazy with a module __getattr__ (PEP 562)"
 _LAZY_MODULE = "import what leads to the device inside the functions that use it"
@@ -50,7 +49,7 @@ def judge(
     groups = faults.attempt(lambda: origins.groups(findings), list(map(_alone, findings)))
     for origin, members in sorted(groups, key=lambda group: group[0][:2]):
         essence = "\0".join((origin.path, " ".join(origin.text.split()), members[0].accelerator or ""))
-        name = fingerprints.digest(essence, seen[essence])
+        name = drafting.digest(essence, seen[essence])
         seen[essence] += 1
         first = members[0]
         causes.append(
@@ -69,7 +68,7 @@ def judge(
         cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
     named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
     if observation.entries:  # what is asked about is one import: it is told as it runs
-        named = tuple(sorted(named, key=lambda finding: (finding.turn, *fingerprints.place(finding))))
+        named = tuple(sorted(named, key=lambda finding: (finding.turn, *drafting.place(finding))))
         return Judgement(named, tuple(sorted(causes, key=lambda cause: (cause.turn, *_order(cause)))))
     return Judgement(named, tuple(sorted(causes, key=_order)))
 
@@ -123,7 +122,7 @@ def _gate(members: Sequence[Finding], spares: tuple[str, ...], origins: Origins,
     essence = "\0".join((first.path, "passes on", first.accelerator or ""))
     steps = first.chain.steps
     return Cause(
-        id=fingerprints.digest(essence, 0),
+        id=drafting.digest(essence, 0),
         path=first.path,
         line=first.line,
         call=f"import {steps[1].symbol.removeprefix('import ')}" if len(steps) > 1 else None,

@@ -1,14 +1,73 @@
-"""Turns an effect and a rule's sentences into a finding; the registry adds the id later."""
+"""Findings made of effects: what a rule gets to judge, the draft, and a name that survives moved lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 
-from coldfork.model.chains import Chain
-from coldfork.model.effects import Ahead, Arrival, Effect, ProcessStart, Verdict
+from coldfork.model.effects import Ahead, Arrival, Chain, Effect, Hindrance, Obstacle, ProcessStart, Verdict
 from coldfork.model.findings import Finding, Severity, Way
+from coldfork.model.observations import IgnoreComment, Observation
 from coldfork.rules.findings import wording
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An observation, and what the rules need to know besides."""
+
+    observation: Observation
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """The knowledge base's remedies: the sentence of each id that an effect may name."""
+    idle_ignores: tuple[IgnoreComment, ...] = ()
+    """Comments, reduced to those of their rules that suppressed nothing; filled for the last rule only."""
+    programs: frozenset[str] = frozenset()
+    """The modules that are started, and that nobody imports."""
+
+    def is_program(self, effect: Effect) -> bool:
+        """Whether the effect is one of a program, which runs and is not imported."""
+        return effect.module in self.programs
+
+    def hindered(self, obstacle: Obstacle) -> Iterator[tuple[Effect, ProcessStart, Hindrance]]:
+        """The effects with an obstacle of one kind in their way."""
+        for effect in self.observation.effects:
+            start = effect.start
+            if start is not None and start.hindrance is not None and start.hindrance.obstacle is obstacle:
+                yield effect, start, start.hindrance
+
+    def remedy(self, remedy_id: str | None) -> str | None:
+        """The sentence of a remedy, when the effect names one that is known."""
+        return self.remedies.get(remedy_id) if remedy_id else None
+
+
+def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Give each finding its id and sort them by place; equal ones differ by their order."""
+    seen: Counter[str] = Counter()
+    named = []
+    for finding in sorted(findings, key=place):
+        essence = _essence(finding)
+        named.append(replace(finding, id=digest(essence, seen[essence])))
+        seen[essence] += 1
+    return tuple(named)
+
+
+def place(finding: Finding) -> tuple[str, int, int, str]:
+    """The order in which findings are listed."""
+    return finding.path, finding.line, finding.column, finding.rule
+
+
+def _essence(finding: Finding) -> str:
+    # No line and no column; blanks of the source text are folded, so that re-indenting changes nothing.
+    site = " ".join(finding.text.split())
+    return "\0".join((finding.rule, finding.module, *finding.chain.symbols, site))
+
+
+def digest(essence: str, ordinal: int) -> str:
+    """The id of what has this essence; `ordinal` tells equal ones apart."""
+    material = f"{essence}\0{ordinal}".encode(errors="surrogatepass")
+    return blake2b(material, digest_size=10).hexdigest()
+
 
 _BY_VERDICT = {
     Verdict.CERTAIN: Severity.ERROR,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.model.effects import Arrival, Effect, EffectKind, Verdict
-from coldfork.model.positions import Position
+from coldfork.model.effects import Arrival, Effect, EffectKind, Position, Verdict
 
 #: Accelerators that are no device: what breaks in a forked child is their threads and locks.
 _FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu"})

@@ -80,7 +80,7 @@ from coldfork.model.effects import Effect, EffectKind, ProcessStart
 from coldfork.model.findings import Finding, Severity
 from coldfork.model.forking.judgement import Judgement
 from coldfork.rules.findings import drafting, forks, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "fork-after-device-init"
 SEVERITY = Severity.ERROR

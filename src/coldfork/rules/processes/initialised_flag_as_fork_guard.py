@@ -68,7 +68,7 @@ from collections.abc import Iterator
 from coldfork.model.effects import EffectKind
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "initialised-flag-as-fork-guard"
 SEVERITY = Severity.ERROR

@@ -73,7 +73,7 @@ from collections.abc import Iterator
 from coldfork.model.effects import Effect, EffectKind, Verdict
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "missing-main-guard"
 SEVERITY = Severity.ERROR

@@ -66,7 +66,7 @@ from coldfork.model.causes import Audience
 from coldfork.model.effects import Arrival, EffectKind
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "start-method-in-library"
 SEVERITY = Severity.ERROR

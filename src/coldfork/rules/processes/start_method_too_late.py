@@ -66,7 +66,7 @@ from dataclasses import replace
 from coldfork.model.effects import Obstacle
 from coldfork.model.findings import Finding, Severity, Way
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "start-method-too-late"
 SEVERITY = Severity.ERROR

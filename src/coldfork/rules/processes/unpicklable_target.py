@@ -77,7 +77,7 @@ from collections.abc import Iterator
 from coldfork.model.effects import Effect, EffectKind, Obstacle, ProcessStart
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "unpicklable-target"
 SEVERITY = Severity.ERROR

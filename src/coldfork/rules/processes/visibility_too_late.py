@@ -63,7 +63,7 @@ from dataclasses import replace
 from coldfork.model.effects import EffectKind
 from coldfork.model.findings import Finding, Severity
 from coldfork.rules.findings import drafting, wording
-from coldfork.rules.findings.case import Case
+from coldfork.rules.findings.drafting import Case
 
 NAME = "visibility-too-late"
 SEVERITY = Severity.ERROR

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from coldfork.source.bodies.definition import NotFound
-from coldfork.source.bodies.following import read_body, read_library
+from coldfork.source.bodies.following import NotFound, read_body, read_library
 from coldfork.source.bodies.question import Question
 
 _RECURSION = 20_000

@@ -7,12 +7,11 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import CodeType
 from typing import NamedTuple
 
 from coldfork.knowledge import catalogue
-from coldfork.model.effects import EffectKind
-from coldfork.model.profiles import PROFILES
-from coldfork.source.bodies.definition import NotFound, definition_of, lowered
+from coldfork.model.effects import PROFILES, EffectKind
 from coldfork.source.bodies.handling import error_leaves
 from coldfork.source.bodies.question import Question, values_of
 from coldfork.source.bodies.writers import WrittenNames
@@ -25,19 +24,27 @@ from coldfork.source.files.finder import Finder
 from coldfork.source.files.site_packages import Distributions, versions
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.syntax.nodes import Code
-from coldfork.source.values.kinds import UNKNOWN, Bound, ClassRef, Env, Function, Instance, Value
+from coldfork.source.syntax.lowering.blocks import lower_function
+from coldfork.source.syntax.lowering.context import Context
+from coldfork.source.syntax.lowering.expressions import lower_expression
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Code, code_of
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    Bound,
+    ClassRef,
+    Env,
+    Function,
+    Instance,
+    Keywords,
+    Value,
+    Values,
+)
 
 _FRAMEWORKS = ("torch",)
 """Whose calls are known to raise in a forked child: nobody else refuses for certain."""
 _OF_THE_MOMENT = (
-    "initialized",
-    "bad_fork",
-    "badfork",
-    "is_torchelastic_launched",
-    "is_scripting",
-    "is_tracing",
-)
+    "initialized", "bad_fork", "badfork", "is_torchelastic_launched", "is_scripting", "is_tracing",
+)  # fmt: skip
 _COUNTING = ("is_available()", "device_count()", "DeviceCount()")
 
 
@@ -149,7 +156,7 @@ def _give_classes(ev: Evaluator, program: Program, question: Question) -> Iterat
 
 def _callee(
     ev: Evaluator, program: Program, question: Question, code: Code
-) -> tuple[Value, tuple[tuple[Value, ...], dict[str | None, Value]]]:
+) -> tuple[Value, tuple[Values, Keywords]]:
     """The function with its object, and arguments for all that it takes beside it."""
     module = program.module(question.module)
     assert module is not None
@@ -222,3 +229,69 @@ def _leaves(program: Program, step: _Step, trees: dict[str, ast.Module], *, firs
 def _path(program: Program, name: str) -> str:
     module = program.module(name)
     return "" if module is None else module.path
+
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class NotFound(Exception):
+    """Why a function cannot be followed."""
+
+
+class _Named(NamedTuple):
+    name: str
+    node: Definition
+
+
+def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, code: str) -> Definition:
+    """The function of this qualified name whose code begins at a line."""
+    named = [one.node for one in _functions(tree, "") if one.name == qualified]
+    found = [node for node in named if _first_line(node) == line]
+    if len(found) != 1:
+        raise NotFound(f"{qualified} is not the only function of its name at line {line}, or is none")
+    compiled = compile(source, "<body>", "exec", dont_inherit=True)
+    if not any(one.co_code.hex() == code for one in _codes(compiled, qualified, line)):
+        raise NotFound(f"the source of {qualified} is not what the process has loaded")
+    return found[0]
+
+
+def lowered(node: Definition) -> Code:
+    """The function as it is followed: whoever calls it gives all its parameters, and nobody knows what."""
+    context = Context()
+    if isinstance(node, ast.Lambda):
+        _, raw = lower_expression(context, node)
+        code = code_of(raw)
+    else:
+        code = code_of(lower_function(context, node))
+    given = code.parameters
+    more = [name for name in (given.star, given.double_star) if name is not None]
+    every = (*given.positional, *given.keyword_only, *more)
+    return code._replace(parameters=NO_PARAMETERS._replace(positional=every))
+
+
+def _functions(node: ast.AST, within: str) -> Iterator[_Named]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield _Named(f"{within}{name}", child)
+                yield from _functions(child, f"{within}{name}.<locals>.")
+            case ast.Lambda():
+                yield _Named(f"{within}<lambda>", child)
+                yield from _functions(child, f"{within}<lambda>.<locals>.")
+            case ast.ClassDef(name=name):
+                yield from _functions(child, f"{within}{name}.")
+            case _:
+                yield from _functions(child, within)
+
+
+def _first_line(node: Definition) -> int:
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def _codes(code: CodeType, qualified: str, line: int) -> Iterator[CodeType]:
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            if one.co_qualname == qualified and one.co_firstlineno == line:
+                yield one
+            yield from _codes(one, qualified, line)

@@ -32,8 +32,10 @@ def error_leaves(tree: ast.Module, line: int, *, called_by_name: bool) -> bool:
 def _may_end(node: ast.AST, line: int, called_by_name: bool) -> bool:
     match node:
         case ast.Try() | ast.TryStar():
-            finally_leaves = any(_leaves(one) for one in node.finalbody)
-            return finally_leaves or (_inside(node.body, line) and any(map(_ends, node.handlers)))
+            if any(map(_leaves, node.finalbody)):
+                return True
+            inside = node.body[0].lineno <= line <= (node.body[-1].end_lineno or node.body[-1].lineno)
+            return inside and any(map(_ends, node.handlers))
         case ast.With(items=items) | ast.AsyncWith(items=items):
             return not all(_is_made_by(item.context_expr, _LETS_THROUGH) for item in items)
         case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
@@ -68,10 +70,6 @@ def _is_made_by(expression: ast.expr, roots: tuple[str, ...]) -> bool:
 def _leaves(node: ast.AST) -> bool:
     """Whether a statement may leave a `finally`, which drops the error."""
     return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in ast.walk(node))
-
-
-def _inside(body: list[ast.stmt], line: int) -> bool:
-    return body[0].lineno <= line <= (body[-1].end_lineno or body[-1].lineno)
 
 
 def _holding(node: ast.AST, line: int) -> Iterator[ast.AST]:

@@ -6,39 +6,26 @@ import sys
 from collections.abc import Callable
 
 from coldfork.source.evaluation.budget import Budget
-from coldfork.source.evaluation.calls import commands, decorators, functions, known_effects, offered_functions
-from coldfork.source.evaluation.definitions import Definitions
-from coldfork.source.evaluation.environment_variables import EnvironmentVariables
+from coldfork.source.evaluation.calls import decorators, functions, known_effects, offered_functions
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
 from coldfork.source.evaluation.expressions.operators import compare_pair, operate
-from coldfork.source.evaluation.flow import binding_guards, branches
-from coldfork.source.evaluation.flow.cuts import contain
+from coldfork.source.evaluation.flow import branches, raising
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import Disturbing, Interpreter
+from coldfork.source.evaluation.interpreter import Disturbing, Interpreter, contain
 from coldfork.source.evaluation.journal import Journal
-from coldfork.source.evaluation.memo import Memo
-from coldfork.source.evaluation.objects import (
-    attributes,
-    classes,
-    containers,
-    import_edges,
-    lazy_imports,
-    names,
-)
-from coldfork.source.evaluation.running_module import RunningModule
+from coldfork.source.evaluation.memo import Memo, UnproductiveCalls, UnreadTexts
+from coldfork.source.evaluation.objects import attributes, classes, containers, import_edges, names
+from coldfork.source.evaluation.running import Definitions, EnvironmentVariables, RunningModule
 from coldfork.source.evaluation.statements import class_statements
 from coldfork.source.evaluation.statements.dispatch import EXECUTE, execute_body
 from coldfork.source.evaluation.trace import Cut, Failure, Site, SiteEdge, SiteStart
-from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
-from coldfork.source.evaluation.unread_texts import UnreadTexts
-from coldfork.source.files.modules_of_tests import is_test
-from coldfork.source.files.started import called, is_offering
+from coldfork.source.files.started import called, is_offering, is_test
 from coldfork.source.program.module import Module
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
-from coldfork.source.semantics.method_order import Member
+from coldfork.source.semantics.classes import Member
 from coldfork.source.syntax.nodes import Block, Node
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Value
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, Keywords, Value, Values
 
 _AT_HAND = sys.stdlib_module_names | {"builtins"}
 
@@ -139,7 +126,7 @@ class Evaluator(Interpreter):
         try:
             self.execute(frame, module.summary.body)
             if function := called(module.name):
-                commands.call(self, frame, function)
+                offered_functions.call_command(self, frame, function)
             elif module.is_started and is_offering(module.name):
                 offered_functions.call(self, frame)
         except Raised:
@@ -200,18 +187,14 @@ class Evaluator(Interpreter):
     evaluate_decorators = decorators.evaluate
     apply_decorators = decorators.apply
     define_class = class_statements.define_class
-    read_lazily = lazy_imports.read_lazily
+    read_lazily = import_edges.read_lazily
     record_import = import_edges.record_import
     record_missing_name = import_edges.record_missing_name
-    guards_hold = binding_guards.guards_hold
+    guards_hold = raising.guards_hold
     instance_of = classes.instance_of_annotation
 
     def call(
-        self,
-        frame: Frame,
-        callee: Value,
-        positional: tuple[Value, ...] = (),
-        keywords: Keywords | None = None,
+        self, frame: Frame, callee: Value, positional: Values = (), keywords: Keywords | None = None
     ) -> Value:
         return functions.call(self, frame, callee, positional, keywords or {})
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, EffectKind
-from coldfork.model.positions import Position
-from coldfork.source.evaluation.trace import Cut, Edge, Failure, Link, Site, SiteEdge, SiteStart, Start, Wake
-from coldfork.source.evaluation.ways import Kind, joined, kind_of, possible_together
+from coldfork.model.effects import WAKING, EffectKind, Position, StepKind
+from coldfork.source.evaluation.trace import (
+    Cut,
+    Edge,
+    Failure,
+    Kind,
+    Link,
+    Site,
+    SiteEdge,
+    SiteStart,
+    Start,
+    Wake,
+    joined,
+    kind_of,
+    possible_together,
+)
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, Conditions, either, presumed_together
@@ -82,45 +93,12 @@ class Frame:
     """One call, module body or class body that is being followed."""
 
     __slots__ = (
-        "before",
-        "binds",
-        "cls",
-        "column",
-        "conditions",
-        "edges",
-        "end_line",
-        "env",
-        "exit_musts",
-        "first_yield_only",
-        "function",
-        "gate",
-        "globals",
-        "left_with",
-        "line",
-        "loop_musts",
-        "module",
-        "must",
-        "nominal_presumed",
-        "nonlocals",
-        "off",
-        "partial",
-        "position",
-        "presumed",
-        "quiet",
-        "raise_musts",
-        "returns",
-        "site_edges",
-        "site_starts",
-        "sites",
-        "starts",
-        "stays",
-        "step_kind",
-        "symbol",
-        "toplevel",
-        "tries",
-        "wakes",
-        "yields",
-    )
+        "before", "binds", "cls", "column", "conditions", "edges", "end_line", "env", "exit_musts",
+        "first_yield_only", "function", "gate", "globals", "left_with", "line", "loop_musts", "module",
+        "must", "nominal_presumed", "nonlocals", "off", "partial", "position", "presumed", "quiet",
+        "raise_musts", "returns", "site_edges", "site_starts", "sites", "starts", "stays", "step_kind",
+        "symbol", "toplevel", "tries", "wakes", "yields",
+    )  # fmt: skip
 
     def __init__(self, module: Module, env: Env | None, function: Function | None = None) -> None:
         self.module = module
@@ -178,6 +156,11 @@ class Frame:
         self.end_line = end_line
         self.column = 0
 
+    @property
+    def place(self) -> tuple[int, int, int, Position, str]:
+        """Where what happens now stands: lines, column, position and symbol."""
+        return self.line, self.end_line, self.column, self.position, self.symbol
+
     def state(self) -> State:
         """Where the frame stands; `go_back` leads back there."""
         names = None if self.env is None else self.env.names
@@ -229,15 +212,17 @@ class Frame:
         conditions = possible_together(_unique(self.conditions + (() if sure else wake.conditions)))
         if conditions is None:
             return
+        presumed, link = presumed_together(self.presumed, wake.presumed), self.step(wake.link)
+        off = self.off is not None or (wake.off and not sure)
         found = Wake(
             wake.accelerator,
             wake.kind,
             conditions,
-            presumed_together(self.presumed, wake.presumed),
+            presumed,
             wake.cost + 1,
-            self.step(wake.link),
+            link,
             wake.remedy,
-            self.off is not None or (wake.off and not sure),
+            off,
             wake.unless,
         )
         if self.off is None:
@@ -246,18 +231,8 @@ class Frame:
             if not wake.possible:
                 self.nominal_presumed = presumed_together(self.nominal_presumed, found.presumed)
         if self.toplevel:
-            self.sites.append(
-                Site(
-                    self.line,
-                    self.end_line,
-                    self.column,
-                    self.position,
-                    self.symbol,
-                    found,
-                    sure and not self.conditions and self.off is None,
-                    sure,
-                )
-            )
+            certain = sure and not self.conditions and self.off is None
+            self.sites.append(Site(*self.place, found, certain, sure))
             return
         key = kind_of(found)
         known = self.wakes.get(key)
@@ -279,20 +254,8 @@ class Frame:
             found = edge
             if conditions or presumed or off is not edge.off:
                 found = Edge(edge.target, conditions, presumed, edge.link, off)
-            self.site_edges.append(
-                SiteEdge(
-                    self.line,
-                    self.end_line,
-                    self.column,
-                    self.position,
-                    self.symbol,
-                    found,
-                    statement,
-                    self.gate > 0,
-                    self.tries > 0,
-                    len(self.sites),
-                )
-            )
+            gated, tried = self.gate > 0, self.tries > 0
+            self.site_edges.append(SiteEdge(*self.place, found, statement, gated, tried, len(self.sites)))
             return
         if known is not None and len(conditions) >= len(known.conditions):
             ways = either([known.conditions, conditions])

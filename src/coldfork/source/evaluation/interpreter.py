@@ -11,22 +11,20 @@ from collections.abc import Callable
 from typing import Protocol
 
 from coldfork.knowledge.catalogue import Catalogue, Fact
+from coldfork.model.errors import ColdforkError
+from coldfork.model.observations import describe
 from coldfork.source.evaluation.budget import Budget
-from coldfork.source.evaluation.definitions import Definitions
-from coldfork.source.evaluation.environment_variables import EnvironmentVariables
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.journal import Journal
-from coldfork.source.evaluation.memo import Memo
-from coldfork.source.evaluation.running_module import RunningModule
+from coldfork.source.evaluation.memo import Memo, UnproductiveCalls, UnreadTexts
+from coldfork.source.evaluation.running import Definitions, EnvironmentVariables, RunningModule
 from coldfork.source.evaluation.trace import Failure
-from coldfork.source.evaluation.unproductive_calls import UnproductiveCalls
-from coldfork.source.evaluation.unread_texts import UnreadTexts
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
-from coldfork.source.semantics.method_order import Member
+from coldfork.source.semantics.classes import Member
 from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value
+from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value, Values
 
 
 class Disturbing(Protocol):
@@ -34,7 +32,7 @@ class Disturbing(Protocol):
 
     calls: int
 
-    def called(self, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> None:
+    def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
         """Something is called."""
 
     def met(self, *given: Value) -> None:
@@ -61,7 +59,6 @@ class Interpreter(ABC):
     running: RunningModule
     failing: list[dict[tuple[str, bool], Failure]]
     """For every `try` and call being followed, innermost last, the first failure of each kind."""
-    """For every `try` being followed: what inside it may fail, and whether that is as likely as not."""
     joining: int
     """How many of the ways being followed have a sibling that was followed before."""
     presumes: bool
@@ -90,18 +87,12 @@ class Interpreter(ABC):
 
     @abstractmethod
     def call(
-        self,
-        frame: Frame,
-        callee: Value,
-        positional: tuple[Value, ...] = (),
-        keywords: Keywords | None = None,
+        self, frame: Frame, callee: Value, positional: Values = (), keywords: Keywords | None = None
     ) -> Value:
         """Call a value; what that runs goes to `frame`."""
 
     @abstractmethod
-    def run_lazily(
-        self, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value:
+    def run_lazily(self, frame: Frame, function: Value, positional: Values, keywords: Keywords) -> Value:
         """Run the body of a generator, coroutine or context manager."""
 
     @abstractmethod
@@ -206,4 +197,27 @@ class Interpreter(ABC):
 
 
 #: How a call of a function that is modelled is followed; None where the model has nothing to say.
-Model = Callable[[Interpreter, Frame, tuple[Value, ...], Keywords], Value | None]
+Model = Callable[[Interpreter, Frame, Values, Keywords], Value | None]
+
+
+#: What ends following a module: a refusal, and what has run so deep or so far that going on makes it worse.
+_ENDING = (ColdforkError, RecursionError, MemoryError)
+
+
+def cut_short(ev: Interpreter, frame: Frame, line: int) -> None:
+    """Say that the budget ends at a line: with a larger one, what is around would come to something else."""
+    ev.memo.need_unfinished(0)
+    ev.budget.end_at(frame.module.name, frame.symbol, line)
+
+
+def fail_at(ev: Interpreter, module: str, symbol: str, line: int, fault: str) -> None:
+    """Say that coldfork itself failed at a line, and that what is around rests on nothing there."""
+    ev.memo.need_unfinished(0)
+    ev.budget.fail_at(module, symbol, line, fault)
+
+
+def contain(ev: Interpreter, frame: Frame, problem: Exception, line: int = 0) -> None:
+    """Take an error for a fault of coldfork's own: it costs what was being followed, and nothing else."""
+    if isinstance(problem, _ENDING):
+        raise problem
+    fail_at(ev, frame.module.name, frame.symbol, max(frame.line, frame.before, line, 1), describe(problem))

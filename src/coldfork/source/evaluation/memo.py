@@ -12,7 +12,20 @@ from typing import Any
 
 from coldfork.source.evaluation.frame import CallResult
 from coldfork.source.evaluation.journal import Journal, Mark, Rebinding
-from coldfork.source.values.kinds import Value
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    ClassRef,
+    Const,
+    External,
+    Function,
+    Instance,
+    ModuleRef,
+    Unknown,
+    Value,
+    Values,
+)
+from coldfork.source.values.rarer_kinds import GivenText, is_text
+from coldfork.source.values.unions import alternatives
 
 #: A function, by its module and its code.
 Place = tuple[str, int]
@@ -27,21 +40,9 @@ class Memo:
     """Finished results of calls, and the levels of what is being worked out now."""
 
     __slots__ = (
-        "_cuts_outside",
-        "_journal",
-        "_levels_of",
-        "_looked_at",
-        "_passing",
-        "_pending",
-        "_reached",
-        "_rebinding",
-        "_results",
-        "_states",
-        "cut",
-        "entry",
-        "level",
-        "resolving",
-    )
+        "_cuts_outside", "_journal", "_levels_of", "_looked_at", "_passing", "_pending", "_reached",
+        "_rebinding", "_results", "_states", "cut", "entry", "level", "resolving",
+    )  # fmt: skip
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -198,3 +199,112 @@ class Memo:
         if holds:
             self._passing[key] = journal.generation, result
         return False
+
+
+#: Function, positional arguments and the rest of what a call is remembered by.
+Key = tuple[object, Values, object, object, object]
+
+#: Stands for any text.
+_ANY = Unknown()
+_NOTHING: frozenset[int] = frozenset()
+
+
+class UnreadTexts:
+    """For each function, the places of texts that its first call was given and did not look at.
+
+    Every module has a logger made for it under its own name, and every operator is registered under a name of
+    its own. What such a call comes to is remembered for all names at once.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[object, frozenset[int]] = {}
+
+    def watched(self, key: Key, positional: Values) -> Values:
+        """Arguments for a call that will tell which texts it looked at; these if it looks at all."""
+        if self._places.get(key[0]) is _NOTHING or not any(map(is_text, positional)):
+            return positional
+        return tuple([GivenText(value) if is_text(value) else value for value in positional])  # type: ignore[arg-type]
+
+    def for_any(self, key: Key) -> Key | None:
+        """What stands for this call and all that differ from it in texts that nobody looks at."""
+        places = self._places.get(key[0])
+        if not places:
+            return None
+        function, positional, *rest = key
+        if not all(place < len(positional) and is_text(positional[place]) for place in places):
+            return None
+        blank = tuple([_ANY if place in places else value for place, value in enumerate(positional)])
+        keywords, environment, first_yield_only = rest
+        return function, blank, keywords, environment, first_yield_only
+
+    def learn(self, key: Key, given: Values, result: CallResult, unchanged: bool) -> Key | None:
+        """Take note of what a call looked at; what stands for all that came to the same, if others do."""
+        function = key[0]
+        if self._places.get(function) is _NOTHING or not any(type(value) is GivenText for value in given):
+            return None
+        unread = frozenset([n for n, one in enumerate(given) if type(one) is GivenText and not one.read])
+        if not unchanged or not _holds_no_text(result):
+            unread = _NOTHING
+        places = self._places.setdefault(function, unread or _NOTHING)
+        return self.for_any(key) if places <= unread else None
+
+
+def _holds_no_text(result: CallResult) -> bool:
+    """Whether what a call returns is sure not to hold on to what the call was given."""
+    return result.made_up or all(_is_plain(single) for single, _ in alternatives(result.value))
+
+
+def _is_plain(value: Value) -> bool:
+    if isinstance(value, Function):
+        return value.env is None
+    return type(value) is Const or isinstance(value, (ClassRef, External, ModuleRef, Unknown))
+
+
+def anew(result: CallResult) -> CallResult:
+    """What a call comes to that returns an object of its own: another object."""
+    value = result.value
+    if not result.made_up or not isinstance(value, Instance):
+        return result
+    return result._replace(value=Instance(value.cls, value.open))
+
+
+#: Steps after which a call has taken long. Code that wakes a device does so long before.
+LONG = 600
+_ENOUGH = 5
+NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
+
+
+class UnproductiveCalls:
+    """What following functions has cost so far, and what it was good for.
+
+    A decorator that writes documentation may take more steps than the rest of a module, for every class of a
+    large package. Its steps are the same ones each time: when a call runs no function that has not been
+    followed before, and finds nothing, the next one is not worth the work.
+    """
+
+    def __init__(self) -> None:
+        self._followed: set[Place] = set()
+        self._in_vain: dict[Place, int] = {}
+        """How often following a function took long, in vain."""
+        self._summaries: dict[Place, CallResult] = {}
+
+    def begin(self, place: Place) -> int:
+        """Begin to follow a function; how many are known now, itself included."""
+        self._followed.add(place)
+        return len(self._followed)
+
+    def record_slow_call(self, place: Place, result: CallResult, known_before: int) -> None:
+        """A call took long: in vain if it woke nothing, and ran nothing that was not known before."""
+        if result.wakes:
+            self._in_vain[place] = -_ENOUGH
+        elif known_before == len(self._followed):
+            self._in_vain[place] = self._in_vain.get(place, 0) + 1
+            self._summaries[place] = NOTHING._replace(edges=result.edges, consulted=result.consulted)
+
+    def should_skip(self, place: Place) -> bool:
+        """True when following the function once more would show nothing new."""
+        return self._in_vain.get(place, 0) >= _ENOUGH
+
+    def summary_of(self, place: Place) -> CallResult:
+        """What stands for a call that is not followed: the imports that the last one ran."""
+        return self._summaries[place]

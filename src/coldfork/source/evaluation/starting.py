@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from coldfork.model.effects import WAKING
 from coldfork.source.evaluation.frame import Frame
-from coldfork.source.evaluation.trace import Edge, SiteStart, Start, Wake
-from coldfork.source.evaluation.ways import possible_together
+from coldfork.source.evaluation.trace import Edge, SiteStart, Start, Wake, possible_together
 from coldfork.source.values.conditions import Conditions, opposed, presumed_together
 
 #: The surest wake before a start, and whether it is sure to have happened.
@@ -36,17 +35,7 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
         imports=_imports(frame, start),
     )
     if frame.toplevel:
-        frame.site_starts.append(
-            SiteStart(
-                frame.line,
-                frame.end_line,
-                frame.column,
-                frame.position,
-                frame.symbol,
-                found,
-                len(frame.site_edges),
-            )
-        )
+        frame.site_starts.append(SiteStart(*frame.place, found, len(frame.site_edges)))
         return
     known = frame.starts.get(found.place)
     if known is None or found.order < known.order:

@@ -10,25 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coldfork.model.errors import UsageError
-from coldfork.model.faults import Faults
-from coldfork.model.observations import LeftOut
-from coldfork.source.files.kinds import SOURCES, refusal
-from coldfork.source.files.namespaces import Namespaces
-from coldfork.source.files.reading import Reader
+from coldfork.model.observations import Faults, LeftOut
+from coldfork.source.files.finder import Namespaces
+from coldfork.source.files.reading import SOURCES, Reader, refusal
 
-_SKIPPED = frozenset(
-    {
-        "__pycache__",
-        "node_modules",
-        "build",
-        "dist",
-        "venv",
-        "env",
-        "site-packages",
-        ".venv",
-        "__pypackages__",
-    }
-)
+_SKIPPED = frozenset({
+    "__pycache__", "node_modules", "build", "dist", "venv", "env", "site-packages", ".venv",
+    "__pypackages__",
+})  # fmt: skip
 _NEVER_MEANT = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 _NAMESPACE_PARENTS = frozenset({"src", "lib", "python"})
 _MOST_LOOKED_AT = 40
@@ -274,14 +263,8 @@ def discover(
         search.add_root(os.path.dirname(search.files[name]))
     for absolute in bare:  # last of all: a bare folder under a given one may be a namespace package
         search.add_root(absolute)
-    return Found(
-        search.files,
-        tuple(search.roots),
-        tuple(search.broken),
-        search.display,
-        tuple(search.scripts),
-        tuple(search.left_out),
-    )
+    roots, broken = tuple(search.roots), tuple(search.broken)
+    return Found(search.files, roots, broken, search.display, tuple(search.scripts), tuple(search.left_out))
 
 
 def _portable(path: str, shown: str) -> str:

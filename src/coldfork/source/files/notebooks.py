@@ -48,11 +48,9 @@ def read(raw: bytes) -> Notebook:
         raise NotANotebook(f"this is not the JSON of a notebook: {problem}") from None
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         old = isinstance(document, dict) and "worksheets" in document
-        raise NotANotebook(
-            "a notebook of format 3 or older; nbconvert makes a newer one of it"
-            if old
-            else "this JSON is no notebook: it has no cells"
-        )
+        if old:
+            raise NotANotebook("a notebook of format 3 or older; nbconvert makes a newer one of it")
+        raise NotANotebook("this JSON is no notebook: it has no cells")
     language = _language(document.get("metadata"))
     if language and not language.lower().startswith(_PYTHON):
         raise NotANotebook(f"a notebook whose language is {language}, not Python")

@@ -109,9 +109,8 @@ class _Homes:
     def _metadata(self, folder: Path, checked: Path) -> Iterator[Path]:
         """The metadata beside a package from a wheel: the only one there, or the one that lists it."""
         if folder not in self._beside:
-            self._beside[folder] = [
-                folder / name for name in sorted(names_in(folder)) if DIST_INFO.match(name)
-            ]
+            found = (name for name in sorted(names_in(folder)) if DIST_INFO.match(name))
+            self._beside[folder] = [folder / name for name in found]
         beside = self._beside[folder]
         if len(beside) == 1:
             yield beside[0]
@@ -173,12 +172,7 @@ def _in_setup_cfg(text: str) -> Iterator[_Line]:
 
 def _in_pyproject(text: str) -> Iterator[_Line]:
     """The requirements of the project's table, its groups, and Poetry's tables."""
-    import tomllib
-
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return
+    document = toml_of(text)
     project = table(document, "project")
     extras = [
         *table(project, "optional-dependencies").values(),
@@ -214,3 +208,13 @@ def table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """The table under a key; an empty one for anything else."""
     found = document.get(key)
     return found if isinstance(found, dict) else {}
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """A document in TOML; an empty one where it is broken."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}

@@ -1,6 +1,8 @@
-"""Modules that are started, by Python or by a command, and those whose functions somebody calls."""
+"""Modules by their names: those that are started, whose functions somebody calls, and those of tests."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 #: What stands behind the colon where Python is given the module itself.
 _MAIN = "__main__"
@@ -49,3 +51,15 @@ def is_main(name: str) -> bool:
 def called(name: str) -> str:
     """The function that a command calls of a module; empty for any other name."""
     return "" if is_main(name) or is_offering(name) else name.partition(":")[2].replace(_DOT, ".")
+
+
+@lru_cache(maxsize=8_192)  # the same few thousand are asked about by every part of an analysis
+def is_test(name: str, path: str) -> bool:
+    """True for test modules, also those inside packages."""
+    parts = path.split("/")
+    stem = parts[-1]
+    if stem.startswith("test_") or stem.endswith("_test.py") or stem == "conftest.py":
+        return True
+    return any(part in ("tests", "test", "testing") for part in parts[:-1]) or any(
+        part in ("tests", "test") for part in name.split(".")[:-1]
+    )

@@ -58,14 +58,12 @@ class Held:
         self.ready = Ready()
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        held = self._packs.get(pack) or self._alike(kin)
+        # Of other modules of the same program there is one, after one was added or removed.
+        alike = (data for other, data in self._packs.items() if kin and other.name.startswith(kin))
+        held = self._packs.get(pack) or next(alike, None)
         if held is None:
             held = self._packs[pack] = self._disk.load(pack) if self._disk is not None else {}
         return held
-
-    def _alike(self, kin: str) -> Data | None:
-        """The pack of other modules of the same program, as it is after one was added or removed."""
-        return next((data for pack, data in self._packs.items() if kin and pack.name.startswith(kin)), None)
 
     def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
         for other in [other for other in self._packs if kin and other.name.startswith(kin)]:

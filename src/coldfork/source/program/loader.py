@@ -7,8 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from coldfork.model.faults import FAILED, describe
-from coldfork.model.observations import Progress
+from coldfork.model.observations import FAILED, Progress, describe
 from coldfork.source.files.reading import CannotRead, Reader, Stamp, hash_of
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.outline import Outline, outline_of

@@ -1,14 +1,16 @@
-"""One module of an analysis: its summary, and the code of its functions once somebody follows them."""
+"""One module of an analysis: its summary, its functions, and their code once somebody follows them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from coldfork.source.files.finder import Located
 from coldfork.source.files.reading import Reader
 from coldfork.source.files.started import imported, is_main, is_started
-from coldfork.source.syntax.nodes import Code
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import Class, Code, Node
 from coldfork.source.syntax.outline import Outline
 from coldfork.source.syntax.summary import Summary, function_code
 from coldfork.source.syntax.syntax_errors import explain_body
@@ -35,22 +37,9 @@ class Module:
     """One module: its summary, and what has been asked of it so far."""
 
     __slots__ = (
-        "_beside",
-        "_files",
-        "bit",
-        "broken",
-        "codes",
-        "is_main",
-        "is_started",
-        "lazy",
-        "located",
-        "name",
-        "own",
-        "package",
-        "path",
-        "plain",
-        "summary",
-    )
+        "_beside", "_files", "bit", "broken", "codes", "is_main", "is_started", "lazy", "located", "name",
+        "own", "package", "path", "plain", "summary",
+    )  # fmt: skip
 
     summary: Summary
     lazy: frozenset[str]
@@ -127,3 +116,50 @@ class Module:
         if not base:
             return module or ""
         return f"{base}.{module}" if module else base
+
+
+class Defined(NamedTuple):
+    """A function that a module defines, by the node that does."""
+
+    node: Node
+    owner: Node | None
+    """The class that it is a method of."""
+
+    @property
+    def name(self) -> str:
+        """The name that it is defined by."""
+        _, _, name, *_ = self.node
+        return str(name)
+
+    @property
+    def line(self) -> int:
+        """Where it begins."""
+        return nodes.line_of(self.node)
+
+
+def defined(module: Module) -> list[Defined]:
+    """The functions and methods at the top of a module, in the order in which they stand."""
+    return sorted(_defined(module), key=lambda one: one.line)
+
+
+def holding(functions: list[Defined], lines: Iterable[int]) -> list[Defined]:
+    """The functions that hold some lines; a line between two is taken for the first one's."""
+    firsts = [one.line for one in functions]
+    found = {bisect_right(firsts, line) - 1 for line in lines}
+    return [functions[index] for index in sorted(found) if index >= 0]
+
+
+def _defined(module: Module) -> Iterator[Defined]:
+    for entries in module.summary.binds.values():
+        for how, payload, _line, _guards in entries:
+            if how == nodes.BY_DEF:
+                yield Defined(payload, None)
+            elif how == nodes.BY_CLASS:
+                yield from _methods(payload)
+
+
+def _methods(node: Node) -> Iterator[Defined]:
+    for entries in Class._make(node).binds.values():
+        for how, payload, _line, _guards in entries:
+            if how == nodes.BY_DEF:
+                yield Defined(payload, node)

@@ -1,11 +1,13 @@
-"""Environment variables that a package's `__init__` sets before any of its submodules runs."""
+"""Variables that a package's `__init__` sets before its submodules run, and the modules beside a program."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from coldfork.source.files.discovery import Found
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import Program
 from coldfork.source.syntax import nodes
@@ -200,3 +202,23 @@ def device_left_by(module: Module) -> str | None:
         if node[0] == nodes.EXPR:
             set_by(node, left)
     return left.get(DEFAULT_DEVICE)
+
+
+def take_in_neighbours(found: Found, program: Program) -> None:
+    """Add to the checked files what the scripts that were named import from their own folders."""
+    for script in found.scripts:
+        folder = os.path.dirname(found.files[script])
+        shown = os.path.dirname(found.display[script])
+        pending = [script]
+        while pending:
+            module = program.module(pending.pop())
+            for name in may_import(module) if module is not None else ():
+                located = program.finder.find(name)
+                if located is None or located.path is None or name in found.files:
+                    continue
+                if not located.path.startswith(f"{folder}{os.sep}"):
+                    continue
+                found.files[name] = located.path
+                if "." not in name and not located.is_package:
+                    found.display[name] = f"{shown}/{name}.py".lstrip("/")
+                pending.append(name)

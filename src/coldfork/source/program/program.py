@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from coldfork.knowledge.catalogue import Catalogue
-from coldfork.model.profiles import Profile
+from coldfork.model.effects import Profile
 from coldfork.source.files.finder import Finder, Located
 from coldfork.source.files.site_packages import Distributions
 from coldfork.source.files.started import imported

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from coldfork.model.faults import Faults
-from coldfork.source.files.requirements import required
-from coldfork.source.program.console_scripts import console_scripts
-from coldfork.source.program.supported_pythons import defaults_differ
+from coldfork.model.observations import Faults
+from coldfork.source.files.requirements import homes_of, required, table, toml_of
+from coldfork.source.files.site_packages import DIST_INFO, text_of
+from coldfork.source.files.started import command
 
 
 class Project(NamedTuple):
@@ -27,6 +29,102 @@ def read_project(roots: Iterable[str], tops: frozenset[str], faults: Faults) -> 
     folders = tuple(roots)
     return Project(
         faults.attempt(lambda: required(folders, tops), frozenset[str]()),
-        faults.attempt(lambda: console_scripts(folders, tops), ()),
-        faults.attempt(lambda: defaults_differ(folders, tops), False),
+        faults.attempt(lambda: _commands(folders, tops), ()),
+        faults.attempt(lambda: _defaults_differ(folders, tops), False),
     )
+
+
+def _homes(roots: Iterable[str], tops: Iterable[str]) -> Iterable[Path]:
+    return homes_of(Path(root, top) for root in roots for top in tops)
+
+
+# -- the commands that it installs --------------------------------------------------------------------
+
+_TARGET = re.compile(r"^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
+
+
+def _commands(roots: Iterable[str], tops: frozenset[str]) -> tuple[str, ...]:
+    """The functions that the commands of these packages call, each as the name of a program."""
+    matches = (_TARGET.match(one.strip()) for folder in _homes(roots, tops) for one in _targets(folder))
+    return tuple(sorted({command(found[1], found[2]) for found in matches if found is not None}))
+
+
+def _targets(folder: Path) -> Iterator[str]:
+    if DIST_INFO.match(folder.name):
+        yield from _listed(_section(text_of(folder / "entry_points.txt"), "console_scripts"))
+        return
+    stated = _section(text_of(folder / "setup.cfg"), "options.entry_points")
+    yield from _listed(stated.partition("console_scripts")[2])
+    project, poetry = _tables(folder, "scripts")
+    for commands in (table(project, "scripts"), table(poetry, "scripts")):
+        yield from (target for target in commands.values() if isinstance(target, str))
+
+
+def _section(text: str, name: str) -> str:
+    """The lines of one section of a file with headings in brackets."""
+    return re.split(r"^\[", text.partition(f"[{name}]")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def _listed(text: str) -> Iterator[str]:
+    """The right sides of lines such as `engine = engine.cli:main`."""
+    for line in text.splitlines():
+        _, equals, target = line.partition("=")
+        if equals and not line.lstrip().startswith(("#", ";")):
+            yield target
+
+
+def _tables(folder: Path, word: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The project's table and Poetry's in a `pyproject.toml` that holds a word; empty ones elsewhere."""
+    text = text_of(folder / "pyproject.toml")
+    document = toml_of(text) if word in text else {}
+    return table(document, "project"), table(table(document, "tool"), "poetry")
+
+
+# -- the Pythons that it says it supports -------------------------------------------------------------
+
+#: The last Python that forks processes by default, and the first that does not.
+_BOTH = ("3.13", "3.14")
+_STATED = {
+    "METADATA": re.compile(r"^Requires-Python:\s*(.+)$", re.MULTILINE),
+    "PKG-INFO": re.compile(r"^Requires-Python:\s*(.+)$", re.MULTILINE),
+    "setup.cfg": re.compile(r"^python_requires\s*=\s*(.+)$", re.MULTILINE),
+    "setup.py": re.compile(r"""\bpython_requires\s*=\s*["']([^"']+)["']"""),
+}
+#: Poetry's `^3.9` means any of the 3s from there on, its `~3.9` only that one.
+_POETRY = re.compile(r"([\^~])\s*(\d+)(?:\.(\d+))?[\d.]*(?=\s*(?:,|$))")
+
+
+def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
+    """Whether a project supports Pythons that start processes by different methods where none is stated.
+
+    False where it does not say which Pythons it supports.
+    """
+    stated = next((text for folder in _homes(roots, tops) for text in _supported(folder)), "")
+    if not stated:
+        return False
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        allowed = SpecifierSet(stated)
+    except InvalidSpecifier:
+        return False
+    return all(version in allowed for version in _BOTH)
+
+
+def _supported(folder: Path) -> Iterator[str]:
+    """What the files of one folder state, the one that speaks loudest first."""
+    if not DIST_INFO.match(folder.name):
+        project, poetry = _tables(folder, "python")
+        for stated in (project.get("requires-python"), table(poetry, "dependencies").get("python")):
+            if isinstance(stated, str):
+                yield _POETRY.sub(_range, stated)
+    for name, pattern in _STATED.items():
+        found = pattern.search(text_of(folder / name))
+        if found is not None:
+            yield found[1].strip()
+
+
+def _range(found: re.Match[str]) -> str:
+    major, minor = int(found[2]), int(found[3] or 0)
+    above = f"{major + 1}" if found[1] == "^" or found[3] is None else f"{major}.{minor + 1}"
+    return f">={major}.{minor},<{above}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from coldfork.model.causes import Audience, CheckedModule
 from coldfork.source.files.discovery import Found
-from coldfork.source.files.modules_of_tests import is_test
+from coldfork.source.files.started import is_test
 from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import Importers
 from coldfork.source.reach.quotations import Quotations
@@ -48,7 +48,8 @@ class Audiences:
         self._lift(audiences)
         self._set_aside(audiences, paths)
         for name in waking:
-            if audiences[name] is Audience.LIBRARY and self._builds(name, paths[name]):
+            builds = paths[name].rpartition("/")[2] == _BUILDER  # the package that it lies in
+            if audiences[name] is Audience.LIBRARY and builds and not self._is_imported(name):
                 audiences[name] = Audience.BUILD
             if audiences[name] is Audience.LIBRARY and self._is_program(name):
                 in_package = name not in self._found.display
@@ -106,7 +107,8 @@ class Audiences:
         while changed:
             changed = False
             for name, importers in narrow.items():
-                widest = min((audiences[one] for one in importers), key=_rank, default=audiences[name])
+                found = (audiences[one] for one in importers)
+                widest = min(found, key=lambda audience: audience.rank, default=audiences[name])
                 if widest.rank < audiences[name].rank and widest not in _NARROW:
                     audiences[name], changed = widest, True
 
@@ -148,10 +150,6 @@ class Audiences:
             return _holds(path, _SCRIPTS) or self._calls_at_module_level(name)
         return self._calls_at_module_level(name) and not self._offers(name)
 
-    def _builds(self, name: str, path: str) -> bool:
-        """True for what builds the package that it lies in, and that nobody imports."""
-        return path.rpartition("/")[2] == _BUILDER and not self._is_imported(name)
-
     def _offers(self, name: str) -> bool:
         """True when a module binds a name that somebody might import from it."""
         module = self._program.module(name)
@@ -184,10 +182,6 @@ def _parses_command_line(node: nodes.Node) -> bool:
         return False
     _, function, positional, keywords, *_ = node
     return nodes.last_name(function) in nodes.PARSING and not positional and not keywords
-
-
-def _rank(audience: Audience) -> int:
-    return audience.rank
 
 
 def _holds(path: str, names: frozenset[str]) -> bool:

@@ -1,12 +1,18 @@
-"""The order in which an import runs the lines that wake a device, and the imports."""
+"""The order in which an import runs what wakes a device, the imports, and which wake precedes another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from coldfork.model.effects import Effect, EffectKind
+from coldfork.model.effects import WAKING, Ahead, Effect, EffectKind
+from coldfork.source.evaluation.trace import Link, Site, Wake
+from coldfork.source.files.reading import CannotRead
+from coldfork.source.program.program import Program
 from coldfork.source.reach.propagation import ModuleResult, targets
+from coldfork.source.reach.quotations import Quotations
+from coldfork.source.syntax.newer.parsing import parse_any
 
 
 class Event(NamedTuple):
@@ -84,3 +90,175 @@ def preference(effect: Effect) -> tuple[bool, int, int, int, int]:
     depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
     ahead = effect.line if effect.imported is not None else 0
     return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))
+
+
+class Preceding:
+    """Looks among the wakes that the same line of a module leads to."""
+
+    def __init__(self, program: Program, results: Mapping[str, ModuleResult], quotations: Quotations) -> None:
+        self._program = program
+        self._results = results
+        self._quotations = quotations
+        self._always_before = AlwaysBefore(program.read_source)
+
+    def of(self, way: Link) -> Ahead | None:
+        """The wake that always comes before the end of a way; the way may lead through imports first."""
+        above: list[Link] = []
+        link: Link | None = way
+        while link is not None:
+            found = self._first_on(link)
+            if found is not None:
+                chain = link._replace(following=found.link.following)
+                for outer in reversed(above):
+                    chain = outer._replace(following=chain)
+                return Ahead(found.kind, self._quotations.chain(chain))
+            above.append(link)
+            link = link.following
+        return None
+
+    def _first_on(self, link: Link) -> Wake | None:
+        """If a link is a waking line of its module: what the line has always woken before."""
+        result = self._results.get(link.module) if link.module is not None else None
+        if result is None or link.following is None:
+            return None
+        alike = [site for site in result.sites if site.line == link.line]
+        for index, site in enumerate(alike):
+            if site.wake.link.following is link.following:
+                return next((one.wake for one in alike[:index] if self._precedes(one, site)), None)
+        return None
+
+    def _precedes(self, one: Site, site: Site) -> bool:
+        """Whether the first is sure to wake the same device whenever the second does."""
+        if one.wake.accelerator != site.wake.accelerator or (site.certain and not one.certain):
+            return False
+        if one.wake.kind not in WAKING or site.wake.kind not in WAKING:
+            return False
+        if not set(one.wake.conditions) <= set(site.wake.conditions):
+            return False
+        module, earlier, later = _parting(one.wake.link, site.wake.link)
+        located = self._program.finder.find(module) if module else None
+        return (
+            located is not None
+            and located.path is not None
+            and self._always_before(located.path, earlier, later)
+        )
+
+
+def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
+    """The module of the function in which two ways from one line part, and the line of each there."""
+    while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
+        if one.line != other.line:
+            return one.module or "", one.line or 0, other.line or 0
+        one, other = one.following, other.following
+    return "", 0, 0
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: What of an expression may be left out when it is evaluated.
+_OPTIONAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class AlwaysBefore:
+    """Reads the files that it is asked about, each once."""
+
+    def __init__(self, read_source: Callable[[str], bytes]) -> None:
+        self._read_source = read_source
+        self._trees: dict[str, ast.Module | None] = {}
+
+    def __call__(self, path: str, earlier: int, later: int) -> bool:
+        """True when the first line cannot be left out on the way to the second, in one call."""
+        tree = self._tree(path)
+        if tree is None or earlier >= later:
+            return False
+        body = _innermost_body(tree, later)
+        return body is not None and _leads_past(body, earlier, later)
+
+    def _tree(self, path: str) -> ast.Module | None:
+        if path not in self._trees:
+            try:
+                self._trees[path] = parse_any(self._read_source(path))
+            except (CannotRead, SyntaxError, ValueError, RecursionError, MemoryError):
+                self._trees[path] = None
+        return self._trees[path]
+
+
+def _innermost_body(tree: ast.Module, line: int) -> Sequence[ast.stmt] | None:
+    """The body of the innermost function that holds a line."""
+    found: Sequence[ast.stmt] | None = None
+    for node in ast.walk(tree):  # outer functions come before those inside of them
+        if isinstance(node, _FUNCTIONS) and node.body[0].lineno <= line <= (node.end_lineno or 0):
+            found = node.body
+    return found
+
+
+def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
+    """Whether whoever gets to the later line in this block has been at the earlier one."""
+    for statement in block:
+        if _holds(statement, later):
+            if _header_runs(statement, earlier):
+                return not any(_holds(part, later) for part in _header(statement))
+            inside = [block for block in _blocks(statement) if any(_holds(inner, later) for inner in block)]
+            return any(_leads_past(block, earlier, later) for block in inside)
+        if _header_runs(statement, earlier):
+            return True
+    return False
+
+
+def _header_runs(statement: ast.stmt, line: int) -> bool:
+    """Whether all that a statement has on a line is evaluated whenever it runs."""
+    if any(_holds(inner, line) for block in _blocks(statement) for inner in block):
+        return False
+    held = [part for part in _header(statement) if _holds(part, line)]
+    return bool(held) and all(_is_evaluated(part, line) for part in held)
+
+
+def _header(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The parts of a statement that are evaluated first, and always."""
+    if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
+        return
+    if isinstance(statement, (ast.If, ast.While)):
+        yield statement.test
+    elif isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield statement.iter
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        yield from (item.context_expr for item in statement.items)
+    elif isinstance(statement, ast.Match):
+        yield statement.subject
+    elif isinstance(statement, ast.Assert):
+        yield statement.test
+    elif not any(_blocks(statement)):
+        yield from ast.iter_child_nodes(statement)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    """The blocks of a compound statement that are no function's."""
+    if isinstance(statement, _FUNCTIONS):
+        return
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if block:
+            yield block
+    inner: Iterable[ast.AST] = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
+    yield from (part.body for part in inner if isinstance(part, (ast.ExceptHandler, ast.match_case)))
+
+
+def _is_evaluated(part: ast.AST, line: int) -> bool:
+    """Whether evaluating an expression always evaluates all of it that stands on a line."""
+    if not _holds(part, line) or isinstance(part, _OPTIONAL):
+        return False
+    optional: Sequence[ast.AST] = ()
+    if isinstance(part, ast.BoolOp):
+        optional = part.values[1:]
+    elif isinstance(part, ast.Compare):
+        optional = part.comparators[1:]
+    elif isinstance(part, ast.IfExp):
+        optional = (part.body, part.orelse)
+    if any(_holds(one, line) for one in optional):
+        return False
+    inner = [one for one in ast.iter_child_nodes(part) if _holds(one, line)]
+    return all(_is_evaluated(one, line) for one in inner)
+
+
+def _holds(node: ast.AST, line: int) -> bool:
+    first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+    return first is not None and last is not None and first <= line <= last

@@ -8,11 +8,9 @@ from functools import cache
 from itertools import count, groupby
 from typing import NamedTuple
 
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING
-from coldfork.source.evaluation.objects.presence import installed
-from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, SiteStart, Wake
-from coldfork.source.evaluation.ways import joined
+from coldfork.model.effects import WAKING, StepKind
+from coldfork.source.evaluation.objects.import_edges import installed
+from coldfork.source.evaluation.trace import Cut, Link, Site, SiteEdge, SiteStart, Wake, joined
 from coldfork.source.program.package_environment import with_packages
 from coldfork.source.values.conditions import Condition, presumed_together
 
@@ -76,16 +74,9 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
     link = Link(StepKind.IMPORT, site.symbol, importer, site.line, link)
     conditions = tuple(dict.fromkeys(edge.conditions + _installed(site, wake.link) + wake.conditions))
     presumed = presumed_together(edge.presumed, wake.presumed)
+    off = wake.off or edge.off
     through = Wake(
-        wake.accelerator,
-        wake.kind,
-        conditions,
-        presumed,
-        wake.cost + 1,
-        link,
-        wake.remedy,
-        wake.off or edge.off,
-        wake.unless,
+        wake.accelerator, wake.kind, conditions, presumed, wake.cost + 1, link, wake.remedy, off, wake.unless
     )
     sure = conditions == wake.conditions
     return Reached(through, reached.certain and sure, reached.rooted)
@@ -192,9 +183,7 @@ def reach(
 
 
 def _first_executed(
-    settled: Reaches,
-    results: Mapping[str, ModuleResult],
-    environment: Environments,
+    settled: Reaches, results: Mapping[str, ModuleResult], environment: Environments
 ) -> Reaches:
     """Where a module is sure to wake, report the way that runs first, not the shortest.
 
@@ -215,11 +204,7 @@ def _first_executed(
 
 
 def _first_in(
-    name: str,
-    known: Reached,
-    results: Mapping[str, ModuleResult],
-    chosen: Reaches,
-    environment: Environments,
+    name: str, known: Reached, results: Mapping[str, ModuleResult], chosen: Reaches, environment: Environments
 ) -> Reached:
     """The first line of a module that is sure to wake the accelerator."""
     result, accelerator = results.get(name), known.wake.accelerator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from coldfork.model.chains import Chain, Step
+from coldfork.model.effects import Chain, Step
 from coldfork.source.evaluation.flow.branches import TAKING
 from coldfork.source.evaluation.trace import Link
 from coldfork.source.files.reading import CannotRead
@@ -38,15 +38,8 @@ class Quotations:
             if link.module is None or link.line is None:
                 steps.append(Step(link.kind, link.symbol))
             else:
-                steps.append(
-                    Step(
-                        link.kind,
-                        link.symbol,
-                        self.path_of(link.module),
-                        link.line,
-                        self.text(link.module, link.line),
-                    )
-                )
+                path, text = self.path_of(link.module), self.text(link.module, link.line)
+                steps.append(Step(link.kind, link.symbol, path, link.line, text))
             link = link.following
         return Chain(tuple(steps))
 

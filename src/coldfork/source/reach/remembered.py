@@ -15,8 +15,7 @@ from coldfork.source.files.reading import Stamp
 from coldfork.source.program.keeping import Store
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding.answers import Answer, decode_answer, encode_answer
-from coldfork.source.reach.encoding.outcomes import Translation, encode
+from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
 #: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
@@ -178,10 +177,8 @@ def _plain(outcome: Outcome) -> Any:
 
 
 def _plain_answers(data: dict[str, Any]) -> dict[str, Any]:
-    answers = data["answers"].items()
-    return data | {
-        "answers": {
-            question: encode_answer(answer) if isinstance(answer, Answer) else answer
-            for question, answer in answers
-        }
+    plain = {
+        question: encode_answer(answer) if isinstance(answer, Answer) else answer
+        for question, answer in data["answers"].items()
     }
+    return data | {"answers": plain}

@@ -7,22 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from coldfork.model.causes import CheckedModule, Import
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, Effect, ImportOf, Verdict
-from coldfork.model.faults import Faults
-from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake
-from coldfork.source.evaluation.ways import told
+from coldfork.model.effects import WAKING, Effect, ImportOf, StepKind, Verdict
+from coldfork.model.observations import Faults
+from coldfork.source.evaluation.trace import Link, Site, SiteEdge, Wake, told
 from coldfork.source.files.discovery import Found
-from coldfork.source.files.modules_of_tests import is_test
+from coldfork.source.files.started import is_test
 from coldfork.source.program.package_environment import PackageEnvironments
 from coldfork.source.program.program import Program
 from coldfork.source.reach.audiences import Audiences
-from coldfork.source.reach.execution_order import Event, ExecutionOrder, preference, sameness
+from coldfork.source.reach.execution_order import Event, ExecutionOrder, Preceding, preference, sameness
 from coldfork.source.reach.importers import importer_counts, importers_of, imports_towards, leading_to
-from coldfork.source.reach.lazy_statements import may_be_lazy
-from coldfork.source.reach.preceding import Preceding
-from coldfork.source.reach.programs.start_methods import StartMethods
-from coldfork.source.reach.programs.starts import Starts
 from coldfork.source.reach.propagation import (
     Importers,
     ModuleResult,
@@ -37,7 +31,8 @@ from coldfork.source.reach.propagation import (
 )
 from coldfork.source.reach.quotations import Quotations
 from coldfork.source.reach.results import Results
-from coldfork.source.syntax.lazy_imports import FIRST
+from coldfork.source.reach.starts import StartMethods, Starts
+from coldfork.source.syntax.imports import FIRST, may_be_lazy
 from coldfork.source.values.conditions import Condition
 
 #: How the effects of a module are told, for the conditions of its import.
@@ -104,19 +99,15 @@ class Reporter:
 
     def _starting(self) -> dict[str, ModuleResult]:
         """The results of importing the checked modules, and of running the programs among them."""
-        return {
-            name: self.results[name] for name in self.found.files if name in self.results
-        } | self._programs
+        imported = {name: self.results[name] for name in self.found.files if name in self.results}
+        return imported | self._programs
 
     def _all(self, told: _Telling, name: str, above: tuple[Condition, ...]) -> list[Effect]:
         """The effects of one kind of a module, as far as coldfork does not fail at them."""
         effects: list[Effect] = []
+        path = self._quotations.path_of(name)
         self._faults.attempt(
-            lambda: effects.extend(told(name, self.results[name], above)),
-            None,
-            name,
-            self._quotations.path_of(name),
-            1,
+            lambda: effects.extend(told(name, self.results[name], above)), None, name, path, 1
         )
         return effects
 
@@ -136,18 +127,9 @@ class Reporter:
                 needs = (Condition(words=fact.condition),) if fact.condition else ()
                 link = Link(StepKind.SINK, f"import {name}", None, None, None)
                 presumed = (fact.presumes,) if fact.presumes else ()
-                wake = Wake(
-                    fact.accelerator,
-                    fact.does,
-                    needs,
-                    presumed,
-                    1,
-                    link,
-                    fact.remedy,
-                    bool(needs),
-                    fact.unless_env,
-                )
                 if fact.does in WAKING:
+                    told = fact.remedy, bool(needs), fact.unless_env
+                    wake = Wake(fact.accelerator, fact.does, needs, presumed, 1, link, *told)
                     reached.append(Reached(wake, not needs, not needs))
             if reached:
                 blamed[name] = tuple(reached)
@@ -288,15 +270,9 @@ class Reporter:
 
     def _towards(self, seeds: set[str]) -> tuple[Import, ...]:
         towards = imports_towards(seeds, self._importers, self._reaches, self._environment)
+        path_of = self._quotations.path_of
         return tuple([
-            Import(
-                importer,
-                self._quotations.path_of(importer),
-                one.line,
-                target,
-                not one.edge.conditions,
-                one.tried,
-            )
+            Import(importer, path_of(importer), one.line, target, not one.edge.conditions, one.tried)
             for importer, one, target in towards
         ])  # fmt: skip
 

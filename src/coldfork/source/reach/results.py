@@ -7,15 +7,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from coldfork.model.faults import Faults, describe
-from coldfork.model.observations import Progress
+from coldfork.model.observations import Faults, Progress, describe
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.trace import Cut
 from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.program.loader import Loader
 from coldfork.source.program.program import Program
-from coldfork.source.reach.encoding.outcomes import Translation, decode, encode
+from coldfork.source.reach.encoding import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
 from coldfork.source.values.conditions import variable_of
 
@@ -201,7 +200,8 @@ class Results:
         def share(hand: Any) -> Iterator[Any]:
             for name in self._along(lanes[hand::hands], apart):
                 one = self._evaluate_one(name)
-                yield name, _encoded(one.result), one.broken, one.depends
+                result = one.result if isinstance(one.result, bytes) else encode(one.result)
+                yield name, result, one.broken, one.depends
             yield list(self.program.bits)
 
         workers = [Worker(share) for _ in range(1, hands)]
@@ -267,10 +267,6 @@ class Results:
         if name in self._unimported:
             state.release()
         return Outcome(result, broken, program.consulted)
-
-
-def _encoded(result: ModuleResult | bytes) -> bytes:
-    return result if isinstance(result, bytes) else encode(result)
 
 
 def _lanes(names: Sequence[str]) -> list[list[str]]:

@@ -25,16 +25,11 @@ class BoundArguments(NamedTuple, Generic[V]):
 
 
 def bind(
-    parameters: Parameters,
-    positional: Sequence[V],
-    keywords: Mapping[str, V],
-    star: bool = False,
-    double_star: bool = False,
+    parameters: Parameters, positional: Sequence[V], keywords: Mapping[str, V], double_star: bool = False
 ) -> BoundArguments[V]:
-    """Bind arguments to parameters.
+    """Bind arguments to parameters; `double_star` says that a `**` brings keywords that nobody knows.
 
-    `star` says that a `*` brings further positional arguments, nobody knows how many, and `double_star` that
-    a `**` brings keywords that nobody knows. Calls that Python refuses are bound as far as they go.
+    Calls that Python refuses are bound as far as they go.
     """
     names, defaults, _, keyword_only, keyword_defaults, _, positional_only = parameters
     given = dict(zip(names, positional, strict=False))
@@ -47,7 +42,7 @@ def bind(
         by_name = index >= positional_only
         if by_name and name in rest:
             given[name] = rest.pop(name)
-        elif index >= first_default and not star and not (double_star and by_name):
+        elif index >= first_default and not (double_star and by_name):
             kept[name] = defaults[index - first_default]
         else:
             unknown.append(name)

@@ -144,11 +144,7 @@ class Matching(ABC, Generic[V]):
         return outcome
 
     def _rest(
-        self,
-        patterns: tuple[Node, ...],
-        star: int | None,
-        items: Sequence[V] | None,
-        bound: dict[str, V],
+        self, patterns: tuple[Node, ...], star: int | None, items: Sequence[V] | None, bound: dict[str, V]
     ) -> None:
         """Bind what `*rest` gets."""
         if star is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from coldfork.source.semantics.classes import any_of
 from coldfork.source.semantics.constants import STARTED
-from coldfork.source.values.kinds import UNKNOWN, Const, Keywords, Sequence, Value
+from coldfork.source.values.kinds import UNKNOWN, Const, Keywords, Sequence, Value, Values
 from coldfork.source.values.texts import PartialText, ending, formatted, joined_text, partial
 from coldfork.source.values.unions import each_text
 
@@ -22,7 +23,7 @@ _REWRITTEN = frozenset({"absolute", "expanduser", "resolve"})
 _LETTERS = frozenset({"casefold", "lower", "upper"})
 
 
-def text_method(receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords) -> Value:
+def text_method(receiver: Const, name: str, positional: Values, keywords: Keywords) -> Value:
     """Call a method of a constant."""
     text = receiver.value
     if not isinstance(text, str) or name not in _METHODS:
@@ -65,9 +66,7 @@ def _between(separator: Const, parts: Iterable[Value]) -> list[Value]:
     return found
 
 
-def partial_text_method(
-    text: PartialText, name: str, positional: tuple[Value, ...], keywords: Keywords
-) -> Value:
+def partial_text_method(text: PartialText, name: str, positional: Values, keywords: Keywords) -> Value:
     """Call a method of a text, or a path, of which a part is known."""
     if text.is_path:
         if name == "joinpath":
@@ -133,9 +132,8 @@ def _begins(known: str, wanted: object) -> bool | None:
 
 
 def _any(outcomes: list[bool | None]) -> Value:
-    if True in outcomes:
-        return Const(True)
-    return UNKNOWN if None in outcomes else Const(False)
+    outcome = any_of(outcomes)
+    return UNKNOWN if outcome is None else Const(outcome)
 
 
 def _split(text: PartialText, separator: object) -> Value:

@@ -14,8 +14,8 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-from coldfork.source.syntax.native.compiled import compiled_skeleton
-from coldfork.source.syntax.plain_imports import PlainImport, plain_import
+from coldfork.source.syntax.imports import PlainImport, plain_import
+from coldfork.source.syntax.native.compiled import compiled_skeleton, compiled_words
 from coldfork.source.syntax.triple_quotes import INLINE, string_around, triple_quoted
 
 _NAME = re.compile(rb"[ \t]*([^\s(\[:]+)")
@@ -265,3 +265,18 @@ def _body_end(
         if not inside or starts[bisect_right(starts, end) - 1] == end:
             return end
         position = inside
+
+
+#: What is looked for, in the order of the bits that stand for it.
+WORDS = (b"__future__", b"lazy", b"global", b"coldfork:")
+FUTURE, LAZY, GLOBAL, MARK = (1 << bit for bit in range(len(WORDS)))
+
+
+def words(source: bytes) -> int:
+    """Which of the words a source holds, a bit for each."""
+    return interpreted_words(source) if compiled_words is None else compiled_words(source)
+
+
+def interpreted_words(source: bytes) -> int:
+    """The same in Python, for where nothing was compiled."""
+    return sum(1 << bit for bit, word in enumerate(WORDS) if word in source)

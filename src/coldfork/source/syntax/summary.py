@@ -7,20 +7,18 @@ import re
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from coldfork.model.faults import FAILED, describe
+from coldfork.model.observations import FAILED, describe
 from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.ignore_comments import find_ignore_comments
+from coldfork.source.syntax.imports import declare, may_be_listed, may_be_spelt
 from coldfork.source.syntax.large_files import is_large, statements
-from coldfork.source.syntax.lazy_imports import declare, may_be_listed, may_be_spelt
 from coldfork.source.syntax.lowering.blocks import lower_function, lower_module
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Block, Code, Node, code_of
 from coldfork.source.syntax.scopes import ImportRecord, Scope
-from coldfork.source.syntax.skeleton import Skeleton, skeleton
+from coldfork.source.syntax.skeleton import FUTURE, GLOBAL, LAZY, MARK, Skeleton, skeleton, words
 from coldfork.source.syntax.syntax_errors import TOO_DEEP, parse
-from coldfork.source.syntax.words import FUTURE, GLOBAL, LAZY, MARK, words
 
 _POSTPONED = re.compile(
     rb"^from[ \t]+__future__[ \t]+import[^\n]*(?:\n[^\n)]*)*?\bannotations\b", re.MULTILINE
@@ -119,11 +117,7 @@ def _rebound(source: bytes) -> set[str]:
 
 
 def _lower_quietly(
-    source: bytes,
-    blanked: Skeleton | None,
-    target_version: tuple[int, int],
-    postponed: bool,
-    deferred: bool,
+    source: bytes, blanked: Skeleton | None, target_version: tuple[int, int], postponed: bool, deferred: bool
 ) -> tuple[Context, Block, Scope] | None:
     """Lower the skeleton of a file, or all of a large one; None where that is no Python."""
     text = source if blanked is None else blanked.text
@@ -162,3 +156,60 @@ def function_code(source: bytes, start: int, end: int, line: int) -> Code | None
         return code_of(lower_function(Context(offset), node))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+_IGNORE = re.compile(rb"#\s*coldfork:\s*ignore(?:\[([^\]\n]*)\])?([^\n]*)")
+
+
+class IgnoreMark(NamedTuple):
+    """An ignore comment: line, column, rules, reason, and the lines of the statement it stands on."""
+
+    line: int
+    column: int
+    rules: tuple[str, ...]
+    reason: str
+    covers: tuple[int, int]
+
+
+def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
+    """Ignore comments, each with the extent of its statement; strings that look like one do not count."""
+    if b"coldfork:" not in source or not _IGNORE.search(source):
+        return []
+    import io
+    import tokenize
+
+    comments: dict[int, tuple[int, str]] = {}
+    extents: list[tuple[int, int]] = []
+    first = 0
+    try:
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                comments[token.start[0]] = (token.start[1], token.string)
+            elif token.type == tokenize.NEWLINE:
+                extents.append((first or token.start[0], token.start[0]))
+                first = 0
+            elif (
+                token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
+                and not first
+            ):
+                first = token.start[0]
+    except (tokenize.TokenError, SyntaxError, IndentationError):
+        return []
+    marks = []
+    for line, (column, text) in comments.items():
+        found = _IGNORE.search(text.encode())
+        if found is None:
+            continue
+        rules = tuple(r.strip().decode() for r in (found.group(1) or b"").split(b",") if r.strip())
+        reason = found.group(2).decode("utf-8", "replace").strip(" :-\t")
+        marks.append(IgnoreMark(line, column, rules, reason, _extent(line, extents)))
+    return marks
+
+
+def _extent(line: int, extents: list[tuple[int, int]]) -> tuple[int, int]:
+    """The statement that holds `line`; a comment on a line of its own belongs to the statement below it."""
+    for first, last in extents:
+        if first <= line <= last:
+            return first, last
+    following = [extent for extent in extents if extent[0] > line]
+    return following[0] if following else (line, line)

@@ -38,9 +38,8 @@ def parse(source: bytes) -> ast.Module:
     try:
         return parse_any(source)
     except SyntaxError as error:
-        raise CannotRead(
-            _explain(error, source), error.lineno or 1, max(0, (error.offset or 1) - 1)
-        ) from None
+        line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
+        raise CannotRead(_explain(error, source), line, column) from None
     except ValueError as error:
         raise CannotRead(str(error)) from None
 

@@ -86,6 +86,8 @@ class External(Value):
         return hash(self.name)
 
 
+#: Positional arguments of a call, or the items of a container.
+Values = tuple[Value, ...]
 #: Keyword arguments of a call; what `**` brought under unknown names stands under None.
 Keywords = dict[str | None, Value]
 
@@ -133,22 +135,9 @@ class ClassRef(Value):
     """A class of which the source is at hand."""
 
     __slots__ = (
-        "bases",
-        "binds",
-        "dataclass",
-        "env",
-        "line",
-        "linear",
-        "linear_mask",
-        "members",
-        "meta",
-        "module",
-        "name",
-        "outside",
-        "qualified",
-        "scope",
-        "statement",
-    )
+        "bases", "binds", "dataclass", "env", "line", "linear", "linear_mask", "members", "meta", "module",
+        "name", "outside", "qualified", "scope", "statement",
+    )  # fmt: skip
 
     def __init__(self, module: Module, node: Node, env: Env | None, qualified: str) -> None:
         self.module = module
@@ -160,7 +149,7 @@ class ClassRef(Value):
         self.env = env
         self.scope: Env | None = env
         """Where the bases are looked up: a class inside a class sees the outer body."""
-        self.linear: tuple[Value, ...] | None = None
+        self.linear: Values | None = None
         self.linear_mask = 0
         self.meta: Value | None = None
         self.dataclass = False
@@ -246,9 +235,7 @@ class Sequence(Value):
 
     __slots__ = ("doubtful", "exact", "items", "kind", "shared")
 
-    def __init__(
-        self, kind: str, items: tuple[Value, ...], exact: bool = True, doubtful: bool | None = None
-    ) -> None:
+    def __init__(self, kind: str, items: Values, exact: bool = True, doubtful: bool | None = None) -> None:
         self.kind = kind
         self.items = items
         self.exact = exact
@@ -273,9 +260,7 @@ class Partial(Value):
 
     __slots__ = ("function", "keywords", "positional")
 
-    def __init__(
-        self, function: Value, positional: tuple[Value, ...], keywords: dict[str | None, Value]
-    ) -> None:
+    def __init__(self, function: Value, positional: Values, keywords: Keywords) -> None:
         self.function = function
         self.positional = positional
         self.keywords = keywords
@@ -286,7 +271,7 @@ class Lazy(Value):
 
     __slots__ = ("call", "kind")
 
-    def __init__(self, kind: str, call: tuple[Value, tuple[Value, ...], dict[str | None, Value]]) -> None:
+    def __init__(self, kind: str, call: tuple[Value, Values, Keywords]) -> None:
         self.kind = kind
         self.call = call
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from string import Formatter
 
-from coldfork.source.values.kinds import UNKNOWN, Const, External, Unknown, Value
+from coldfork.source.values.kinds import UNKNOWN, Const, External, Keywords, Unknown, Value
 
 #: A longer beginning or end is not kept.
 _LONGEST = 200
@@ -118,7 +118,7 @@ def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
     return joined_text([*parts, Const(text[at:])])
 
 
-def formatted(text: str, positional: Sequence[Value], keywords: dict[str | None, Value]) -> Value:
+def formatted(text: str, positional: Sequence[Value], keywords: Keywords) -> Value:
     """`text.format(...)`; what is not plain is unknown."""
     parts: list[Value] = []
     arguments = iter(positional)

@@ -24,8 +24,8 @@ from coldfork.source.values.kinds import (
     Unknown,
     Value,
 )
+from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
-from coldfork.source.values.wrapped import Wrapped
 
 _MOST_ITEMS = 4
 _DEEPEST = 2

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from coldfork.model.decisions import Reason
 from coldfork.model.forking.judgement import NOTHING_KNOWN, Purpose
 from coldfork.observe.forking import holdings
-from coldfork.start.evidence import circumstances, runtimes, servers, target
-from coldfork.start.process.snapshot import HERE
-from coldfork.start.process.wakers import WAKERS
+from coldfork.start.evidence import circumstances, runtimes, target
+from coldfork.start.process import HERE, WAKERS
 from coldfork.start.surroundings import Surroundings
 
 if TYPE_CHECKING:
@@ -51,9 +50,9 @@ IMPORTS: tuple[Piece, ...] = (target.imports_of_target,)
 
 SERVERS: tuple[Piece, ...] = (
     circumstances.vllm_takes_no_forkserver,
-    servers.forkserver_does_not_pay,
-    servers.server_is_not_clean,
-    servers.server_has_another_environment,
+    target.forkserver_does_not_pay,
+    target.server_is_not_clean,
+    target.server_has_another_environment,
 )
 """Whether a clean forkserver can be had, and pays: asked only when there will be no fork."""
 

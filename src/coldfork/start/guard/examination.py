@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from coldfork.observe.forking.questions import BODIES, known_deeds
 from coldfork.observe.probes import hip, opencl, tokenizers
+from coldfork.start import process
 from coldfork.start.evidence import runtimes, table
-from coldfork.start.process import snapshot
-from coldfork.start.process.wakers import WAKERS
+from coldfork.start.process import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.loader import Loader
     from coldfork.observe.states import Poller
     from coldfork.start.guard.observation import WakeObservation
-    from coldfork.start.process.snapshot import Snapshot
+    from coldfork.start.process import Snapshot
 
     Key = tuple[object, ...]
+
+    from types import FrameType
 
 _TASKS = "/proc/self/task"
 _NUMBA = "numba.np.ufunc.parallel"
@@ -42,8 +44,8 @@ class ForkExamination:
     def __init__(self) -> None:
         self._examined: object = None
         self._unchanged: Unchanged | None = None
-        self._snapshot = snapshot.HERE
-        self._remember = snapshot.HERE.examination.lineage.remember
+        self._snapshot = process.HERE
+        self._remember = process.HERE.examination.lineage.remember
 
     def held(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
         """What a child that this thread forks now might not be able to use; noted for the child, too."""
@@ -166,3 +168,42 @@ def _has(library: str, loader: Loader) -> bool:
         handle is not None
         and loader.function(handle, _PAUSE.encode("ascii"), loader.ctypes.c_int) is not None
     )
+
+
+_OURS = "coldfork.start.guard"
+
+_MACHINERY = (
+    "coldfork.start",
+    "concurrent.futures",
+    "multiprocessing",
+    "os",
+    "pty",
+    "subprocess",
+    "threading",
+    "torch.utils.data",
+)
+"""Modules through which others fork; a warning points past them."""
+
+
+def caller_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame that is not the guard's own; None where a thread began in `os.fork` itself."""
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
+        frame = frame.f_back
+    return frame
+
+
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of a program that knows nothing of forks: the line that wanted a process."""
+    at = frame
+    while at is not None:
+        name = str(at.f_globals.get("__name__", ""))
+        if not any(name == machine or name.startswith(machine + ".") for machine in _MACHINERY):
+            return at
+        at = at.f_back
+    return frame
+
+
+def users_place(frame: FrameType | None) -> tuple[str, int] | None:
+    """The file and the line of that frame."""
+    at = users_frame(frame)
+    return None if at is None else (at.f_code.co_filename, at.f_lineno or 0)

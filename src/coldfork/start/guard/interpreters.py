@@ -12,6 +12,7 @@ from pathlib import Path
 
 from coldfork import __version__
 from coldfork.model.errors import UsageError
+from coldfork.observe.forking.questions import DEADLINE
 from coldfork.start.guard import pth_file
 from coldfork.start.guard.pth_file import PthFile
 
@@ -173,3 +174,21 @@ def _run(executable: str, *arguments: str) -> tuple[str, str]:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UsageError(f"{executable} ended with status {done.returncode}: {last}")
     return done.stdout, done.stderr
+
+
+READ = (
+    "the target of a process, or its run",
+    "the initializer of a pool, of an executor or of joblib",
+    "a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn",
+    "a preexec_fn",
+)
+"""What a worker is certain to call, which is read while a device is awake."""
+
+SECONDS = DEADLINE
+
+UNREAD = (
+    "the tasks that a pool gets later, and what a plain os.fork goes on to do",
+    "code of installed packages, compiled code, and sources that have changed since they were loaded",
+    "workers of a process in which only a runtime without a device is awake",
+)
+"""Where a fork is judged by what the process holds alone."""

@@ -12,14 +12,14 @@ from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import guard_threads
 from coldfork.observe.imports import Imports
 from coldfork.observe.waking_calls import WakingCalls
-from coldfork.start.process.wakers import WAKERS
+from coldfork.start.process import WAKERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from coldfork.observe.stacks.loads import Load
+    from coldfork.observe.stacks.frames import Load
     from coldfork.observe.states import Poller
 
     Actions = dict[str, Callable[[tuple[Any, ...]], None]]

@@ -7,8 +7,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from coldfork.observe.forking import other_process
-from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
+from coldfork.observe.forking.questions import profile
+from coldfork.observe.processes.asking import ask_our_own, last_line
+from coldfork.start.static_reach.cache import Place, ReachAnswer, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,14 +31,13 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
     """The answer for one module, or why there is none."""
     if not sys.executable:
         return ReachAnswer.unknown(place.module, "this interpreter has no command that could be started")
-    answered = other_process.ask(COMMAND, json.dumps(question(place, search)), deadline)
-    if answered is None:
+    done = ask_our_own(COMMAND, json.dumps(question(place, search)), deadline)
+    if done is None:
         return ReachAnswer.unknown(place.module, f"the check took longer than {deadline:g} s")
-    status, said, complaint = answered
-    if status:
-        last = complaint.strip().splitlines()[-1:] or [f"status {status}"]
-        return ReachAnswer.unknown(place.module, f"the check failed: {last[0][:200]}")
-    report = json.loads(said)
+    if done.returncode:
+        last = last_line(done.stderr) or f"status {done.returncode}"
+        return ReachAnswer.unknown(place.module, f"the check failed: {last[:200]}")
+    report = json.loads(done.stdout)
     return judged(place.module, report["findings"], len(report["skipped"]), report["unfinished"])
 
 
@@ -72,7 +72,7 @@ def question(place: Place, search: Sequence[str]) -> dict[str, Any]:
         "entries": [place.module],
         "rules": RULES,
         "search": _folders(search, place),
-        "profile": other_process.profile(),
+        "profile": profile(),
         "target_version": f"{sys.version_info[0]}.{sys.version_info[1]}",
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from coldfork.virtual.capturing.errors import (
+from coldfork.virtual.errors import (
     CaptureError,
     CaptureRefusedError,
     NotCapturableError,

@@ -11,17 +11,15 @@ from typing import Any
 
 from coldfork.virtual.capturing.compiled.calls import CompiledCalls
 from coldfork.virtual.capturing.compiled.kernels import Kernels
-from coldfork.virtual.capturing.errors import POOL_IS_GONE, CaptureError, ReplayError
 from coldfork.virtual.capturing.memory import Holdings, Kind, Pool
 from coldfork.virtual.capturing.operators.inference import Shapes
 from coldfork.virtual.capturing.operators.schemas import Operators
-from coldfork.virtual.capturing.places import Places, as_frame
-from coldfork.virtual.capturing.recording.bypasses import HostAccess, watched_threads
-from coldfork.virtual.capturing.recording.compiler_access import CompilerAccess
+from coldfork.virtual.capturing.recording.bypasses import CompilerAccess, HostAccess, watched_threads
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
-from coldfork.virtual.capturing.records import RecordedRegion
+from coldfork.virtual.capturing.records import Places, RecordedRegion, as_frame
 from coldfork.virtual.capturing.replay import PoisonRead, execute, explain, require_sizes
+from coldfork.virtual.errors import POOL_IS_GONE, CaptureError, ReplayError
 
 
 class Graph(RecordedRegion):

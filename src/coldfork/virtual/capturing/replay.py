@@ -11,11 +11,10 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from coldfork.model.states import Frame
-from coldfork.virtual.capturing.errors import CaptureError, ReplayError
 from coldfork.virtual.capturing.memory import Kind, Memory, poison_storage, poison_value
 from coldfork.virtual.capturing.operators.schemas import fresh_in
-from coldfork.virtual.capturing.places import written
-from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
+from coldfork.virtual.capturing.records import Record, RecordedRegion, Use, written
+from coldfork.virtual.errors import CaptureError, ReplayError
 
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 

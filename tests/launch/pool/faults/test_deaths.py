@@ -192,7 +192,7 @@ def test_a_fault_of_the_pool_itself_leaves_no_task_unsettled(
     def fail(*_: object) -> None:
         raise KeyError("meant")
 
-    monkeypatch.setattr(pool._crew.dispatcher, "died", fail)
+    monkeypatch.setattr(pool._dispatcher, "died", fail)
     os.kill(pids[0], signal.SIGKILL)
     for each in (*going, *waiting):
         with pytest.raises(PoolBrokenError, match="KeyError"):

@@ -9,42 +9,42 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from coldfork.launch.pool.on_ray import parcels
-from coldfork.launch.pool.on_ray.actor import TaskActor, Whereabouts
+from coldfork.launch.pool import wire
+from coldfork.launch.pool.on_ray.actor import TaskActor, Whereabouts, received, sent
 from coldfork.launch.pool.on_ray.worker import RayWorker
-from coldfork.launch.pool.tasks import PoolFuture, Task
-from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.transport.payloads import INLINE, pack, unpack
-from coldfork.launch.pool.transport.pickling import by_value
-from coldfork.launch.pool.transport.raised import arrived
+from coldfork.launch.pool.task import PoolFuture, Task
+from coldfork.launch.pool.wire import INLINE, arrived, by_value, pack, unpack
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
+
+if TYPE_CHECKING:
+    from coldfork.launch.pool.on_ray.actor import Parcel
 
 AT = Whereabouts(7, "192.0.2.2", "d6c9", ())
 
 
-def travelled(parcel: parcels.Parcel) -> parcels.Parcel:
+def travelled(parcel: Parcel) -> Parcel:
     """A parcel after a way on which its pieces stay out of the pickle, and arrive read-only."""
     pieces: list[pickle.PickleBuffer] = []
     content = pickle.dumps(parcel, 5, buffer_callback=pieces.append)
     assert len(content) < 2 * INLINE
     arrived_pieces = [memoryview(bytes(piece.raw())) for piece in pieces]
-    made: parcels.Parcel = pickle.loads(content, buffers=arrived_pieces)
+    made: Parcel = pickle.loads(content, buffers=arrived_pieces)
     return made
 
 
 def worked(call: tuple[Any, ...], *, keep: bool = False) -> tuple[int, Any]:
     """What has come of a call, and how it ended."""
     payload = pack((*call, {}), by_value, keep=keep)
-    number, kind, seconds, parcel = TaskActor().work(3, travelled(parcels.sent(payload)))
+    number, kind, seconds, parcel = TaskActor().work(3, travelled(sent(payload)))
     payload.close()
     assert number == 3
     assert seconds >= 0
-    back = parcels.received(travelled(parcel))
+    back = received(travelled(parcel))
     read = unpack if kind == wire.RETURNED else arrived
     return kind, read(back.data, back.memory)
 
@@ -106,7 +106,7 @@ class Answering:
     def work(self) -> Answering:
         return self
 
-    def remote(self, number: int, _parcel: parcels.Parcel) -> Ref:
+    def remote(self, number: int, _parcel: Parcel) -> Ref:
         self.calls.append((number, Future()))
         return Ref(self.calls[-1][1])
 

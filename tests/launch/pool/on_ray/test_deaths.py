@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.launch.pool.on_ray.actor import Whereabouts
-from coldfork.launch.pool.on_ray.deaths import death, reason, unready
+from coldfork.launch.pool.on_ray.worker import death, reason, unready
 
 KILLED = """\
 The actor died unexpectedly before finishing this task.

@@ -26,7 +26,7 @@ from coldfork.launch.pool.errors import (
     TaskTimeoutError,
     WorkerDiedError,
 )
-from coldfork.launch.pool.on_ray import parcels
+from coldfork.launch.pool.on_ray import actor
 from coldfork.launch.pool.pool import WorkerPool
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
@@ -142,13 +142,13 @@ def test_what_ray_cannot_hand_over_fails_its_own_task_alone() -> None:
 
 def lose_one_answer() -> None:
     """Have the next answer of this worker fail where it is handed to Ray."""
-    whole = parcels.sent
+    whole = actor.sent
 
     def fail(_: object) -> NoReturn:
-        parcels.sent = whole
+        actor.sent = whole
         raise OSError("lost on its way")
 
-    vars(parcels)["sent"] = fail
+    vars(actor)["sent"] = fail
 
 
 def note_and_die_once(file: str) -> int:

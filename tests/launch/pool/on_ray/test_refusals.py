@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.lease.wishes import FreeDevices
-from coldfork.launch.pool.on_ray.cluster import ray_package
-from coldfork.launch.pool.on_ray.share import Share, refuse_what_ray_lacks, share_of
+from coldfork.launch.devices.choice import FreeDevices
+from coldfork.launch.pool.on_ray.cluster import Share, ray_package, refuse_what_ray_lacks, share_of
 from coldfork.launch.pool.pool import WorkerPool
 from coldfork.launch.pool.terms import PoolTerms
 from coldfork.model.errors import UsageError
@@ -47,18 +46,18 @@ def test_what_ray_does_not_keep_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_variable_cannot_be_taken_away() -> None:
     with pytest.raises(UsageError, match=r"^env takes ONE, TWO away, and backend=\"ray\" can only set"):
-        share_of(PoolTerms(1, env={"TWO": None, "KEPT": "1", "ONE": None}), None)
+        share_of(PoolTerms(1, env={"TWO": None, "KEPT": "1", "ONE": None}))
 
 
 @pytest.mark.parametrize("devices", [[0, 1], "0,1", FreeDevices(), True, 0, -1])
 def test_it_is_ray_that_chooses_the_devices(devices: object) -> None:
     with pytest.raises(UsageError, match="it is Ray that chooses the devices"):
-        share_of(PoolTerms(2), devices)  # type: ignore[arg-type]
+        share_of(PoolTerms(2, devices=devices))  # type: ignore[arg-type]
 
 
 def test_devices_that_cannot_be_dealt_out_evenly_are_refused() -> None:
     with pytest.raises(UsageError, match="devices=3 cannot be dealt out evenly to 2 workers"):
-        share_of(PoolTerms(2), 3)
+        share_of(PoolTerms(2, devices=3))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_devices_that_cannot_be_dealt_out_evenly_are_refused() -> None:
     [(3, None, 0.0), (3, "auto", 1.0), (2, 4, 2.0), (4, 1, 0.25), (3, 1, 0.3333), (3, 2, 0.6666)],
 )
 def test_each_worker_asks_for_its_part(workers: int, devices: int | str | None, each: float) -> None:
-    share = share_of(PoolTerms(workers), devices)
+    share = share_of(PoolTerms(workers, devices=devices))
     assert share.gpus == each
     if isinstance(devices, int):
         assert share.gpus * workers <= devices
@@ -86,6 +85,6 @@ def test_ray_is_told_to_begin_nothing_again() -> None:
 def test_preload_may_be_a_file_here_too(tmp_path: Path) -> None:
     listed = tmp_path / "preload.toml"
     listed.write_text('wanted = ["json"]\nmodules = ["json", "decimal"]\n', encoding="utf-8")
-    assert share_of(PoolTerms(1, preload=listed), None).preload == ("json", "decimal")
+    assert share_of(PoolTerms(1, preload=listed)).preload == ("json", "decimal")
     with pytest.raises(UsageError, match="preload is a list of modules"):
-        share_of(PoolTerms(1, preload="json"), None)
+        share_of(PoolTerms(1, preload="json"))

@@ -12,7 +12,7 @@ are busy or unavailable". A parent that has woken a device keeps its own workers
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _DEFAULT, _PROHIBITED = 0, 2
 _NAMES = {0: "DEFAULT", 1: "EXCLUSIVE_THREAD", 2: "PROHIBITED", 3: "EXCLUSIVE_PROCESS"}

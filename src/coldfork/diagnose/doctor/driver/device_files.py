@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 _DEVICE = re.compile(r"^nvidia\d+$")
 _RENDERER = re.compile(r"^renderD\d+$")

@@ -16,7 +16,7 @@ import re
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.launch.devices.management import cuda_name
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped
+from coldfork.model.diagnosis import Answer, fail, ok, skipped
 
 _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.launch.devices.management import Device
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 
 def examine(facts: Facts) -> Answer:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 _DEFAULT = str(PurePosixPath("/", "tmp", "nvidia-mps"))

@@ -12,7 +12,7 @@ so that a parent stays cold; without it, counting wakes the driver.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _MISMATCH = 18
 _NO_PERMISSION = 4

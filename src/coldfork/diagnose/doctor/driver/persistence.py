@@ -13,7 +13,7 @@ It cannot fail: everything works without it.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _DAEMON = "/run/nvidia-persistenced/socket"
 

@@ -12,8 +12,8 @@ context.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.launch.devices.asking import NoAnswerError
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.launch.devices.management import NoAnswerError
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 from coldfork.observe.probes.cuda_driver import MEANINGS
 
 _NO_LIBRARY = -1

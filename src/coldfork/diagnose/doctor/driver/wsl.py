@@ -12,7 +12,7 @@ vLLM always starts its workers by spawn there.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _FROM_WINDOWS = "/usr/lib/wsl/lib/libcuda.so.1"
 _OF_LINUX = ("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1")

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from coldfork.diagnose.doctor.facts.files import FileTree
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
-from coldfork.diagnose.doctor.facts.packages import InstalledPackages, TorchBuild, torch_build
-from coldfork.diagnose.doctor.facts.waking import Waking
+from coldfork.diagnose.doctor.facts.packages import InstalledPackages, TorchBuild, Waking, torch_build
 from coldfork.launch.devices.management import Management, Touched
-from coldfork.model.running.processes import Census
+from coldfork.model.running import Census
 
 Limit = tuple[int | None, int | None]
 """What holds now and what this user may raise it to; None is no limit."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +64,53 @@ class FileTree:
         except (OSError, AttributeError):
             return None
         return Space(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
+
+_LOAD, _DYNAMIC = 1, 2
+_NEEDED, _STRINGS, _STRINGS_SIZE = 1, 5, 10
+_MOST_STRINGS = 64 << 20
+
+
+def needed(file: Path) -> tuple[str, ...]:
+    """The SONAMEs that the loader would look for; empty for what is no 64-bit ELF file."""
+    try:
+        with file.open("rb") as stream:
+            return _needed(stream)
+    except (OSError, struct.error, ValueError):
+        return ()
+
+
+def _needed(stream: BinaryIO) -> tuple[str, ...]:
+    head = stream.read(64)
+    if head[:5] != b"\x7fELF\x02":
+        return ()
+    order = "<" if head[5] == 1 else ">"
+    (table,) = struct.unpack_from(f"{order}Q", head, 32)
+    size, count = struct.unpack_from(f"{order}HH", head, 54)
+    stream.seek(table)
+    headers = stream.read(size * count)
+    # Of each segment: its kind, where it lies in the file, where in memory, and how long it is in the file.
+    segments = [
+        (kind, offset, address, length)
+        for kind, _, offset, address, _, length in (
+            struct.unpack_from(f"{order}IIQQQQ", headers, size * index) for index in range(count)
+        )
+    ]
+    dynamic = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
+    if dynamic is None:
+        return ()
+    stream.seek(dynamic[1])
+    data = stream.read(dynamic[3])
+    entries = list(struct.iter_unpack(f"{order}qQ", data[: len(data) // 16 * 16]))
+    tags = dict(entries)
+    strings = _at(stream, segments, tags[_STRINGS], tags[_STRINGS_SIZE]) if _STRINGS in tags else b""
+    offsets = [value for tag, value in entries if tag == _NEEDED]
+    return tuple(strings[at : strings.index(b"\0", at)].decode("utf-8", "replace") for at in offsets)
+
+
+def _at(stream: BinaryIO, segments: list[tuple[int, int, int, int]], address: int, length: int) -> bytes:
+    for kind, offset, begin, size in segments:
+        if kind == _LOAD and begin <= address < begin + size:
+            stream.seek(offset + address - begin)
+            return stream.read(min(length, _MOST_STRINGS))
+    return b""

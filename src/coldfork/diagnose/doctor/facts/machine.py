@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from coldfork.diagnose.doctor.facts.facts import Facts, Limit, System
 from coldfork.diagnose.doctor.facts.files import FileTree
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython, others
-from coldfork.launch.devices import asking
+from coldfork.launch.devices import management
 from coldfork.launch.state_folder import state_folder
 
 if TYPE_CHECKING:
-    from coldfork.diagnose.doctor.facts.waking import Waking
+    from coldfork.diagnose.doctor.facts.packages import Waking
     from coldfork.model.observations import Progress
-    from coldfork.model.running.processes import Census
+    from coldfork.model.running import Census
 
 _LARGEST_RECORDING = 1 << 20
 """A megabyte is read in a tenth of a second, and a long run records hundreds."""
@@ -43,8 +43,8 @@ def facts(
         FileTree(),
         system,
         variables,
-        ask_driver=partial(asking.management, variables),
-        touch=partial(asking.touched, variables) if touch else None,
+        ask_driver=partial(management.management, variables),
+        touch=partial(management.touched, variables) if touch else None,
         census=_census if system.is_linux else None,
         waking=_waking(python, progress) if packages else None,
         state=state_folder(variables, sys.platform),
@@ -76,15 +76,12 @@ def _limits() -> dict[str, Limit]:
 
 def _census() -> Census:
     from coldfork.launch.outside.census import census
-    from coldfork.launch.outside.folder import ProcessFolder
-    from coldfork.launch.outside.kernel import RunningKernel
+    from coldfork.launch.outside.kernel import Kernel
 
-    return census(
-        ProcessFolder(), RunningKernel(), leave_out=(os.getpid(),), largest_recording=_LARGEST_RECORDING
-    )
+    return census(Kernel(), leave_out=(os.getpid(),), largest_recording=_LARGEST_RECORDING)
 
 
 def _waking(python: ExaminedPython, progress: Progress | None) -> Callable[[], Waking]:
-    from coldfork.diagnose.doctor.facts.waking import waking
+    from coldfork.diagnose.doctor.facts.packages import waking
 
     return lambda: waking(python.folders, python.version, progress)

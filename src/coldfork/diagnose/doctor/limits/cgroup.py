@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.limits.dev_shm import size
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 _Number = TypeVar("_Number", int, float)
 _ROOT = "/sys/fs/cgroup"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.limits.dev_shm import size
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _PATTERN = "/proc/sys/kernel/core_pattern"
 

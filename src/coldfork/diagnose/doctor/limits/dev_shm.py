@@ -12,7 +12,7 @@ told otherwise, and a process that needs more is killed by a bus error.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _ENOUGH = 1 << 30
 _FULL = 16 << 20

@@ -11,7 +11,7 @@ PyTorch hands each tensor from worker to worker as an open file, and a server ha
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _ENOUGH = 4096
 _TOO_FEW = 256

@@ -12,7 +12,7 @@ with "Resource temporarily unavailable".
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _ENOUGH = 4096
 _TOO_FEW = 256

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
 from coldfork.diagnose.doctor.facts.packages import InstalledPackages
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 from coldfork.start.guard.interpreters import Interpreter
 from coldfork.start.guard.pth_file import NOT_COVERED
 

@@ -14,8 +14,8 @@ It cannot warn.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped
-from coldfork.model.running.processes import RunningPython
+from coldfork.model.diagnosis import Answer, fail, ok, skipped
+from coldfork.model.running import RunningPython
 
 
 def examine(facts: Facts) -> Answer:

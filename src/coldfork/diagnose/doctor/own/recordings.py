@@ -19,7 +19,7 @@ from pathlib import Path
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.launch.state_folder import ENDING
 from coldfork.launch.supervisor import report_file
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 from coldfork.model.errors import ColdforkError
 
 _DAYS = 7

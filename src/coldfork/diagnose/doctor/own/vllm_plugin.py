@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, together, warn
 from coldfork.start.vllm_switch import VARIABLE, is_on
 
 _CHOSEN = "VLLM_PLUGINS"

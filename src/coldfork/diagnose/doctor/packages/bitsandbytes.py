@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _LIBRARY = re.compile(r"^libbitsandbytes_cuda(\d{3})(?:_nocublaslt)?\.")
 _VARIABLE = "BNB_CUDA_VERSION"

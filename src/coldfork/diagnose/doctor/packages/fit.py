@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
+from coldfork.diagnose.doctor.facts.files import needed
 from coldfork.diagnose.doctor.facts.packages import TorchBuild
-from coldfork.diagnose.doctor.facts.shared_objects import needed
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together
 
 _BUILT_WITH = re.compile(r"torch(\d+\.\d+)")
 _BUILT_FOR = re.compile(r"(?:^|[+.])cu(\d{2})(\d*)")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.packages.fit import examined
-from coldfork.model.diagnosis.checks import Answer, Health, fail
+from coldfork.model.diagnosis import Answer, Health, fail
 
 _PARTS = ("flashinfer-cubin", "flashinfer-jit-cache")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.python.start_method import default
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _NAME = "GRPC_ENABLE_FORK_SUPPORT"
 _YES = frozenset({"yes", "true", "1", "on", "y", "t"})

@@ -14,7 +14,7 @@ It cannot fail: a program that imports such a package where it uses the device i
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 
 def examine(facts: Facts) -> Answer:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.facts.packages import TorchBuild
 from coldfork.launch.devices.management import cuda_name
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 _BUILD = "install the build of torch for CUDA {}: pytorch.org/get-started lists them"
 

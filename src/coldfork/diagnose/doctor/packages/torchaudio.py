@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.packages.fit import examined
-from coldfork.model.diagnosis.checks import Answer
+from coldfork.model.diagnosis import Answer
 
 
 def examine(facts: Facts) -> Answer:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.packages.fit import built_for_another, examined
-from coldfork.model.diagnosis.checks import Answer, Health, warn
+from coldfork.model.diagnosis import Answer, Health, warn
 
 _NAME = "xformers"
 

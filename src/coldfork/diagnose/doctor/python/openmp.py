@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _RUNTIME = re.compile(r"^(libgomp|libiomp5(?:md)?|libomp)(?:[-.\d].*)?\.(?:so|dylib|dll)(?:\.[\d.]+)?$")
 _KINDS = {"libgomp": "GNU", "libiomp5": "Intel", "libiomp5md": "Intel", "libomp": "LLVM"}

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 _OLDEST = (3, 11)
 _PLATFORMS = {"darwin": "macOS", "win32": "Windows"}

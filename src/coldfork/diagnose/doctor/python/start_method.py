@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.facts.interpreter import ExaminedPython
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 FRAMEWORKS = (
     "torch", "vllm", "jax", "tensorflow", "cupy", "cupy-cuda12x", "cupy-cuda13x", "cuda-python", "cuda-core",

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.facts.interpreter import runnable_lines, startup_files
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, together, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 _FRAMEWORKS = frozenset(
     {

@@ -14,7 +14,7 @@ It cannot fail: the order harms only who counts on another one.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _NAME = "CUDA_DEVICE_ORDER"
 _REMEDY = f"set {_NAME}=PCI_BUS_ID in every process that names devices by number"

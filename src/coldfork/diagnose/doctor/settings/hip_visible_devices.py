@@ -13,7 +13,7 @@ It cannot fail: each of them may be meant.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _HIP, _ROCR, _CUDA = "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
 _REMEDY = "set one of them alone: HIP_VISIBLE_DEVICES"

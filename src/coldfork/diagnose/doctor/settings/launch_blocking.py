@@ -9,7 +9,7 @@ It cannot fail, and is never skipped.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, warn
+from coldfork.model.diagnosis import Answer, ok, warn
 
 _NAMES = (
     "CUDA_LAUNCH_BLOCKING",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.driver.container import container
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _NAME = "NVIDIA_VISIBLE_DEVICES"
 

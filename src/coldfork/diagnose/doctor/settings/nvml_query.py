@@ -13,7 +13,7 @@ It cannot fail: torch falls back to the driver.
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _NAME = "PYTORCH_NVML_BASED_CUDA_CHECK"
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.diagnose.doctor.python.start_method import default
-from coldfork.model.diagnosis.checks import Answer, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _NAME = "TOKENIZERS_PARALLELISM"
 _NO = frozenset({"", "off", "false", "f", "no", "n", "0"})

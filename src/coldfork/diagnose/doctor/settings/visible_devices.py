@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, warn
+from coldfork.model.diagnosis import Answer, fail, ok, warn
 
 NAME = "CUDA_VISIBLE_DEVICES"
 _UUIDS = ("GPU-", "MIG-")

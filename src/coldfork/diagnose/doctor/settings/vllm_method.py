@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from coldfork.diagnose.doctor.facts.facts import Facts
-from coldfork.model.diagnosis.checks import Answer, fail, ok, skipped, warn
+from coldfork.model.diagnosis import Answer, fail, ok, skipped, warn
 
 NAME = "VLLM_WORKER_MULTIPROC_METHOD"
 _NEARLY = (

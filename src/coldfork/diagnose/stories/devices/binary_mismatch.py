@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 
 NAME = "binary-mismatch"
 

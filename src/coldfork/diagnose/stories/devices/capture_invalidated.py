@@ -22,7 +22,7 @@ from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.devices import lazy_state_in_capture
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 
 NAME = "capture-invalidated"
 

@@ -36,8 +36,7 @@ from coldfork.diagnose.logs.records import LogFrame, LoggedError
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.evidence import Confidence, Place
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Confidence, Place, Story
 
 NAME = "lazy-state-in-capture"
 _POISON = r"aten::[\w.]+ at \S+?:\d+ reads memory that"

@@ -27,8 +27,7 @@ from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import sightings
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.evidence import Confidence
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Confidence, Story
 
 NAME = "out-of-memory"
 _OTHER = re.compile(

@@ -35,8 +35,7 @@ from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.evidence import Confidence, Place, Suspect
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Confidence, Place, Story, Suspect
 
 NAME = "woken-too-early"
 _BARE = r"(?:Physical|Virtual|Visible) devices cannot be modified after being initialized"

@@ -36,8 +36,7 @@ from coldfork.diagnose.logs.records import LoggedError
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.evidence import Evidence, Participant, Place, Suspect
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Evidence, Participant, Place, Story, Suspect
 
 NAME = "cuda-in-forked-child"
 _BARE = (

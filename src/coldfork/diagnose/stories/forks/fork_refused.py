@@ -22,8 +22,7 @@ from dataclasses import replace
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.evidence import Suspect
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story, Suspect
 
 NAME = "fork-refused"
 

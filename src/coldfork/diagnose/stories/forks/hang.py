@@ -29,8 +29,7 @@ from coldfork.diagnose.frameworks import framework
 from coldfork.diagnose.logs.records import Stack
 from coldfork.diagnose.stories import telling
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.evidence import Confidence, Evidence, Participant
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Confidence, Evidence, Participant, Story
 
 NAME = "hang"
 _POOLS = re.compile(

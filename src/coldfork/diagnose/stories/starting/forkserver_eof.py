@@ -25,7 +25,7 @@ from coldfork.diagnose.logs.records import LoggedError
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 
 NAME = "forkserver-eof"
 _FILES = ("multiprocessing/forkserver.py", "multiprocessing/popen_forkserver.py")

@@ -26,7 +26,7 @@ from coldfork.diagnose.logs.records import LoggedError
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis.stories import Story
+from coldfork.model.diagnosis import Story
 
 NAME = "unpicklable-target"
 _SIGN = re.compile(r"[Cc]an(?:'t|not) (?:pickle|get) |pickl\w+ (?:is|are) not|not picklable")

@@ -31,10 +31,6 @@ class OutputStream:
         self._lock = threading.Lock()
         self._open = True
 
-    def hand_over(self) -> None:
-        """Close the worker's end, which it has by now, or never will."""
-        os.close(self.writing)
-
     def pump(self) -> bool:
         """Take what there is; False when nothing more will come."""
         with self._lock:

@@ -1,59 +1,99 @@
-"""A worker of a pool as the pool's process holds it: its socket, its process, and its end."""
+"""Workers that are processes of this machine: started, given their tasks, and seen to their ends."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from time import monotonic
+from typing import Any
 
+from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.pool import wire
+from coldfork.launch.pool.assignments import Worker
 from coldfork.launch.pool.errors import WorkerDiedError
-from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.transport.payloads import pack
+from coldfork.launch.pool.local.main_module import KEYS
+from coldfork.launch.pool.local.outputs import OutputStream
+from coldfork.launch.pool.local.service import Descriptor, Initializer, serve
+from coldfork.launch.server.zygote.processes import Popen, ZygoteProcess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
-    from coldfork.launch.pool.local.channels import Channels
-    from coldfork.launch.pool.local.outputs import OutputStream
-    from coldfork.launch.pool.tasks import Task
-    from coldfork.launch.pool.terms import Lease
-    from coldfork.launch.server.zygote.processes import Popen
-
+    from coldfork.launch.devices.choice import Lease
+    from coldfork.launch.pool.task import Task
+    from coldfork.launch.pool.terms import PoolTerms
+    from coldfork.launch.server.zygote.handle import Zygote
+    from coldfork.launch.server.zygote.requests import Started
 
 _ALL_PERMITS = 1 << 16
 _TOO_LARGE = "what the task was given is large, and could not be put into a memory file"
 
 
-class LocalWorker:
-    """A worker that is a process of this machine."""
+class LocalWorker(Worker):
+    """A worker's process, and what connects the pool with it: a socket for tasks, pipes for the rest."""
 
-    def __init__(
-        self,
-        place: int,
-        process: Popen,
-        channels: Channels,
-        output: OutputStream,
-        lease: Lease | None,
-    ) -> None:
-        self.place = place
-        self.device = None if lease is None else lease.device
-        self.process = process
-        self.pid: int = process.pid
-        """Its number, once it is ready; before, that of the process above it."""
-        self.output = output
-        self.asked = monotonic()
+    def __init__(self, place: int, sink: Callable[[bytes], None]) -> None:
+        """`sink` takes what it writes."""
+        super().__init__(place)
+        self.process: Popen
+        """The process above it, once that was started, whose end is its own."""
         self.is_ready = False
         self.is_unfit = False
         """Whether it has said itself why it cannot begin."""
-        self.finishing_since: float | None = None
-        self.channels = channels
-        self._gone = False
         self._lock = threading.Lock()
+        self._gone = False
+        self._permits_more = True
+        with ExitStack() as opened:
+            self.tasks, self._their_tasks = channel.pair()
+            opened.callback(self._their_tasks.close)
+            opened.callback(self.tasks.close)
+            self._their_permits, self._permitting = _pipe(opened)
+            self._permits_back = wire.reopened(self._their_permits)
+            opened.callback(os.close, self._permits_back)
+            self.answers, self._answering = _pipe(opened)
+            os.set_blocking(self.answers, False)
+            self.output = OutputStream(sink)
+            opened.pop_all()
+        self.incoming = wire.Answers(self.answers)
+
+    def start(self, zygote: Zygote, terms: PoolTerms, lease: Lease | None) -> None:
+        """Have a server fork its process."""
+        initializer = None
+        if terms.initializer is not None:
+            initializer = Initializer(terms.initializer, terms.initargs, main_by_value=not terms.main)
+        streams = (1, 2) if terms.log_dir is not None else (2,)
+        given = {
+            "tasks": Descriptor(self._their_tasks.fileno()),
+            "permits": Descriptor(self._their_permits),
+            "answers": Descriptor(self._answering),
+            "outputs": {number: Descriptor(self.output.writing) for number in streams},
+            "main": dict(terms.main),
+            "initializer": initializer,
+            "caller": os.getpid(),
+        }
+        process = ZygoteProcess(target=serve, kwargs=given, name=f"coldfork-worker-{self.place}")
+        process.daemon = False
+        try:
+            environment = _Environment(zygote, {} if lease is None else lease.variables)
+            self.process = WorkerPopen(process, environment)  # type: ignore[arg-type]
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            # The worker has its ends by now, or never will.
+            self._their_tasks.close()
+            os.close(self._their_permits)
+            os.close(self._answering)
+            os.close(self.output.writing)
+        self.device = None if lease is None else lease.device
+        # Until it is ready, that of the process above it.
+        self.pid = self.process.pid
+        self.asked = monotonic()
 
     def give(self, tasks: Sequence[Task]) -> bool:
         """Send it tasks, in one message; False if there is no room for that just now."""
@@ -62,9 +102,10 @@ class LocalWorker:
             payload.open()
         except OSError as error:
             # Its own place is where an error of a task belongs.
-            tasks[0].payload = payload = pack((_fail, (error.errno, f"{error.strerror}: {_TOO_LARGE}"), {}))
+            said = f"{error.strerror}: {_TOO_LARGE}"
+            tasks[0].payload = payload = wire.pack((_fail, (error.errno, said), {}))
         try:
-            wire.send_tasks(self.channels.tasks, self.channels.permitting, tasks)
+            wire.send_tasks(self.tasks, self._permitting, tasks)
         except OSError:
             return False
         finally:
@@ -76,7 +117,7 @@ class LocalWorker:
         """Take the permits of what it has not come to, so that it never will."""
         try:
             size = _ALL_PERMITS if most is None else most * wire.PERMIT.size
-            permits = os.read(self.channels.permits_back, size)
+            permits = os.read(self._permits_back, size)
         except OSError:
             return []
         return [number for (number,) in wire.PERMIT.iter_unpack(permits)]
@@ -84,27 +125,33 @@ class LocalWorker:
     def clear(self) -> None:
         """Have it throw away what was taken back, which leaves no room for more."""
         with suppress(OSError):
-            os.write(self.channels.permitting, wire.PERMIT.pack(wire.CLEAR))
+            os.write(self._permitting, wire.PERMIT.pack(wire.CLEAR))
 
     def kill(self) -> None:
         """End it and all that it has started."""
         with self._lock:
             if not self._gone:
+                above = [self.process.pid]
                 below = self.processes()
-                kernel.signal_all(below or [self.process.pid], signal.SIGKILL)
+                kernel.signal_all(below or above, signal.SIGKILL)
                 if below:
                     # It ends when they have, and finds what they have started meanwhile.
-                    kernel.signal_all([self.process.pid], signal.SIGCONT)
+                    kernel.signal_all(above, signal.SIGCONT)
 
     def processes(self) -> list[int]:
         """Its own and all that it has started."""
         return kernel.descendants(self.process.pid)
 
     def finish(self) -> None:
-        """Let it end, for no more tasks come."""
+        """Let it end when it has done what it has permits for."""
         if self.finishing_since is None:
             self.finishing_since = monotonic()
-            self.channels.permit_no_more()
+            self._permit_no_more()
+
+    def _permit_no_more(self) -> None:
+        if self._permits_more:
+            self._permits_more = False
+            os.close(self._permitting)
 
     def leave(self) -> int:
         """See to what is left of it, now that it has ended; the status that it left."""
@@ -117,21 +164,33 @@ class LocalWorker:
 
     def let_go(self) -> None:
         """Close what this process has of it."""
-        self.channels.close()
         if self.process.finalizer is not None:
             self.process.finalizer()
+        self._close()
+
+    def _close(self) -> None:
+        self._permit_no_more()
+        self.tasks.close()
+        os.close(self._permits_back)
+        os.close(self.answers)
         self.output.close()
 
     def died(self, status: int) -> WorkerDiedError:
         """What its task is told."""
         who = f"pid {self.pid}" if self.device is None else f"pid {self.pid}, {self.device}"
-        ended = ended_by(status)
         errors = self.output.last_lines()
-        said = f"the worker that ran the task ({who}) {ended}"
+        said = f"the worker that ran the task ({who}) {ended_by(status)}"
         if errors:
             said += f"; its last lines were:\n{errors}"
         name = kernel.signal_name(-status) if status < 0 else None
         return WorkerDiedError(said, self.pid, status, name, self.device, errors)
+
+
+def _pipe(opened: ExitStack) -> tuple[int, int]:
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    opened.callback(os.close, reading)
+    opened.callback(os.close, writing)
+    return reading, writing
 
 
 def _fail(number: int, text: str) -> NoReturn:
@@ -144,3 +203,22 @@ def ended_by(status: int) -> str:
     if status < 0:
         return f"was killed by {kernel.signal_name(-status)}"
     return f"ended with status {status}"
+
+
+class WorkerPopen(Popen):
+    """A worker's process, which imports the main module only when it is asked for something of it."""
+
+    def _preparation(self, process_obj: Any) -> dict[str, Any]:
+        return {name: value for name, value in super()._preparation(process_obj).items() if name not in KEYS}
+
+
+class _Environment:
+    """A zygote, as far as a process sees it, that sets these variables beside those of the caller."""
+
+    def __init__(self, zygote: Zygote, variables: Mapping[str, str]) -> None:
+        self._zygote = zygote
+        self._variables = variables
+
+    def start_process(self, contents: Sequence[bytes | memoryview], descriptors: Sequence[int]) -> Started:
+        """Have the server fork a worker."""
+        return self._zygote.start_process(contents, descriptors, self._variables)

@@ -6,21 +6,25 @@ It runs on a node of the cluster, which has coldfork, and the same Python, insta
 from __future__ import annotations
 
 import importlib
+import mmap
 import os
 import pickle
 import sys
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
+from pickle import PickleBuffer
 from time import perf_counter
 
-from coldfork.launch.pool.on_ray import parcels
-from coldfork.launch.pool.transport import wire
-from coldfork.launch.pool.working.service import outcome
+from coldfork.launch.pool import wire
+from coldfork.launch.pool.task import Payload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from coldfork.launch.pool.on_ray.parcels import Parcel
+    from typing import Any, TypeAlias
+
+    Parcel: TypeAlias = tuple[bytes, tuple[Any, ...]]
+    """The pickle, and what the memory file beside it is to hold, which Ray's object store carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +56,27 @@ class TaskActor:
         except BaseException as error:
             text = "".join(traceback.format_exception(error))
             return f"{doing} raised:\n{text[-wire.LONGEST_TEXT :]}"
-        return _whereabouts()
+        import ray
+
+        context = ray.get_runtime_context()
+        devices = tuple(map(str, context.get_accelerator_ids().get("GPU", ())))
+        return Whereabouts(os.getpid(), ray.util.get_node_ip_address(), context.get_node_id(), devices)
 
     def work(self, number: int, parcel: Parcel) -> tuple[int, int, float, Parcel]:
         """Do a task; its number, how it ended, how long it took, and what has come of it."""
         home, began = os.getpid(), perf_counter()
         try:
-            given = parcels.received(parcel)
+            given = received(parcel)
         except OSError:
             # There was no room for it, or no descriptor: the task is told as one on this machine would be.
-            kind, payload = outcome(memoryview(b""), wire.LOST)
+            kind, payload = wire.outcome(memoryview(b""), wire.LOST)
         else:
-            kind, payload = outcome(memoryview(given.data), given.memory)
+            kind, payload = wire.outcome(memoryview(given.data), given.memory)
         if os.getpid() != home:
             # A child that the task has forked has come back from it: the answer is its parent's to give.
             os._exit(0)
         try:
-            return number, kind, perf_counter() - began, parcels.sent(payload)
+            return number, kind, perf_counter() - began, sent(payload)
         finally:
             payload.close()
             _flush()
@@ -85,13 +93,18 @@ def _flush() -> None:
             stream.flush()
 
 
-def _whereabouts() -> Whereabouts:
-    import ray
+def sent(payload: Payload) -> Parcel:
+    """What is handed to Ray, which copies it."""
+    if payload.memory >= 0:
+        size = os.fstat(payload.memory).st_size
+        pages = mmap.mmap(payload.memory, size, access=mmap.ACCESS_READ)
+        return payload.data, (PickleBuffer(pages),)
+    return payload.data, tuple(PickleBuffer(piece) for piece in payload.kept)
 
-    context = ray.get_runtime_context()
-    return Whereabouts(
-        os.getpid(),
-        ray.util.get_node_ip_address(),
-        context.get_node_id(),
-        tuple(map(str, context.get_accelerator_ids().get("GPU", ()))),
-    )
+
+def received(parcel: Parcel) -> Payload:
+    """What has come out of Ray, in a memory file of its own: it is neither read-only nor bound to a node."""
+    data, pieces = parcel
+    payload = Payload(data, kept=tuple(memoryview(piece).cast("B") for piece in pieces))
+    payload.open()
+    return payload

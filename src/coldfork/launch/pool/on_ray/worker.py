@@ -1,32 +1,45 @@
-"""A worker of a pool as the pool's process holds it: an actor's handle, and what was given to it."""
+"""A worker of a pool as the pool's process holds it: an actor's handle, its tasks, and why it ended."""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 
-from coldfork.launch.pool.on_ray.deaths import death
-from coldfork.launch.pool.on_ray.parcels import sent
+from coldfork.launch.pool.assignments import Worker
+from coldfork.launch.pool.errors import WorkerDiedError
+from coldfork.launch.pool.on_ray.actor import sent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Future
     from typing import Any
 
-    from coldfork.launch.pool.errors import WorkerDiedError
     from coldfork.launch.pool.on_ray.actor import Whereabouts
     from coldfork.launch.pool.on_ray.cluster import Connection
-    from coldfork.launch.pool.tasks import Task
+    from coldfork.launch.pool.task import Task
 
     Heard = Callable[["RayWorker", Future[Any]], None]
     Post = Callable[[Callable[[], object]], None]
 
+_HEADER = re.compile(r"^\s*(?:class_name|actor_id|pid|name|namespace|ip): .*\n?", re.MULTILINE)
+"""Which actor it was, in Ray's names for it."""
+_GUESSES = re.compile(r" *Some common causes include: .*", re.DOTALL)
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_LACKING = re.compile(r"ModuleNotFoundError: No module named 'coldfork'")
+_DIED = "The actor died unexpectedly before finishing this task."
+_BECAUSE = re.compile(r"^The actor (?:is dead because|died because|died:)\s*")
+_UNAVAILABLE = re.compile(
+    r"^The actor \w+ is unavailable: (.*)\. The task may or may not have been executed on the actor\.$",
+    re.DOTALL,
+)
 
-class RayWorker:
+
+class RayWorker(Worker):
     """A worker that is an actor.
 
     What it is given ahead waits here, and goes to the actor one task at a time. When the actor dies, it is
@@ -34,12 +47,11 @@ class RayWorker:
     """
 
     def __init__(self, place: int, actor: Any, connection: Connection, post: Post) -> None:
-        """`post` has the thread of the crew call something."""
-        self.place = place
-        self.asked = monotonic()
+        """`post` has the thread of the backend call something."""
+        super().__init__(place)
+        self.pid = 0
         self.at: Whereabouts | None = None
         """Where it runs, once it is ready."""
-        self.finishing_since: float | None = None
         self._actor = actor
         self._connection = connection
         self._post = post
@@ -50,19 +62,7 @@ class RayWorker:
         self._at_work: Task | None = None
         self._asked_after = False
 
-    @property
-    def pid(self) -> int:
-        """Its process, on its node."""
-        return 0 if self.at is None else self.at.pid
-
-    @property
-    def device(self) -> str | None:
-        """The devices that Ray has given it."""
-        if self.at is None or not self.at.devices:
-            return None
-        return f"GPU {', '.join(self.at.devices)}"
-
-    # --- what the crew asks ---
+    # --- what the backend asks ---
 
     def prepare(self, preload: tuple[str, ...], initializer: bytes | None, heard: Heard) -> None:
         """Have it made ready; what it says of that is told to `heard`."""
@@ -71,6 +71,9 @@ class RayWorker:
     def begin(self, at: Whereabouts, answered: Heard, heard: Heard) -> None:
         """It is ready. `answered` is told of each task, and `heard` when it was asked after."""
         self.at, self._answered, self._heard = at, answered, heard
+        self.pid = at.pid
+        if at.devices:
+            self.device = f"GPU {', '.join(at.devices)}"
 
     def next(self) -> int:
         """It is done with a task, whose number this is: send what it is to do next."""
@@ -93,7 +96,7 @@ class RayWorker:
         """Hear of it when it has come to this, or has died before."""
         assert self._heard is not None
         if not self._connection.lasts():
-            # The crew finds out when it next goes its round.
+            # The backend finds out when it next goes its round.
             return
         self._asked_after = True
         try:
@@ -172,8 +175,36 @@ class RayWorker:
         ref.future().add_done_callback(lambda future: self._post(partial(heard, self, future)))
 
     def _fail(self, heard: Heard, error: Exception) -> None:
-        from concurrent.futures import Future
-
         future: Future[Any] = Future()
         future.set_exception(error)
         self._post(partial(heard, self, future))
+
+
+def reason(error: BaseException) -> str:
+    """Why an actor has ended, as Ray says it, without what every such text says."""
+    text = _COLOUR.sub("", str(error)).strip()
+    unavailable = _UNAVAILABLE.match(text)
+    if unavailable is not None:
+        text = unavailable[1]
+    text = _HEADER.sub("", text.removeprefix(_DIED).lstrip("\n"))
+    text = _GUESSES.sub("", _BECAUSE.sub("", text)).strip()
+    return text or type(error).__name__
+
+
+def unready(error: BaseException) -> str:
+    """Why an actor has ended before it was ready."""
+    if _LACKING.search(str(error)):
+        return (
+            "the nodes of the Ray cluster cannot import coldfork; install it there, in the version that is "
+            'here, or have Ray do so: ray.init(runtime_env={"pip": ["coldfork"]})'
+        )
+    return f"an actor ended before it was ready; Ray says: {reason(error)}"
+
+
+def death(error: BaseException, at: Whereabouts, device: str | None) -> WorkerDiedError:
+    """What is told of a worker that was ready and is no more."""
+    who = f"pid {at.pid} on node {at.node}"
+    if device is not None:
+        who += f", {device}"
+    said = f"the worker that ran the task ({who}) was lost; Ray says: {reason(error)}"
+    return WorkerDiedError(said, at.pid, device=device)

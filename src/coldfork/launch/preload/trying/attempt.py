@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from time import process_time
 
-from coldfork.launch.preload.trying.child_trial import try_in_child
-from coldfork.launch.preload.trying.remains import belongings
-from coldfork.launch.preload.trying.remains.defining_lines import line_of
-from coldfork.launch.preload.trying.remains.imprints import imprint
+from coldfork.launch.preload.trying import belongings
+from coldfork.launch.preload.trying.lines import line_of
+from coldfork.launch.preload.trying.variables import imprint
 from coldfork.launch.server import renewal
+from coldfork.launch.server.renewal import ThreadLimits
 from coldfork.observe import states
 from coldfork.observe.probing import describe
+from coldfork.start import canary
+from coldfork.start.trials import Trial, trials
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
-    from coldfork.launch.preload.trying.observer import Observer, Tell
+    from coldfork.launch.preload.trying.forked_attempt import Tell
+    from coldfork.launch.preload.trying.observer import Observer
+    from coldfork.model.decisions import CanaryAnswer
     from coldfork.observe.recording.events import Event
 
-DEVICE, THREAD, PROCESS, CONNECTION = "device", "thread", "process", "connection"
-LOCK, RAISES, BREAKS = "lock", "raises", "breaks"
-"""What may be wrong with a module: the last two are an import that raises, and a forked child that could not
-do its work although nothing else was seen. What is frozen shows when two processes are compared.
+
+DEVICE, LOCK, RAISES, BREAKS = "device", "lock", "raises", "breaks"
+"""What may be wrong with a module beside what `left_behind` finds; the last two are an import that raises and
+a forked child that could not do its work although nothing else was seen. What is frozen shows when two
+processes are compared.
 """
+_PROCESSORS = {"OMP_NUM_THREADS": "2"}
+"""So that what can go parallel does in the child, whatever machine this is."""
+_NO_DEVICE = 100
 
 
 def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float) -> bool:
@@ -61,7 +71,7 @@ def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float
 def stains(observer: Observer) -> Iterator[Event]:
     """What a worker would have to suffer from, each with the module and line that it comes from."""
     yield from _awake(observer)
-    for kind, text, module, (path, line) in observer.surroundings.left():
+    for kind, text, module, (path, line) in observer.left_behind.left():
         yield _stain(kind, text, module, path, line)
     for lock in belongings.held_locks():
         # A lock that no module holds is one of a function that runs: of ours, or of a thread told of already.
@@ -105,22 +115,54 @@ def tell_of_generators(tell: Tell) -> None:
     for one, digest in belongings.generators():
         path, line = (None, None) if one.module is None else line_of(one.module, one.name)
         kind = type(one.thing).__qualname__
-        tell(
-            {
-                "event": "generator",
-                "kind": kind,
-                "module": one.module,
-                "name": one.name,
-                "digest": digest,
-                "seedable": _is_seedable(one),
-                "path": path,
-                "line": line,
-            }
-        )
+        place = {"module": one.module, "name": one.name, "path": path, "line": line}
+        seedable = one.is_found() and renewal.can_seed_anew(one.thing)
+        tell({"event": "generator", "kind": kind, **place, "digest": digest, "seedable": seedable})
 
 
-def _is_seedable(one: belongings.Belonging) -> bool:
-    """Whether a worker can find it by its name, and seed it anew."""
-    if one.module is None or renewal.found(f"{one.module}:{one.name}") is not one.thing:
-        return False
-    return renewal.can_seed_anew(one.thing)
+def try_in_child(limit: float) -> CanaryAnswer:
+    """Fork a child as a server forks a worker; it draws new seeds, goes parallel and uses the device.
+
+    It is killed when it takes too long.
+    """
+    limits = ThreadLimits()
+    beginning = (
+        Trial("drawing new seeds", renewal.redraw),
+        Trial("giving its pools their threads", lambda: limits.restore(_PROCESSORS)),
+    )
+    return canary.attempt((*beginning, *trials(), *_devices()), limit)
+
+
+def use_device() -> None:
+    """Use the device in this process, in the way that is at hand."""
+    for trial in _devices():
+        trial.attempt()
+
+
+def _devices() -> Iterator[Trial]:
+    if "torch" in sys.modules:
+        torch: Any = sys.modules["torch"]
+        if hasattr(torch, "cuda"):
+            yield Trial("using the device", partial(_use, torch))
+    else:
+        yield Trial("initialising the device's driver", _initialise)
+
+
+def _use(torch: Any) -> None:
+    """What creates a context, and what the virtual device can do as well."""
+    if torch.cuda.is_available():
+        torch.cuda.set_device(0)
+        torch.cuda.synchronize()
+
+
+def _initialise() -> None:
+    import ctypes
+
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        # A machine without one, or a virtual device that torch alone finds.
+        return
+    code = driver.cuInit(0)
+    if code not in (0, _NO_DEVICE):
+        raise RuntimeError(f"cuInit returned {code}")

@@ -19,22 +19,22 @@ from coldfork.launch.preload.trying.attempt import (
     tell_of_generators,
     tell_of_variables,
 )
-from coldfork.launch.preload.trying.closer_look import look_closer
-from coldfork.launch.preload.trying.ending import wait_for_the_end
-from coldfork.launch.preload.trying.forked_attempt import CLEAN, Outcome, fork_and_hear
-from coldfork.launch.preload.trying.tree import untainted
+from coldfork.launch.preload.trying.forked_attempt import Heard, fork_and_hear, untainted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from coldfork.launch.preload.trying.observer import Observer, Tell
-    from coldfork.launch.preload.trying.tree import Node
+    from coldfork.launch.preload.trying.forked_attempt import Node, Tell, Tree
+    from coldfork.launch.preload.trying.lines import Site
+    from coldfork.launch.preload.trying.observer import Observer
     from coldfork.observe.recording.events import Event
+
 
 ENDS, HANGS = "ends", "hangs"
 """Two more things that may be wrong with a module: its import ends the process, or does not end."""
+_STOPPED = {HANGS: "its import did not end in time", ENDS: "its import ended the process"}
 
 
 class Descent:
@@ -60,14 +60,14 @@ class Descent:
             modules = self._expanded(self._queue.pop(0))
             if not modules:
                 continue
-            outcome = self._try(modules)
-            if outcome is None:
+            heard = self._try(modules)
+            if heard is None:
                 # In the child: these are imported here now.
                 continue
-            if outcome.clean:
+            if heard.clean:
                 os._exit(0)
-            self._learn(outcome, modules)
-            self._divide(outcome, modules)
+            self._learn(heard, modules)
+            self._divide(heard, modules)
         self._tell({"event": "complete"})
 
     def _survey(self) -> None:
@@ -76,13 +76,11 @@ class Descent:
         def live(tell: Tell) -> None:
             self._observer.begin(tell)
             attempt(self._wanted, self._observer, tell, self._limit)
-            tell({"event": "ended"})
-            wait_for_the_end()
 
-        outcome = fork_and_hear(live, self._patience, self._say)
-        assert outcome is not None
-        self._known = {**outcome.tree.nodes, **outcome.tree.items}
-        for node in outcome.tree.nodes.values():
+        heard = fork_and_hear(live, self._patience, self._say)
+        assert heard is not None
+        self._known = {**heard.tree.nodes, **heard.tree.items}
+        for node in heard.tree.nodes.values():
             self._tell(
                 {
                     "event": "loaded",
@@ -91,20 +89,18 @@ class Descent:
                     "own": node.seconds - sum(child.seconds for child in node.children),
                 }
             )
-        self._learn(outcome, self._wanted)
+        self._learn(heard, self._wanted)
 
-    def _try(self, modules: list[str]) -> Outcome | None:
-        def live(tell: Tell) -> None:
+    def _try(self, modules: list[str]) -> Heard | None:
+        def live(tell: Tell) -> bool:
             self._observer.begin(tell, self._tainted)
             clean = attempt(modules, self._observer, tell, self._limit)
-            if not clean:
-                tell({"event": "ended"})
-                wait_for_the_end()
-            tell_of_variables(self._observer, self._tell)
-            tell_of_generators(self._tell)
-            self._tell({"event": "accepted", "modules": modules})
-            gc.freeze()
-            tell({"event": CLEAN})
+            if clean:
+                tell_of_variables(self._observer, self._tell)
+                tell_of_generators(self._tell)
+                self._tell({"event": "accepted", "modules": modules})
+                gc.freeze()
+            return clean
 
         return fork_and_hear(live, self._patience, self._say)
 
@@ -131,82 +127,62 @@ class Descent:
                 continue
             if not self._is_tainted(name):
                 found.append(name)
-            elif name in self._known:
-                found += self._expanded(self._below(self._known[name]))
+            else:
+                found += self._expanded(self._below(name))
         return found
 
-    def _below(self, node: Node) -> list[str]:
-        return [one.name for one in untainted(node, self._is_tainted)]
+    def _below(self, name: str, tree: Tree | None = None) -> list[str]:
+        """The largest parts of what is loaded for a module that may stay, as far as that is known."""
+        node = self._known.get(name) or (tree and tree.items.get(name))
+        return [one.name for one in untainted(node, self._is_tainted)] if node else []
 
-    def _learn(self, outcome: Outcome, modules: Sequence[str]) -> None:
+    def _learn(self, heard: Heard, modules: Sequence[str]) -> None:
         """Note which modules may not stay after what a child has told."""
-        innermost = outcome.tree.current
-        if innermost.name and (outcome.reached or outcome.timed_out or not outcome.ended):
-            chain = innermost.chain()
-            self._tainted.update(node.name for node in chain)
-            if outcome.reached is None:
-                kind = HANGS if outcome.timed_out else ENDS
-                self._leave_out(kind, _STOPPED[kind], chain, innermost.path, None)
-        for stain in outcome.stains:
-            self._learn_of_stain(stain, outcome, modules)
-        if outcome.raised and not outcome.stains:
-            for event in outcome.raised:
+        innermost = heard.tree.current
+        if innermost.name and (heard.reached or heard.timed_out or not heard.ended):
+            self._tainted.update(node.name for node in innermost.chain())
+            if heard.reached is None:
+                kind = HANGS if heard.timed_out else ENDS
+                steps = innermost.steps(innermost.path, None)
+                self._leave_out(kind, _STOPPED[kind], innermost.name, (innermost.path, None), steps)
+        for stain in heard.stains:
+            self._learn_of_stain(stain, heard, modules)
+        if heard.raised and not heard.stains:
+            for event in heard.raised:
                 self._tainted.add(event["module"])
                 error = event["error"]
                 place = error["stack"][-1] if error["stack"] else {}
                 text = f"its import raises {error['type']}: {error['message']}"
-                self._tell_left(RAISES, text, event["module"], place.get("path"), place.get("line"))
-        if outcome.breaks is not None and len(modules) == 1:
-            self._tainted.add(modules[0])
-            self._tell_whole(BREAKS, outcome.breaks["reason"], modules[0])
+                self._leave_out(RAISES, text, event["module"], (place.get("path"), place.get("line")))
+        if heard.breaks is not None and len(modules) == 1:
+            self._leave_out_whole(BREAKS, heard.breaks["reason"], modules[0])
 
-    def _learn_of_stain(self, stain: Event, outcome: Outcome, modules: Sequence[str]) -> None:
-        node = outcome.tree.nodes.get(stain["module"] or "")
+    def _learn_of_stain(self, stain: Event, heard: Heard, modules: Sequence[str]) -> None:
+        node = heard.tree.nodes.get(stain["module"] or "")
         if node is None:
             if len(modules) == 1:
-                self._tainted.add(modules[0])
-                self._tell_whole(stain["kind"], stain["text"], modules[0])
+                self._leave_out_whole(stain["kind"], stain["text"], modules[0])
             return
         known = node.name in self._tainted
         self._tainted.update(one.name for one in node.chain())
         waker = None
         if stain["kind"] == DEVICE and not known:
             waker = look_closer(node.name, stain["accelerator"], self._observer, self._patience)
-        path, line = stain["path"], stain["line"]
-        if waker is not None:
-            path, line = waker["path"], waker["line"]
-        self._leave_out(stain["kind"], stain["text"], node.chain(), path, line, waker)
+        place = (waker or stain)["path"], (waker or stain)["line"]
+        self._leave_out(stain["kind"], stain["text"], node.name, place, node.steps(*place), waker)
+
+    def _leave_out_whole(self, kind: str, text: str, module: str) -> None:
+        """A module is to be left out, and it may be because of one that it imports."""
+        self._tainted.add(module)
+        node = self._known.get(module)
+        self._leave_out(kind, text, module, whole=node is not None and bool(node.children))
 
     def _leave_out(
         self,
         kind: str,
         text: str,
-        chain: Sequence[Node],
-        path: str | None,
-        line: int | None,
-        waker: Event | None = None,
-    ) -> None:
-        # The line that leads on from a module is that which asked for the next one.
-        onward = [*((node.by, node.line) for node in chain[1:]), (path, line)]
-        steps = [
-            {"module": node.name, "path": by or node.path, "line": number}
-            for node, (by, number) in zip(chain, onward, strict=True)
-        ]
-        self._tell_left(kind, text, chain[-1].name, path, line, steps, waker)
-
-    def _tell_whole(self, kind: str, text: str, module: str) -> None:
-        """A module is to be left out, and it may be because of one that it imports."""
-        node = self._known.get(module)
-        whole = node is not None and bool(node.children)
-        self._tell_left(kind, text, module, None, None, whole=whole)
-
-    def _tell_left(
-        self,
-        kind: str,
-        text: str,
         module: str,
-        path: str | None,
-        line: int | None,
+        place: Site = (None, None),
         chain: Sequence[Event] = (),
         waker: Event | None = None,
         *,
@@ -219,18 +195,18 @@ class Descent:
                 "kind": kind,
                 "text": text,
                 "module": module,
-                "path": path,
-                "line": line,
+                "path": place[0],
+                "line": place[1],
                 "chain": list(chain),
                 "waker": waker,
             }
         )
 
-    def _divide(self, outcome: Outcome, modules: list[str]) -> None:
+    def _divide(self, heard: Heard, modules: list[str]) -> None:
         """Put what is left to try of these in front of the queue."""
         parts: list[list[str]] = [[]]
         for name in modules:
-            node = outcome.tree.items.get(name)
+            node = heard.tree.items.get(name)
             bad = self._is_tainted(name) or (
                 node is not None and any(self._is_tainted(one.name) for one in node.walk() if one.name)
             )
@@ -238,17 +214,35 @@ class Descent:
                 parts[-1].append(name)
                 continue
             self._tainted.add(name)
-            seen = self._known.get(name) or node
-            parts += [[] if seen is None else self._below(seen), []]
+            parts += [self._below(name, heard.tree), []]
         if len(parts) == 1 and len(modules) > 1:
             # Nobody knows yet which of them it was.
             half = len(modules) // 2
             parts = [modules[:half], modules[half:]]
         elif len(parts) == 1:
             self._tainted.add(modules[0])
-            seen = self._known.get(modules[0]) or outcome.tree.items.get(modules[0])
-            parts = [[] if seen is None else self._below(seen)]
+            parts = [self._below(modules[0], heard.tree)]
         self._queue[:0] = [part for part in parts if part]
 
 
-_STOPPED = {HANGS: "its import did not end in time", ENDS: "its import ended the process"}
+def look_closer(module: str, accelerator: str, observer: Observer, patience: float) -> Event | None:
+    """Who wakes this accelerator when the module is imported in a child; None when that was not seen."""
+
+    def live(tell: Tell) -> None:
+        from coldfork.observe.watch import watch
+
+        def hear(event: Event) -> None:
+            if event.get("event") == "wake" and event["accelerator"] == accelerator:
+                tell({"event": "waker", "waker": event["waker"]})
+
+        observer.remove()
+        watching = watch(hear, stage2=(module,), imports=False, outside=False)
+        try:
+            __import__(module)
+        except BaseException:
+            # What it woke before that is told.
+            pass
+        watching.poll()
+
+    heard = fork_and_hear(live, patience)
+    return None if heard is None else heard.waker

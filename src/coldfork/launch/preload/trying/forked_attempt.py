@@ -3,28 +3,112 @@
 from __future__ import annotations
 
 import os
-import select
-from _signal import SIGKILL
+from _signal import SIGKILL, pause
 from time import monotonic
 
 from coldfork.launch.plumbing.linux import kernel
-from coldfork.launch.preload.trying.tree import Tree
+from coldfork.launch.plumbing.loop import readable
 from coldfork.observe import states
 from coldfork.observe.recording.events import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, NoReturn
 
-    from coldfork.launch.preload.trying.observer import Tell
     from coldfork.observe.recording.events import Event
+
+    Tell = Callable[[Event], None]
 
 CLEAN = "clean"
 """The last thing that a child tells which goes on in its parent's place."""
 _MOST = 1 << 16
 
 
-class Outcome:
+def wait_for_the_end() -> NoReturn:
+    """Wait to be killed: as long as this process is there, what it has started can be found below it."""
+    while True:
+        pause()
+
+
+class Node:
+    """One module that was loaded, and those that were loaded for it, in their order."""
+
+    __slots__ = ("by", "children", "line", "loaded", "name", "parent", "path", "seconds")
+
+    def __init__(self, name: str, parent: Node | None, event: Mapping[str, Any]) -> None:
+        self.name = name
+        self.parent = parent
+        self.path: str | None = event.get("path")
+        self.by: str | None = event.get("by")
+        self.line: int | None = event.get("line")
+        """The line that asked for it."""
+        self.seconds = 0.0
+        self.loaded = False
+        """Whether its loading came to its end, and well."""
+        self.children: list[Node] = []
+
+    def chain(self) -> list[Node]:
+        """From the outermost module down to this one."""
+        above = [] if self.parent is None else self.parent.chain()
+        return [*above, self] if self.name else above
+
+    def steps(self, path: str | None, line: int | None) -> list[Event]:
+        """The same with the line of each that asked for the next one, and that of the last one."""
+        chain = self.chain()
+        onward = [*((one.by, one.line) for one in chain[1:]), (path, line)]
+        return [
+            {"module": one.name, "path": by or one.path, "line": number}
+            for one, (by, number) in zip(chain, onward, strict=True)
+        ]
+
+    def walk(self) -> Iterator[Node]:
+        """This one and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+class Tree:
+    """Grows with what is told of loads; `root` stands for nobody."""
+
+    def __init__(self) -> None:
+        self.root = Node("", None, {})
+        self.current = self.root
+        self.nodes: dict[str, Node] = {}
+        self.items: dict[str, Node] = {}
+        """What was loaded for each module that was asked for."""
+
+    def hear(self, event: Mapping[str, Any]) -> None:
+        """Take note of a load that begins or ends, or of what is imported next."""
+        if event["event"] == "item":
+            # A node without a name: importing a module loads the packages around it before.
+            self.current = self.items[event["module"]] = Node("", self.root, {})
+            self.root.children.append(self.current)
+        elif event["event"] == "begin":
+            node = Node(event["module"], self.current, event)
+            self.current.children.append(node)
+            self.nodes.setdefault(node.name, node)
+            self.current = node
+        elif event["event"] == "end":
+            node = self.current
+            while node.name != event["module"] and node.name and node.parent is not None:
+                node = node.parent
+            if node.name and node.parent is not None:
+                node.seconds, node.loaded = event["seconds"], event["loaded"]
+                self.current = node.parent
+
+
+def untainted(node: Node, is_tainted: Callable[[str], bool]) -> Iterator[Node]:
+    """The largest parts below a node in which no module is tainted, in their order."""
+    for child in node.children:
+        if child.loaded and not any(is_tainted(one.name) for one in child.walk()):
+            yield child
+        else:
+            yield from untainted(child, is_tainted)
+
+
+class Heard:
     """What a child has told of its attempt."""
 
     def __init__(self) -> None:
@@ -63,11 +147,11 @@ class Outcome:
 
 
 def fork_and_hear(
-    live: Callable[[Tell], None], patience: float, heard: Callable[[Event], None] = lambda event: None
-) -> Outcome | None:
-    """Fork a child that lives so, and hear what it tells; None in the child, when it has come to its end.
+    live: Callable[[Tell], object], patience: float, also: Callable[[Event], None] = lambda event: None
+) -> Heard | None:
+    """Fork a child that lives so, and hear what it tells; None in the child, where it says that it is clean.
 
-    It is killed, with all that it started, when it has told nothing for so many seconds.
+    It is killed, with all that it started, when it has come to its end, or told nothing for so many seconds.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     states.remember_for_children()
@@ -81,31 +165,32 @@ def fork_and_hear(
             while content:
                 content = content[write(writing, content) :]
 
-        live(tell)
+        if not live(tell):
+            tell({"event": "ended"})
+            wait_for_the_end()
+        tell({"event": CLEAN})
         os.close(writing)
         return None
     os.close(writing)
-    outcome = Outcome()
+    heard = Heard()
     try:
-        _listen(reading, outcome, patience, heard)
+        _listen(reading, heard, patience, also)
     finally:
         os.close(reading)
-        if not outcome.clean:
+        if not heard.clean:
             kernel.signal_all([*kernel.descendants(child), child], SIGKILL)
             os.waitpid(child, 0)
-    return outcome
+    return heard
 
 
-def _listen(reading: int, outcome: Outcome, patience: float, heard: Callable[[Event], None]) -> None:
-    poll = select.poll()
-    poll.register(reading, select.POLLIN)
+def _listen(reading: int, heard: Heard, patience: float, also: Callable[[Event], None]) -> None:
     rest, until = b"", monotonic() + patience
-    while not (outcome.clean or outcome.ended):
+    while not (heard.clean or heard.ended):
         left = until - monotonic()
         if left <= 0:
-            outcome.timed_out = True
+            heard.timed_out = True
             return
-        if not poll.poll(left * 1000):
+        if not readable([reading], left):
             continue
         piece = os.read(reading, _MOST)
         if not piece:
@@ -114,5 +199,5 @@ def _listen(reading: int, outcome: Outcome, patience: float, heard: Callable[[Ev
         *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
             event = decode(line.decode("ascii"))
-            outcome.hear(event)
-            heard(event)
+            heard.hear(event)
+            also(event)

@@ -10,6 +10,7 @@ from time import process_time
 
 from coldfork.observe import states
 from coldfork.observe.bootstrap import WatchSession
+from coldfork.observe.probing import describe, flush, high
 from coldfork.observe.recording.events import encode
 
 TYPE_CHECKING = False
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
 
-    from coldfork.launch.preload.trying.observer import Tell
+    from coldfork.launch.preload.trying.forked_attempt import Tell
+    from coldfork.launch.preload.trying.observer import Observer
     from coldfork.observe.recording.events import Event
-
-_ABOVE = 200
-"""Above every number that a program would ask for by itself."""
 
 
 def main() -> NoReturn:
@@ -31,21 +30,13 @@ def main() -> NoReturn:
         sys.exit("coldfork: this process was not started to try imports")
     leave = os._exit
     _TASKS[session.settings["task"]](session.settings, _telling(session.settings["result"]))
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass
+    flush()
     leave(0)
 
 
 def _telling(path: str) -> Tell:
     """What appends a line to the result, from here and from every process that is forked from here."""
-    import fcntl
-
-    opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    descriptor = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
-    os.close(opened)
+    descriptor = high(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
     write = os.write
 
     def tell(event: Event) -> None:
@@ -56,8 +47,6 @@ def _telling(path: str) -> Tell:
 
 def _bare(settings: dict[str, Any], tell: Tell) -> None:
     """Import everything with nobody watching, and say what that costs."""
-    from coldfork.observe.probing import describe
-
     before, began = len(sys.modules), process_time()
     for name in settings["wanted"]:
         try:
@@ -73,12 +62,8 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
     """Search in a chain of processes, and wait until the last of them has ended."""
     from coldfork.launch.plumbing.linux import kernel
     from coldfork.launch.preload.trying.descent import Descent
-    from coldfork.launch.preload.trying.observer import Observer
 
-    observer = Observer()
-    observer.install()
-    gc.collect()
-    gc.freeze()
+    observer = _observer()
     kernel.adopt_orphans(kernel.process_control())
     # Without it nobody could tell further down that a device was cold here.
     states.remember_for_children()
@@ -108,14 +93,20 @@ def _place(error: BaseException) -> str:
 
 
 def _prove(settings: dict[str, Any], tell: Tell) -> None:
-    from coldfork.launch.preload.trying.observer import Observer
     from coldfork.launch.preload.trying.proof import prove
+
+    prove(_observer(), tell, settings)
+
+
+def _observer() -> Observer:
+    """One that watches from here on; what is there by now is not looked at again."""
+    from coldfork.launch.preload.trying.observer import Observer
 
     observer = Observer()
     observer.install()
     gc.collect()
     gc.freeze()
-    prove(observer, tell, settings)
+    return observer
 
 
 _TASKS: dict[str, Callable[[dict[str, Any], Tell], None]] = {

@@ -6,25 +6,23 @@ import sys
 from _thread import get_ident
 from time import process_time
 
-from coldfork.launch.preload.trying.ending import wait_for_the_end
-from coldfork.launch.preload.trying.remains.sites import site
-from coldfork.launch.preload.trying.remains.starts import Starts
-from coldfork.launch.preload.trying.remains.surroundings import Surroundings
-from coldfork.launch.preload.trying.remains.variables import Variables
+from coldfork.launch.preload.trying.forked_attempt import wait_for_the_end
+from coldfork.launch.preload.trying.left_behind import LeftBehind
+from coldfork.launch.preload.trying.lines import Starts, site
+from coldfork.launch.preload.trying.variables import Variables
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.imports import Imports
 from coldfork.observe.states import Poller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from typing import Any
 
-    from coldfork.launch.preload.trying.remains.sites import Site
+    from coldfork.launch.preload.trying.forked_attempt import Tell
+    from coldfork.launch.preload.trying.lines import Site
     from coldfork.observe.recording.events import Event
-    from coldfork.observe.stacks.loads import Load
-
-    Tell = Callable[[Event], None]
+    from coldfork.observe.stacks.frames import Load
 
 
 def _to_nobody(event: Event) -> None:
@@ -37,7 +35,7 @@ class Observer:
     def __init__(self) -> None:
         self.starts = Starts()
         self.variables = Variables(self.module)
-        self.surroundings = Surroundings(self._here, self.starts)
+        self.left_behind = LeftBehind(self._here, self.starts)
         self.woken: dict[str, Event] = {}
         """Who woke an accelerator, as far as that is known without looking closer."""
         self._attribution = Attribution(Poller(), self._woke, outside=False)
@@ -67,7 +65,7 @@ class Observer:
         self._open, self.woken = [], {}
         self._attribution.forked()
         self.variables.forget()
-        self.surroundings.begin()
+        self.left_behind.begin()
 
     def module(self) -> str | None:
         """The module that is being loaded just now."""
@@ -84,12 +82,12 @@ class Observer:
     def poll(self) -> None:
         """Look once more."""
         self._attribution.poll()
-        self.surroundings.look()
+        self.left_behind.look()
 
     def _switched(self, load: Load | None) -> None:
         if load is None or get_ident() != self._home or any(load is one for one, _ in self._open):
             return
-        self.surroundings.look()
+        self.left_behind.look()
         by, line = site()
         self._tell({"event": "begin", "module": load.name, "path": load.path, "by": by, "line": line})
         if load.name in self._taboo:
@@ -100,7 +98,7 @@ class Observer:
     def _ended(self, load: Load) -> None:
         if get_ident() != self._home or not any(load is one for one, _ in self._open):
             return
-        self.surroundings.look()
+        self.left_behind.look()
         began = 0.0
         while self._open:
             last, began = self._open.pop()

@@ -6,11 +6,9 @@ import gc
 import sys
 from time import process_time
 
-from coldfork.launch.preload.trying.attempt import attempt, tell_of_generators, tell_of_variables
-from coldfork.launch.preload.trying.child_trial import use_device
-from coldfork.launch.preload.trying.ending import wait_for_the_end
+from coldfork.launch.preload.trying.attempt import attempt, tell_of_generators, tell_of_variables, use_device
 from coldfork.launch.preload.trying.forked_attempt import fork_and_hear
-from coldfork.launch.preload.trying.remains.variables import pretend
+from coldfork.launch.preload.trying.variables import pretend
 from coldfork.launch.server import renewal
 from coldfork.launch.server.renewal import ThreadLimits
 from coldfork.observe.probing import describe
@@ -19,7 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from coldfork.launch.preload.trying.observer import Observer, Tell
+    from coldfork.launch.preload.trying.forked_attempt import Tell
+    from coldfork.launch.preload.trying.observer import Observer
     from coldfork.observe.recording.events import Event
 
 
@@ -48,7 +47,7 @@ def prove(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
 
 def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) -> None:
     """Tell through which modules the import came to what made it unclean."""
-    from coldfork.launch.preload.trying.tree import Tree
+    from coldfork.launch.preload.trying.forked_attempt import Tree
 
     tree = Tree()
     for event in heard:
@@ -57,19 +56,14 @@ def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) 
     for event in heard:
         if event["event"] == "stain":
             node = tree.nodes.get(event["module"] or "")
-            chain = [] if node is None else node.chain()
-            onward = [*((one.by, one.line) for one in chain[1:]), (event["path"], event["line"])]
-            steps = [
-                {"module": one.name, "path": by or one.path, "line": line}
-                for one, (by, line) in zip(chain, onward, strict=True)
-            ]
+            steps = [] if node is None else node.steps(event["path"], event["line"])
             tell({**event, "event": "left", "item": name, "chain": steps, "waker": None})
 
 
 def _rest(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
     """Fork a worker that imports what it wants beyond the list, and uses the device."""
 
-    def live(say: Tell) -> None:
+    def live(_: Tell) -> None:
         observer.remove()
         renewal.redraw()
         ThreadLimits().restore({"OMP_NUM_THREADS": "2"})
@@ -79,18 +73,15 @@ def _rest(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
                 __import__(module)
             except BaseException as error:
                 tell({"event": "raised", "module": module, "error": describe(error)})
-                say({"event": "ended"})
-                wait_for_the_end()
+                return
         seconds = process_time() - began
         try:
-            used = use_device()
+            use_device()
         except BaseException as error:
             tell({"event": "rest", "seconds": seconds, "device": f"{type(error).__name__}: {error}"})
         else:
-            tell({"event": "rest", "seconds": seconds, "device": None, "used": used})
-        say({"event": "ended"})
-        wait_for_the_end()
+            tell({"event": "rest", "seconds": seconds, "device": None})
 
-    outcome = fork_and_hear(live, settings["patience"])
-    if outcome is not None and outcome.timed_out:
+    heard = fork_and_hear(live, settings["patience"])
+    if heard is not None and heard.timed_out:
         tell({"event": "rest", "seconds": None, "device": "a worker that imports the rest does not end"})

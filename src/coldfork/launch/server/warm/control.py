@@ -13,7 +13,7 @@ from coldfork.launch.server.warm.attachment import TRIES, connected, existing, f
 from coldfork.launch.server.warm.protocol import Wanted
 from coldfork.launch.supervisor.client import require_supervision
 from coldfork.model.errors import ColdforkError, UsageError
-from coldfork.model.running.warm_servers import WarmServer, WarmServers
+from coldfork.model.running import WarmServer, WarmServers
 from coldfork.observe.recording.events import encode
 
 

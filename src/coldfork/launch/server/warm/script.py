@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from coldfork.launch.plumbing.streams import lifted
 from coldfork.launch.server import renewal
-from coldfork.launch.server.warm import beginning, ending
+from coldfork.launch.server.warm import interpreter
 from coldfork.launch.supervisor.protocol import MARK
 from coldfork.launch.supervisor.start import CHANNEL_VARIABLE
 
@@ -39,7 +39,7 @@ class Kit:
     """What handles SIGINT when everything has been imported."""
     descriptors: frozenset[int]
     """Those that what was imported holds open."""
-    place: beginning.Place
+    place: interpreter.Place
     """Where the variable stands by which a process is found from outside."""
     modules: frozenset[str]
     """Everything that is imported."""
@@ -76,10 +76,10 @@ class Script:
         except BaseException as error:
             failure = _without_us(error)
         # Out here, where it is nothing that is being dealt with: what a hook raises stands for itself.
-        status = 0 if failure is None else ending.report(failure)
+        status = 0 if failure is None else interpreter.report(failure)
         interrupted = isinstance(failure, KeyboardInterrupt)
         del failure
-        ending.end(status, self._kit.modules, interrupted=interrupted)
+        interpreter.end(status, self._kit.modules, interrupted=interrupted)
 
     def _take_descriptors(self) -> None:
         set_wakeup_fd(-1)
@@ -112,9 +112,9 @@ class Script:
         plan, kit = self._plan, self._kit
         words = plan.words[1:]
         # Now, when nobody but the supervisor could look for it: its own death ends this process as well.
-        beginning.mark(kit.place, MARK, plan.environment[MARK])
-        beginning.entitle(plan.words)
-        beginning.open_anew()
+        interpreter.mark(kit.place, MARK, plan.environment[MARK])
+        interpreter.entitle(plan.words)
+        interpreter.open_anew()
         sys.orig_argv[:] = plan.words
         sys.argv[:] = words if words[0] != "-m" else ["-m", *words[2:]]
         folder = _first_of_path(words)

@@ -19,7 +19,7 @@ from coldfork.launch.server import reads
 from coldfork.launch.server.preloading import Preload, fork, freeze, settle
 from coldfork.launch.server.reads import Reads
 from coldfork.launch.server.renewal import ThreadLimits
-from coldfork.launch.server.warm import beginning, protocol
+from coldfork.launch.server.warm import interpreter, protocol
 from coldfork.launch.server.warm.script import Kit, Script
 from coldfork.launch.server.warm.supervision import supervise
 from coldfork.observe.recording.events import decode, encode
@@ -73,7 +73,7 @@ class Server:
         self._at_start = at_start
         self._began = time_ns()
         self._reads = Reads()
-        self._place = beginning.place_of(protocol.SPARE)
+        self._place = interpreter.place_of(protocol.SPARE)
         self._kit: Kit | None = None
 
     def prepare(self) -> bool:
@@ -124,7 +124,7 @@ class Server:
             "early": readers,
         }
         _keep_what_was_imported()
-        beginning.entitle(["coldfork.launch.server.warm.server", *self._plan["modules"]])
+        interpreter.entitle(["coldfork.launch.server.warm.server", *self._plan["modules"]])
         freeze()
         descriptor = channel.holding("coldfork", encode(facts))
         channel.send(self._keeper, {"is": "ready"}, [descriptor])

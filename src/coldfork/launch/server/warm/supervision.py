@@ -13,7 +13,7 @@ from _signal import SIG_BLOCK, pthread_sigmask
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.streams import lifted
-from coldfork.launch.server.warm import beginning, protocol
+from coldfork.launch.server.warm import interpreter, protocol
 from coldfork.launch.server.warm.script import Script
 from coldfork.launch.supervisor.main import Supervisor, all_but
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, MARK, Caller, read_plan
@@ -105,8 +105,8 @@ def _agree(reply: int, mark: str, circumstances: Circumstances, kit: Kit, troubl
     with socket.socket(fileno=reply) as client:
         circumstances.group = os.getpgrp()
         troubles = [*troubles, *circumstances.take_over((MARK.encode(), mark.encode()))]
-        beginning.mark(kit.place, "COLDFORK_SUPERVISES", mark)
-        beginning.entitle(["coldfork.launch.supervisor.main", mark])
+        interpreter.mark(kit.place, "COLDFORK_SUPERVISES", mark)
+        interpreter.entitle(["coldfork.launch.supervisor.main", mark])
         if troubles:
             channel.send(client, {"is": "cold", "why": f"it would not have {'; '.join(troubles)}"})
             os._exit(0)

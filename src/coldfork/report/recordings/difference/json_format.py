@@ -8,13 +8,12 @@ from coldfork.model.timelines import Recording
 from coldfork.report.recordings.difference.comparison import ModuleSeen, difference
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.json_format import (
-    SCHEMA_VERSION,
     recording_object,
     verdict_object,
     wake_object,
 )
 from coldfork.report.shared.characters import well_formed
-from coldfork.report.shared.json_text import dump, optional
+from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
 
 
@@ -22,9 +21,7 @@ def render(before: Recording, after: Recording, options: Options) -> str:
     """Write the difference as JSON in plain ASCII."""
     before, after = (for_people(recording, options)[0] for recording in (before, after))
     found = difference(before, after)
-    document: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "tool": {"name": "coldfork", "version": options.version},
+    contents: dict[str, Any] = {
         "before": {"recording": recording_object(before), "verdict": verdict_object(found.before)},
         "after": {"recording": recording_object(after), "verdict": verdict_object(found.after)},
         "same": found.same,
@@ -62,7 +59,7 @@ def render(before: Recording, after: Recording, options: Options) -> str:
             for change in found.times
         ],
     }
-    return dump(document)
+    return dump(headed(contents, options))
 
 
 def _module(one: ModuleSeen) -> dict[str, Any]:

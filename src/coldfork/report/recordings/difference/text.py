@@ -9,10 +9,10 @@ from coldfork.report.recordings.difference.comparison import Difference, ModuleS
 from coldfork.report.recordings.familiar_paths import for_people
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome
+from coldfork.report.shared.effects import inside
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet
-from coldfork.report.shared.wakers import inside
 
 _MOST = 15
 

@@ -14,9 +14,9 @@ from coldfork.report.recordings.page.timeline import timeline
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.alike import Family
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
+from coldfork.report.shared.effects import inside
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import duration
-from coldfork.report.shared.wakers import inside
 
 
 def render(recording: Recording, options: Options) -> str:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from coldfork.model.states import Status
 from coldfork.model.timelines import Departure, How, Process, Recording
-from coldfork.report.recordings.page.bands import Band
+from coldfork.report.recordings.page.bands import Band, Scale
 from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.page.scale import Scale
 from coldfork.report.recordings.summary import phrases
 
 _MOST_EDGES = 24

@@ -10,7 +10,7 @@ from coldfork.model.timelines import Import, Process, Recording
 from coldfork.report.recordings.assembly.import_trees import walk
 from coldfork.report.recordings.familiar_paths import familiar
 from coldfork.report.recordings.page.markup import Markup, element, join
-from coldfork.report.recordings.page.packages import colour_of, package_of
+from coldfork.report.recordings.page.symbols import colour_of, package_of
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.import_effects import Mark, Marks, marks
 from coldfork.report.recordings.summary.outcomes import Outcome

@@ -1,6 +1,8 @@
-"""The signs of the states: each has a shape of its own, and the colour only repeats it."""
+"""The signs of the states, each of a shape of its own, and the colours of packages."""
 
 from __future__ import annotations
+
+from zlib import crc32
 
 from coldfork.model.states import Status
 from coldfork.report.recordings.page.markup import Markup, element, join
@@ -77,3 +79,17 @@ def legend() -> Markup:
     items = [element("li", swatch(status), " ", meaning) for status, meaning in MEANINGS.items()]
     items.append(element("li", diamond(), " the moment of a wake"))
     return element("ul", join(items), class_="legend")
+
+
+#: How many colours the style has; it names them `--package-0` and so on.
+COLOURS = 8
+
+
+def package_of(module: str) -> str:
+    """The top-level package of a module: `torch` of `torch.nn.functional`."""
+    return module.partition(".")[0]
+
+
+def colour_of(package: str) -> int:
+    """The number of a package's colour; with more packages than colours some share one."""
+    return crc32(package.encode("utf-8", "surrogatepass")) % COLOURS

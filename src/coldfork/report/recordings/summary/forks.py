@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from coldfork.model.forking.aftermath import went_on
-from coldfork.model.forking.judgement import Judgement
+from coldfork.model.forking.judgement import Judgement, went_on
 from coldfork.model.states import Frame
 from coldfork.model.timelines import TOUCHES, Departure, Happening, How, Process
 from coldfork.report.recordings.summary import phrases

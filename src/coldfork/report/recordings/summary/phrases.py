@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from coldfork.model.states import Frame, Status, Waker
 from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
+from coldfork.report.shared.effects import calls_to_device
 from coldfork.report.shared.quantities import duration
-from coldfork.report.shared.wakers import calls_to_device
 
 #: The names under which the program itself runs.
 PROGRAM = ("__main__", "__mp_main__")

@@ -19,13 +19,14 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
+    Values,
 )
 from coldfork.source.values.unions import union
 
 _MOST_COMBINATIONS = 8
 
 
-def first_union(positional: tuple[Value, ...], keywords: Keywords, combinations: int) -> int | str | None:
+def first_union(positional: Values, keywords: Keywords, combinations: int) -> int | str | None:
     """An argument that is one of few values: the call is followed for each, as long as that stays few."""
     most = _MOST_COMBINATIONS // combinations
     for index, value in enumerate(positional):
@@ -42,7 +43,7 @@ def _tells(value: Union) -> bool:
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 
-def unknown_arguments(parameters: Parameters, optional: bool) -> tuple[tuple[Value, ...], Keywords]:
+def unknown_arguments(parameters: Parameters, optional: bool) -> tuple[Values, Keywords]:
     """Arguments of which nothing is known: for all parameters, or for those without a default."""
     left_out = 0 if optional else len(parameters.defaults)
     named = zip(parameters.keyword_only, parameters.keyword_defaults, strict=True)
@@ -57,7 +58,7 @@ def bind_arguments(
     inner: Frame,
     function: Function,
     parameters: Parameters,
-    positional: tuple[Value, ...],
+    positional: Values,
     keywords: Keywords,
 ) -> None:
     """Give every parameter its argument, its default, or the unknown."""

@@ -8,7 +8,7 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
-from coldfork.source.evaluation.overlays.registry import MODELS
+from coldfork.source.evaluation.overlays.stdlib import MODELS
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import called, last_name
 from coldfork.source.values.kinds import (
@@ -21,6 +21,7 @@ from coldfork.source.values.kinds import (
     Keywords,
     StaticMethod,
     Value,
+    Values,
 )
 
 #: The functions of attrs that make a field which needs no type.
@@ -28,12 +29,7 @@ _FIELDS = frozenset({"attrib", "ib"})
 
 
 def construct(
-    ev: Interpreter,
-    frame: Frame,
-    cls: ClassRef,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
-    by_meta: bool = True,
+    ev: Interpreter, frame: Frame, cls: ClassRef, positional: Values, keywords: Keywords, by_meta: bool = True
 ) -> Value:
     """Call a class, unless the knowledge base answers for it."""
     facts: tuple[Fact, ...] = ()
@@ -59,12 +55,7 @@ def construct(
 
 
 def _made(
-    ev: Interpreter,
-    frame: Frame,
-    cls: ClassRef,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
-    by_meta: bool,
+    ev: Interpreter, frame: Frame, cls: ClassRef, positional: Values, keywords: Keywords, by_meta: bool
 ) -> Value:
     """What a class whose source is followed makes of the arguments."""
     meta = metaclass(ev, cls) if by_meta else None
@@ -87,7 +78,7 @@ def _made(
 
 
 def _initialise(
-    ev: Interpreter, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, made: Instance, positional: Values, keywords: Keywords
 ) -> None:
     cls = made.cls
     initialiser = ev.member(cls, "__init__")
@@ -126,9 +117,7 @@ def _is_field(entries: tuple[nodes.Node, ...]) -> bool:
     return False
 
 
-def _fields(
-    ev: Interpreter, frame: Frame, made: Instance, positional: tuple[Value, ...], keywords: Keywords
-) -> None:
+def _fields(ev: Interpreter, frame: Frame, made: Instance, positional: Values, keywords: Keywords) -> None:
     """The generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
     rest = list(positional)
     for base in reversed(linear(ev, made.cls)):

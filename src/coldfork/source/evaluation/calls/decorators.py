@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from coldfork.model.positions import Position
+from coldfork.model.effects import Position
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.annotations import read_annotations
+from coldfork.source.evaluation.objects.protocols import read_annotations
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, all_of
@@ -33,17 +33,10 @@ Nodes = tuple[tuple[Node, int], ...]
 Decorators = tuple[tuple[Value, int], ...]
 
 _DATACLASSES = (
-    "dataclasses.dataclass",
-    "dataclasses.dataclass()",
-    "pydantic.dataclasses.dataclass",
-    "pydantic.dataclasses.dataclass()",
-    "attr.s",
-    "attr.s()",
-    "attr.define",
-    "attr.define()",
-    "attrs.define",
-    "attrs.define()",
-)
+    "dataclasses.dataclass", "dataclasses.dataclass()", "pydantic.dataclasses.dataclass",
+    "pydantic.dataclasses.dataclass()", "attr.s", "attr.s()", "attr.define", "attr.define()",
+    "attrs.define", "attrs.define()",
+)  # fmt: skip
 
 
 def evaluate(ev: Interpreter, frame: Frame, nodes: Nodes, symbol: str) -> Decorators:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from coldfork.knowledge.catalogue import Fact
-from coldfork.source.evaluation.calls import known_effects, wrapping
+from coldfork.source.evaluation.calls import known_effects
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.attributes import known_value
 from coldfork.source.evaluation.objects.classes import external_bases, linear
 from coldfork.source.evaluation.objects.containers import container_method
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import set_attribute
-from coldfork.source.evaluation.objects.pytorch import devices, tensors
 from coldfork.source.evaluation.overlays import processes, torch_modules
-from coldfork.source.evaluation.overlays.registry import MODELS
+from coldfork.source.evaluation.overlays.stdlib import MODELS
 from coldfork.source.syntax.nodes import PARSING
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
@@ -30,6 +30,7 @@ from coldfork.source.values.kinds import (
     Method,
     Super,
     Value,
+    Values,
 )
 
 _LONGEST_NAME = 120
@@ -44,9 +45,7 @@ def known_result(ev: Interpreter, symbol: str) -> Value:
     return External(f"{symbol}()")
 
 
-def call_external(
-    ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
-) -> Value:
+def call_external(ev: Interpreter, frame: Frame, name: str, positional: Values, keywords: Keywords) -> Value:
     """Call something that is known only by its dotted name."""
     model = MODELS.get(name)
     if model is not None:
@@ -56,25 +55,25 @@ def call_external(
     symbol = known_effects.original_name(name)
     if name.startswith("importlib.metadata.EntryPoint[") and name.endswith("].load"):
         return _load_entry_point(ev, frame, name[len("importlib.metadata.EntryPoint[") : -len("].load")])
-    if name == tensors.TENSOR.name:
-        return tensors.TENSOR  # a method that is called like a field of a named tuple
+    if name == pytorch.TENSOR.name:
+        return pytorch.TENSOR  # a method that is called like a field of a named tuple
     if "()" in name:
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
         known_effects.record_call(ev, frame, symbol, positional, keywords)
-        waiting = wrapping.made(ev, symbol, positional, keywords)
+        waiting = known_effects.made(ev, symbol, positional, keywords)
         if waiting is not None:
             return waiting
     if len(name) > _LONGEST_NAME:
         return UNKNOWN
     if name == "builtins.type.__call__" and positional and isinstance(positional[0], ClassRef):
         return construct(ev, frame, positional[0], positional[1:], keywords, by_meta=False)
-    device = devices.called(ev, frame, symbol, positional, keywords)
+    device = pytorch.called_for_device(ev, frame, symbol, positional, keywords)
     if device is not None:
         return device
     made = torch_modules.made(ev, symbol, positional, keywords)
     if made is None and ev.catalogue.returned(symbol) is None:
-        made = tensors.returned(symbol)
+        made = pytorch.returned_tensor(symbol)
     return made or known_result(ev, symbol)
 
 
@@ -90,7 +89,7 @@ def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
 
 
 def _external_method(
-    ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     """A method of what an external call returned."""
     made, _, method = name.rpartition("().")
@@ -103,7 +102,7 @@ def _external_method(
             return External(f"{receivers[0]}()") if len(name) < _LONGEST_NAME else UNKNOWN
         if method in torch_modules.CHAINED and torch_modules.MODULE in receivers:
             return External(f"{torch_modules.MODULE}()")
-        tensor = tensors.of_method(receivers, method)
+        tensor = pytorch.tensor_of_method(receivers, method)
         if tensor is not None:
             return tensor
     if name.removesuffix("()") in ev.catalogue.waiting:  # the last is what the factory's result is applied to
@@ -116,12 +115,7 @@ def _external_method(
 
 
 def _module_method(
-    ev: Interpreter,
-    frame: Frame,
-    module: Instance,
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
+    ev: Interpreter, frame: Frame, module: Instance, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     """A method of one of torch's modules: what moves it touches a device only if it holds a tensor."""
     if name in torch_modules.REGISTERING:
@@ -154,7 +148,7 @@ def _module_method(
 
 
 def call_method(
-    ev: Interpreter, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, method: Method, positional: Values, keywords: Keywords
 ) -> Value:
     """A method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
@@ -171,7 +165,7 @@ def _base_method(
     frame: Frame,
     receiver: Instance | Super,
     name: str,
-    positional: tuple[Value, ...],
+    positional: Values,
     keywords: Keywords,
 ) -> Value:
     """A method that an object has from a base without source."""
@@ -185,7 +179,7 @@ def _base_method(
             return _module_method(ev, frame, receiver, name, positional, keywords)
     if known_effects.record_method_call(ev, frame, bases, name, positional, keywords):
         return receiver
-    tensor = tensors.of_method(bases, name)
+    tensor = pytorch.tensor_of_method(bases, name)
     if tensor is not None:
         return tensor
     return _super_method(ev, frame, receiver, name, bases, positional, keywords)
@@ -197,7 +191,7 @@ def _super_method(
     receiver: Instance | Super,
     name: str,
     bases: list[str],
-    positional: tuple[Value, ...],
+    positional: Values,
     keywords: Keywords,
 ) -> Value:
     """A special method that a class calls of its base."""

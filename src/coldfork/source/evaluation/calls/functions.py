@@ -5,25 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from coldfork.knowledge.catalogue import Fact
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING
-from coldfork.source.evaluation.calls import external_calls, known_effects, wrapping
+from coldfork.model.effects import WAKING, StepKind
+from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
-from coldfork.source.evaluation.calls.disturbance import disturb_arguments
-from coldfork.source.evaluation.calls.handing_over import hand_over
-from coldfork.source.evaluation.calls.recalling import recalled
+from coldfork.source.evaluation.calls.outcomes import hand_over, recalled
+from coldfork.source.evaluation.calls.strangers import disturb_arguments
 from coldfork.source.evaluation.flow.branches import FALLS
-from coldfork.source.evaluation.flow.cuts import contain, cut_short
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, contain, cut_short
+from coldfork.source.evaluation.memo import LONG, NOTHING, Key
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.objects.pytorch import devices
-from coldfork.source.evaluation.overlays.registry import MODELS
-from coldfork.source.evaluation.unproductive_calls import LONG, NOTHING
-from coldfork.source.evaluation.unread_texts import Key
+from coldfork.source.evaluation.overlays.stdlib import MODELS
 from coldfork.source.syntax.nodes import Code
-from coldfork.source.values.given_text import unwatched
 from coldfork.source.values.kinds import (
     NONE,
     UNKNOWN,
@@ -42,9 +37,10 @@ from coldfork.source.values.kinds import (
     StaticMethod,
     Union,
     Value,
+    Values,
 )
+from coldfork.source.values.rarer_kinds import Wrapped, unwatched
 from coldfork.source.values.unions import under, union
-from coldfork.source.values.wrapped import Wrapped
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -54,15 +50,13 @@ class _Call(NamedTuple):
 
     function: Function
     code: Code
-    positional: tuple[Value, ...]
+    positional: Values
     keywords: Keywords
     first_yield_only: bool
     """True for a generator that is only asked for its first item."""
 
 
-def call(
-    ev: Interpreter, frame: Frame, callee: Value, positional: tuple[Value, ...], keywords: Keywords
-) -> Value:
+def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywords: Keywords) -> Value:
     """Call `callee`; what that runs goes to `frame`."""
     kind = type(callee)
     if kind is Function:
@@ -92,7 +86,7 @@ def call(
             ev, frame, callee.function, (*callee.positional, *positional), {**callee.keywords, **keywords}
         )
     if isinstance(callee, Wrapped):
-        return wrapping.call_wrapped(ev, frame, callee, positional, keywords)
+        return known_effects.call_wrapped(ev, frame, callee, positional, keywords)
     if isinstance(callee, (StaticMethod, ClassMethod)):
         return call(ev, frame, callee.function, positional, keywords)
     return UNKNOWN
@@ -102,7 +96,7 @@ def call_function(
     ev: Interpreter,
     frame: Frame,
     function: Function,
-    positional: tuple[Value, ...],
+    positional: Values,
     keywords: Keywords,
     lazily: bool = False,
     combinations: int = 1,
@@ -152,7 +146,7 @@ def call_function(
 
 
 def _known(
-    ev: Interpreter, frame: Frame, symbol: str, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
     """What a function of a known library returns that has a meaning of its own."""
     model = MODELS.get(symbol)
@@ -161,8 +155,8 @@ def _known(
         result = model(ev, frame, own, keywords)
         if result is not None:
             return result
-    made = wrapping.made(ev, symbol, positional, keywords)
-    return devices.called(ev, frame, symbol, positional, keywords) if made is None else made
+    made = known_effects.made(ev, symbol, positional, keywords)
+    return pytorch.called_for_device(ev, frame, symbol, positional, keywords) if made is None else made
 
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:
@@ -181,7 +175,7 @@ def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code |
 
 
 def run_lazily(
-    ev: Interpreter, frame: Frame, function: Value, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, function: Value, positional: Values, keywords: Keywords
 ) -> Value:
     """Run the body of a generator, coroutine or context manager."""
     if isinstance(function, Function):
@@ -202,7 +196,7 @@ def _call_split(
     ev: Interpreter,
     frame: Frame,
     function: Function,
-    positional: tuple[Value, ...],
+    positional: Values,
     keywords: Keywords,
     split: int | str,
     lazily: bool,
@@ -222,7 +216,7 @@ def _call_split(
 
 
 def _result(
-    ev: Interpreter, function: Function, code: Code, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, function: Function, code: Code, positional: Values, keywords: Keywords
 ) -> CallResult:
     """What the call comes to, remembered for the same arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and code.is_generator, False

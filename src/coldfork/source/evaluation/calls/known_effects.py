@@ -1,4 +1,4 @@
-"""Bring the knowledge base to bear: facts become wakes, known calls have known values or fail."""
+"""Bring the knowledge base to bear: facts become wakes, known calls have values, fail, wrap functions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from coldfork.knowledge.catalogue import ArgumentTest, Catalogue, Fact
 from coldfork.knowledge.tensors import ON_DEFAULT_DEVICE
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import WAKING, EffectKind
+from coldfork.model.effects import WAKING, EffectKind, StepKind
 from coldfork.source.evaluation.flow.branches import TAKING, describe
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.pytorch import devices, tensors
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.syntax.variables import DEFAULT_DEVICE
 from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import (
     NONE,
+    UNKNOWN,
     Const,
     External,
     Keywords,
@@ -26,10 +26,11 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
+    Values,
 )
+from coldfork.source.values.rarer_kinds import FUNCTIONS, Wrapped
 from coldfork.source.values.texts import PartialText, device_text
 from coldfork.source.values.unions import alternatives
-from coldfork.source.values.wrapped import FUNCTIONS
 
 #: Modules of torch that hold tensors.
 _MODULE = "torch.nn.Module"
@@ -73,17 +74,8 @@ def record_fact(ev: Interpreter, frame: Frame, fact: Fact) -> None:
         conditions = (*conditions, Condition(words=words))
     link = Link(StepKind.SINK, fact.symbol, None, None, None)
     presumed = (fact.presumes,) if fact.presumes else ()
-    wake = Wake(
-        fact.accelerator,
-        fact.does,
-        conditions,
-        presumed,
-        1,
-        link,
-        fact.remedy,
-        bool(fact.condition),
-        fact.unless_env,
-    )
+    known = fact.remedy, bool(fact.condition), fact.unless_env
+    wake = Wake(fact.accelerator, fact.does, conditions, presumed, 1, link, *known)
     frame.wake(wake, fact.does in WAKING and not conditions)
 
 
@@ -106,11 +98,7 @@ def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown
 
 
 def facts_of(
-    ev: Interpreter,
-    symbol: str,
-    positional: tuple[Value, ...],
-    keywords: dict[str | None, Value],
-    computed: bool = False,
+    ev: Interpreter, symbol: str, positional: Values, keywords: Keywords, computed: bool = False
 ) -> tuple[Fact, ...]:
     """What calling `symbol` with these arguments is known to do; raises if the call is known to fail.
 
@@ -124,19 +112,17 @@ def facts_of(
         # The profile says that it works: the other way is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
         ev.record_failure(Failure(condition, False, "other", frozenset()))
-    known = ev.catalogue.calls.get(symbol, ()) if computed else _told(ev.catalogue, symbol)
+    if computed:
+        known = ev.catalogue.calls.get(symbol, ())
+    else:  # the source is not at hand
+        known = ev.catalogue.call(symbol) or ev.catalogue.helpers.get(symbol, ())
     if not known:
         return ()
     fitting = [_fitting(ev, fact, positional, keywords, symbol) for fact in known]
     return tuple([fact for fact in fitting if fact is not None])
 
 
-def _told(catalogue: Catalogue, symbol: str) -> tuple[Fact, ...]:
-    """The facts of a call of which the source is not at hand."""
-    return catalogue.call(symbol) or catalogue.helpers.get(symbol, ())
-
-
-def waiting(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
     """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
     if symbol not in ev.catalogue.waiting:
         return None
@@ -162,11 +148,7 @@ def _is_about_arguments(fact: Fact) -> bool:
 
 
 def _fitting(
-    ev: Interpreter,
-    fact: Fact,
-    positional: tuple[Value, ...],
-    keywords: dict[str | None, Value],
-    symbol: str = "",
+    ev: Interpreter, fact: Fact, positional: Values, keywords: Keywords, symbol: str = ""
 ) -> Fact | None:
     """The fact as it belongs to a call with these arguments; None where it does not."""
     if not _is_about_arguments(fact):
@@ -194,10 +176,10 @@ def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value |
     """The default device, for a function of torch that makes its tensors there unless it is told another."""
     if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
         return None
-    made_there = tensors.function_of(symbol) in ON_DEFAULT_DEVICE
+    made_there = pytorch.function_of(symbol) in ON_DEFAULT_DEVICE
     if not made_there and not (symbol.startswith("torch.nn.") and ev.catalogue.returned(symbol) == _MODULE):
         return None
-    return devices.default_device(ev)
+    return pytorch.default_device(ev)
 
 
 def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
@@ -208,16 +190,9 @@ def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
     return "" if len(passing) == len(value.alternatives) else describe(passing[0] if passing else value)
 
 
-def record_call(
-    ev: Interpreter,
-    frame: Frame,
-    symbol: str,
-    positional: tuple[Value, ...],
-    keywords: dict[str | None, Value],
-    computed: bool = False,
-) -> bool:
+def record_call(ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords) -> bool:
     """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
-    facts = facts_of(ev, symbol, positional, keywords, computed)
+    facts = facts_of(ev, symbol, positional, keywords)
     record_facts(ev, frame, facts)
     return bool(facts)
 
@@ -228,9 +203,7 @@ def _without(presumed: str) -> str:
     return f"a host where {subject} does not work" if verb == "works" else f"not: {presumed}"
 
 
-def _argument(
-    test: ArgumentTest, positional: tuple[Value, ...], keywords: dict[str | None, Value]
-) -> Value | None:
+def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Value | None:
     """The argument that the test looks at; None where it is not given."""
     value = keywords.get(test.name)
     if value is None and test.position is not None and test.position < len(positional):
@@ -277,12 +250,7 @@ def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
 
 
 def record_method_call(
-    ev: Interpreter,
-    frame: Frame,
-    receivers: list[str],
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: dict[str | None, Value],
+    ev: Interpreter, frame: Frame, receivers: list[str], name: str, positional: Values, keywords: Keywords
 ) -> bool:
     """Record what a method of an object of one of these classes is known to do."""
     known = False
@@ -295,3 +263,29 @@ def record_method_call(
         record_fact(ev, frame, fact)
         known = True
     return known
+
+
+def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
+    """The callable that a call makes, if calling that one does something; None where nothing is known."""
+    return waiting(ev, symbol, positional, keywords) or _wrapped(ev, symbol, positional, keywords)
+
+
+def _wrapped(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
+    """The function that calling `symbol` makes; None where the knowledge base names no such maker.
+
+    Without a function to wrap the call makes a decorator: `jax.jit(static_argnums=0)`.
+    """
+    known = ev.catalogue.wraps.get(symbol)
+    if known is None:
+        return None
+    function = positional[0] if positional else keywords.get(known.function)
+    return Partial(External(symbol), (), keywords) if function is None else Wrapped(symbol, function)
+
+
+def call_wrapped(
+    ev: Interpreter, frame: Frame, callee: Wrapped, positional: Values, keywords: Keywords
+) -> Value:
+    """Call such a function: it does what is known of it, and runs the one that it was made of."""
+    record_result_call(ev, frame, callee.symbol)
+    value = ev.call(frame, callee.function, positional, keywords)
+    return value if ev.catalogue.wraps[callee.maker].keeps_value else UNKNOWN

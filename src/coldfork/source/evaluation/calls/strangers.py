@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from coldfork.source.evaluation.calls.disturbance import forget
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax import nodes
 from coldfork.source.values.kinds import (
@@ -36,8 +35,9 @@ from coldfork.source.values.kinds import (
     Union,
     Unknown,
     Value,
+    Values,
 )
-from coldfork.source.values.wrapped import Wrapped
+from coldfork.source.values.rarer_kinds import Wrapped
 
 _OWN_WORK = ("builtins.", "torch.")
 """Whose functions run code of the program only where they are handed some."""
@@ -80,7 +80,7 @@ class Strangers:
             else:
                 self._objects.append(thing)
 
-    def called(self, callee: Value, positional: tuple[Value, ...], keywords: Keywords) -> None:
+    def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
         """Something is called: if it cannot be followed, it may do all that it can with what it has."""
         given = (*positional, *keywords.values())
         if isinstance(callee, External):
@@ -221,3 +221,38 @@ def _names_in(code: object) -> tuple[set[str], set[str]]:
                 rebound.update(name for name in part[2] if isinstance(name, str))
             waiting += part
     return mentioned, rebound
+
+
+_LEAVING_ALONE = ("builtins.", "torch.")
+_READING = frozenset({"get", "keys", "values", "items", "index", "count", "copy", "append", "setdefault"})
+"""Methods of containers that change nothing, and those whose changes are followed."""
+
+
+def disturb_arguments(callee: Value, positional: Values, keywords: Keywords) -> None:
+    """Forget what the arguments of a call hold, unless the call is known to leave them as they are."""
+    if isinstance(callee, Method):
+        if callee.name not in _READING:
+            if isinstance(callee.receiver, (Mapping, Sequence)):
+                forget(callee.receiver)
+            _forget_all(positional, keywords)
+    elif isinstance(callee, Unknown) or (
+        isinstance(callee, External) and not callee.name.startswith(_LEAVING_ALONE)
+    ):
+        _forget_all(positional, keywords)
+
+
+def _forget_all(positional: Values, keywords: Keywords) -> None:
+    for value in (*positional, *keywords.values()):
+        forget(value)
+
+
+def forget(value: Value) -> None:
+    """Nobody knows any more what an object or a container holds."""
+    if isinstance(value, Instance):
+        value.attributes.update(dict.fromkeys(value.attributes, UNKNOWN))
+    elif isinstance(value, Mapping):
+        value.items.update(dict.fromkeys(value.items, UNKNOWN))
+        value.exact, value.doubtful = False, True
+    elif isinstance(value, Sequence):
+        value.items = (UNKNOWN,)
+        value.exact, value.doubtful = False, True

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coldfork.model.positions import Position
+from coldfork.model.effects import Position
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.cuts import cut_short
 from coldfork.source.evaluation.flow.truth_tests import quoted, test_of, tested
 from coldfork.source.evaluation.frame import Frame
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, cut_short
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import NO_PARAMETERS, Block, Code, Node
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value
+from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value, Values
 from coldfork.source.values.unions import union
 
 #: A generator is given what its outermost `for` goes through.
@@ -80,7 +79,7 @@ def _generate(
     frame: Frame,
     node: Node,
     depth: int,
-    items: tuple[Value, ...],
+    items: Values,
     exact: bool,
     made: list[Value],
     filled: bool = False,

@@ -29,6 +29,7 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Instance,
+    Keywords,
     Mapping,
     Sequence,
     Value,
@@ -74,7 +75,7 @@ def _call(ev: Interpreter, frame: Frame, node: Node) -> Value:
             given.extend(items if exact else (*items, REST if argument is positional[-1] else UNKNOWN))
         else:
             given.append(ev.evaluate(frame, argument))
-    named: dict[str | None, Value] = {}
+    named: Keywords = {}
     for name, value in keywords:
         evaluated = ev.evaluate(frame, value)
         if name is None and isinstance(evaluated, Mapping):

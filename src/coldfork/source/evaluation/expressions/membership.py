@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from coldfork.source.evaluation.environment_variables import ENVIRONMENT, is_set
 from coldfork.source.evaluation.flow.truth_tests import opposite, test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.pytorch import tensors
+from coldfork.source.evaluation.objects import pytorch
+from coldfork.source.evaluation.running import ENVIRONMENT, is_set
 from coldfork.source.semantics import constants
 from coldfork.source.values.kinds import (
     NONE,
@@ -132,7 +132,7 @@ def identical(left: Value, right: Value) -> bool | None:
         other = right if left == NONE else left
         if (
             isinstance(other, (*solid, PartialText))
-            or (isinstance(other, External) and (other.is_module or other == tensors.TENSOR))
+            or (isinstance(other, External) and (other.is_module or other == pytorch.TENSOR))
             or getattr(other, "truthy", False)
         ):
             return False

@@ -8,8 +8,8 @@ from coldfork.source.evaluation.expressions.membership import identical, member,
 from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.evaluation.objects.pytorch import tensors
 from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, all_of
@@ -35,13 +35,8 @@ from coldfork.source.values.unions import alternatives, each_text, joined, truth
 #: What `__name__` is in a process that has imported a program anew.
 _OF_CHILDREN = "__mp_main__"
 _COMPARE_METHODS = {
-    "==": "__eq__",
-    "!=": "__ne__",
-    "<": "__lt__",
-    "<=": "__le__",
-    ">": "__gt__",
-    ">=": "__ge__",
-}
+    "==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__",
+}  # fmt: skip
 
 
 def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -103,7 +98,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         same = identical(left, right)
         if same is not None:
             return Const(same if name == "==" else not same)
-    return tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
+    return pytorch.TENSOR if _operates(ev, left, right) else UNKNOWN
 
 
 def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -186,26 +181,22 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
             method = ev.attribute(frame, single, f"__r{name}__")
             if isinstance(method, Bound):
                 return ev.call(frame, method, (left,))
-    return tensors.TENSOR if _operates(ev, left, right) else UNKNOWN
+    return pytorch.TENSOR if _operates(ev, left, right) else UNKNOWN
 
 
 def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
     """True where the operator is a tensor's, and not that of a text that a tensor is written into."""
-    if tensors.are_tensors(ev, left):
+    if pytorch.are_tensors(ev, left):
         return True
-    return tensors.are_tensors(ev, right) and not _is_text(left)
+    return pytorch.are_tensors(ev, right) and not _is_text(left)
 
 
 def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
     """Intersection, union and difference of sets."""
     exact = left.exact and right.exact and all(isinstance(i, Const) for i in (*left.items, *right.items))
     if name == "or":
-        return Sequence(
-            "set",
-            tuple(dict.fromkeys((*left.items, *right.items))),
-            left.exact and right.exact,
-            _may_be_empty(left, right),
-        )
+        both = tuple(dict.fromkeys((*left.items, *right.items)))
+        return Sequence("set", both, left.exact and right.exact, _may_be_empty(left, right))
     wanted = name == "and"
     others = set(right.items) if exact else ()
     kept = tuple(i for i in left.items if (i in others) is wanted) if exact else left.items
@@ -222,4 +213,4 @@ def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
         method = ev.attribute(frame, value, f"__{operator}__")
         if isinstance(method, Bound):
             return ev.call(frame, method)
-    return tensors.TENSOR if tensors.are_tensors(ev, value) else UNKNOWN
+    return pytorch.TENSOR if pytorch.are_tensors(ev, value) else UNKNOWN

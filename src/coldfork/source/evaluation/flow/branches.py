@@ -101,19 +101,9 @@ class Branches:
         finally:
             self.ev.joining -= joining
         self._any_nominal = self._any_nominal or nominal
-        self.done.append(
-            Branch(
-                condition,
-                nominal,
-                ended,
-                frame.must,
-                frame.env.names if frame.env is not None else None,
-                frame.conditions[base:],
-                frame.off,
-                (first, len(frame.sites)),
-                raised,
-            )
-        )
+        names = frame.env.names if frame.env is not None else None
+        held, sites = frame.conditions[base:], (first, len(frame.sites))
+        self.done.append(Branch(condition, nominal, ended, frame.must, names, held, frame.off, sites, raised))
 
     def pass_by(
         self,
@@ -294,9 +284,8 @@ def for_each_alternative(
         on_path = condition is None
         given = condition
         if on_path and len(nominal) > 1:
-            given = Condition(
-                words=f"{TAKING} {describe(option)} at line {frame.line} of {frame.module.name}"
-            )
+            place = f"at line {frame.line} of {frame.module.name}"
+            given = Condition(words=f"{TAKING} {describe(option)} {place}")
         collected: list[Value] = []
 
         def follow(option: Value = option, collected: list[Value] = collected) -> int:

@@ -22,26 +22,11 @@ from coldfork.source.values.kinds import ClassRef, Const, Env, External, Functio
 _DENIALS = {"!=": "==", "is not": "is", "not in": "in"}
 #: What answers alike as long as a process lives. A name that ends in a dot stands for all below it.
 _LASTING = (
-    "platform.",
-    "sys.",
-    "os.name",
-    "os.uname",
-    "os.cpu_count",
-    "os.getenv",
-    "os.environ",
-    "shutil.which",
-    "importlib.util.find_spec",
-    "importlib.metadata.version",
-    "torch.version.",
-    "torch.__version__",
-    "torch.cuda.is_available",
-    "torch.cuda.device_count",
-    "builtins.bool",
-    "builtins.int",
-    "builtins.isinstance",
-    "builtins.len",
-    "builtins.str",
-)
+    "platform.", "sys.", "os.name", "os.uname", "os.cpu_count", "os.getenv", "os.environ", "shutil.which",
+    "importlib.util.find_spec", "importlib.metadata.version", "torch.version.", "torch.__version__",
+    "torch.cuda.is_available", "torch.cuda.device_count", "builtins.bool", "builtins.int",
+    "builtins.isinstance", "builtins.len", "builtins.str",
+)  # fmt: skip
 _FIND_SPEC = "importlib.util.find_spec"
 _NONE = ("constant", "NoneType", "None")
 _DEEPEST = 6

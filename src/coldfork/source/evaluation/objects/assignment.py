@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import EffectKind
+from coldfork.model.effects import EffectKind, StepKind
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
@@ -30,7 +29,7 @@ from coldfork.source.values.kinds import (
     Sequence,
     Value,
 )
-from coldfork.source.values.processes import Work
+from coldfork.source.values.rarer_kinds import Work
 from coldfork.source.values.unions import alternatives, union
 
 

@@ -9,7 +9,7 @@ from coldfork.knowledge.catalogue import Fact, ValueKind
 from coldfork.knowledge.catalogue import Value as KnownValue
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.annotations import read_annotations
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.classes import (
     dispatched,
     external_bases,
@@ -17,15 +17,13 @@ from coldfork.source.evaluation.objects.classes import (
     linear,
     metaclass,
 )
-from coldfork.source.evaluation.objects.exports import lazy_export, module_object
+from coldfork.source.evaluation.objects.exports import as_catalogued, lazy_export, module_object
 from coldfork.source.evaluation.objects.import_edges import import_submodule
 from coldfork.source.evaluation.objects.names import imported_value, module_value
-from coldfork.source.evaluation.objects.public_names import as_catalogued
-from coldfork.source.evaluation.objects.pytorch import devices, tensors
+from coldfork.source.evaluation.objects.protocols import read_annotations
 from coldfork.source.evaluation.trace import Edge
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.values.given_text import GivenText
 from coldfork.source.values.kinds import (
     NONE,
     TRUTHY,
@@ -50,9 +48,8 @@ from coldfork.source.values.kinds import (
     Union,
     Value,
 )
-from coldfork.source.values.processes import Context, Shared, Work
+from coldfork.source.values.rarer_kinds import Context, GivenText, Shared, Work, Wrapped
 from coldfork.source.values.texts import PartialText
-from coldfork.source.values.wrapped import Wrapped
 
 _LONGEST_NAME = 160
 
@@ -165,7 +162,8 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
     if ev.catalogue.attributes or ev.catalogue.attribute_wildcards:
         for fact in ev.catalogue.attribute(dotted) or _about_result(ev, value.name, name):
             ev.record_fact(frame, fact)
-    return devices.attribute(value, name) or tensors.of_attribute(ev, value, name) or external(ev, dotted)
+    known = pytorch.device_attribute(value, name) or pytorch.tensor_of_attribute(ev, value, name)
+    return known or external(ev, dotted)
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
@@ -293,13 +291,8 @@ def _through_descriptor(
 
 def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
     receiver = value.receiver
-    cls = (
-        receiver.cls
-        if isinstance(receiver, Instance)
-        else receiver
-        if isinstance(receiver, ClassRef)
-        else value.after
-    )
+    cls = receiver.cls if isinstance(receiver, Instance) else receiver
+    cls = cls if isinstance(cls, ClassRef) else value.after
     if value.after not in linear(ev, cls):
         cls = value.after
     found = ev.member(cls, name, after=value.after)
@@ -326,10 +319,6 @@ def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Val
     return _of_external(ev, frame, made, name) if known else UNKNOWN  # type: ignore[arg-type]
 
 
-def _of_plain(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
-    return Method(value, name)
-
-
 #: Values that have methods, and no attribute that says more.
 _PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Shared, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
@@ -341,5 +330,5 @@ _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Super: _of_super,
     Wrapped: _of_wrapped,
     Partial: _of_partial,
-    **dict.fromkeys(_PLAIN, _of_plain),
+    **dict.fromkeys(_PLAIN, lambda ev, frame, value, name: Method(value, name)),
 }

@@ -5,17 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from coldfork.source.evaluation.definitions import Key
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.exports import module_object
+from coldfork.source.evaluation.objects.exports import as_catalogued, module_object
 from coldfork.source.evaluation.objects.mutation import share
-from coldfork.source.evaluation.objects.public_names import as_catalogued
+from coldfork.source.evaluation.running import Key
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding, Node, decorators_of, line_of
 from coldfork.source.values.kinds import UNKNOWN, ClassEnv, ClassRef, Env, Union, Value
-from coldfork.source.values.lazy_imports import Imported, LazyImport
+from coldfork.source.values.rarer_kinds import Imported, LazyImport
 from coldfork.source.values.unions import under, union
 
 _DEEPEST_LOOKUP = 250
@@ -143,12 +142,7 @@ def _off_path(value: Value) -> bool:
 
 
 def _value_of(
-    ev: Interpreter,
-    module: Module,
-    cls: ClassRef | None,
-    env: Env | None,
-    entry: Node,
-    name: str,
+    ev: Interpreter, module: Module, cls: ClassRef | None, env: Env | None, entry: Node, name: str
 ) -> Value:
     how, payload, line, _guards = entry
     outer = cls.env if cls is not None else None

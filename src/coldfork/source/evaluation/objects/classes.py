@@ -6,13 +6,22 @@ from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.names import class_value
 from coldfork.source.program.module import Module
 from coldfork.source.program.program import HIERARCHY
-from coldfork.source.semantics.method_order import Hierarchy, linearised
+from coldfork.source.semantics.classes import Hierarchy, linearised
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node, last_name
 from coldfork.source.syntax.outline import bases_of
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, ClassMethod, ClassRef, Env, External, Instance, Value
-from coldfork.source.values.processes import class_of_processes
+from coldfork.source.values.kinds import (
+    UNKNOWN,
+    ClassMethod,
+    ClassRef,
+    Env,
+    External,
+    Instance,
+    Value,
+    Values,
+)
+from coldfork.source.values.rarer_kinds import class_of_processes
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
@@ -22,7 +31,7 @@ _LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
-def linear(ev: Interpreter, cls: ClassRef) -> tuple[Value, ...]:
+def linear(ev: Interpreter, cls: ClassRef) -> Values:
     """The class and its bases in method resolution order; bases without source stay as they are."""
     if cls.linear is not None:
         ev.program.consulted |= cls.linear_mask
@@ -69,7 +78,7 @@ class Classes(Hierarchy[Value, Value]):
     def __init__(self, ev: Interpreter) -> None:
         self.ev = ev
 
-    def order(self, cls: Value) -> tuple[Value, ...]:
+    def order(self, cls: Value) -> Values:
         return linear(self.ev, cls) if isinstance(cls, ClassRef) else (cls,)
 
     def held(self, cls: Value, name: str) -> Value | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.environment_variables import being_set
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.classes import hook_of, metaclass
 from coldfork.source.evaluation.objects.exports import module_object
 from coldfork.source.evaluation.objects.mutation import extend, set_attribute, set_item, update
 from coldfork.source.evaluation.objects.names import global_value
 from coldfork.source.evaluation.objects.protocols import call_key, iterate
-from coldfork.source.evaluation.objects.pytorch import tensors
+from coldfork.source.evaluation.running import being_set
 from coldfork.source.evaluation.trace import Failure
 from coldfork.source.semantics.constants import LONGEST, STARTED, UNORDERED, is_format_wide
 from coldfork.source.semantics.text_methods import partial_text_method, text_method
@@ -31,10 +31,11 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Values,
 )
+from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
 from coldfork.source.values.unions import alternatives, union
-from coldfork.source.values.wrapped import Wrapped
 
 #: Putting an item into a union takes as long as going past so many.
 _UNION = 8
@@ -44,12 +45,7 @@ _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update
 
 
 def container_method(
-    ev: Interpreter,
-    frame: Frame,
-    receiver: Value,
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
+    ev: Interpreter, frame: Frame, receiver: Value, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     """Call a method of a list, dictionary, set, tuple or constant."""
     if isinstance(receiver, Mapping):
@@ -65,7 +61,7 @@ def container_method(
     return UNKNOWN
 
 
-def _spread(ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, ...]) -> tuple[Value, ...]:
+def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Values:
     """The arguments of a text's method, with the items of what `join` iterates."""
     if name != "join" or len(positional) != 1 or not isinstance(positional[0], Lazy):
         return positional
@@ -73,9 +69,7 @@ def _spread(ev: Interpreter, frame: Frame, name: str, positional: tuple[Value, .
     return (Sequence("list", items, exact),)
 
 
-def _constant(
-    ev: Interpreter, receiver: Const, name: str, positional: tuple[Value, ...], keywords: Keywords
-) -> Value:
+def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, keywords: Keywords) -> Value:
     """Call a method of a constant: what it goes through and makes is counted, and a long text is not made."""
     if not isinstance(receiver.value, str):
         return UNKNOWN
@@ -92,7 +86,7 @@ def _constant(
     return result
 
 
-def _is_wide(text: str, name: str, positional: tuple[Value, ...]) -> bool:
+def _is_wide(text: str, name: str, positional: Values) -> bool:
     """True where a method would make a long text of short ones, which must not even be made."""
     constants = [one.value for one in positional if isinstance(one, Const)]
     if name == "format":
@@ -104,12 +98,7 @@ def _is_wide(text: str, name: str, positional: tuple[Value, ...]) -> bool:
 
 
 def _mapping(
-    ev: Interpreter,
-    frame: Frame,
-    receiver: Mapping,
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
+    ev: Interpreter, frame: Frame, receiver: Mapping, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     if name in _WHOLE:
         ev.budget.charge(len(receiver.items))
@@ -122,7 +111,8 @@ def _mapping(
             return (
                 default if receiver.exact and isinstance(positional[0], Const) else union([default, UNKNOWN])
             )
-        return found if _is_there(receiver, positional[0]) else union([found, default])
+        is_there = all(single in receiver.items for single, _ in alternatives(positional[0]))
+        return found if is_there else union([found, default])
     if name in ("keys", "__iter__"):
         return Sequence("list", tuple(receiver.items), receiver.exact, receiver.doubtful)
     if name == "values":
@@ -143,12 +133,7 @@ def _mapping(
 
 
 def _attributes(
-    ev: Interpreter,
-    frame: Frame,
-    receiver: Attributes,
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
+    ev: Interpreter, frame: Frame, receiver: Attributes, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     """A method of an object's `__dict__`: what it writes, the object has."""
     held = receiver.held
@@ -166,11 +151,6 @@ def _looked_up(ev: Interpreter, container: Mapping, key: Value) -> Value | None:
     if key not in container.items:
         ev.budget.charge(len(container.items) * (1 if isinstance(key, SETTLED) else _UNION))
     return mapping_item(container, key)
-
-
-def _is_there(container: Mapping, key: Value) -> bool:
-    """Whether a dictionary is sure to hold a key, whichever of its values that may have."""
-    return all(single in container.items for single, _ in alternatives(key))
 
 
 def mapping_item(container: Mapping, key: Value) -> Value | None:
@@ -193,12 +173,7 @@ def mapping_item(container: Mapping, key: Value) -> Value | None:
 
 
 def _sequence(
-    ev: Interpreter,
-    frame: Frame,
-    receiver: Sequence,
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
+    ev: Interpreter, frame: Frame, receiver: Sequence, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     if name in _GROWING and positional:
         more, exact = (
@@ -303,4 +278,4 @@ def _external_item(ev: Interpreter, frame: Frame, container: External, key: Valu
         return global_value(ev, frame.module, str(key.value))
     if container.name == "sys.modules" and isinstance(key, Const) and isinstance(key.value, str):
         return module_object(ev, key.value)
-    return tensors.TENSOR if tensors.is_tensor(ev, container) else UNKNOWN
+    return pytorch.TENSOR if pytorch.is_tensor(ev, container) else UNKNOWN

@@ -1,17 +1,27 @@
-"""Imports as they run: the edges they add, what of them may fail, and modules that a catalogue blames."""
+"""Imports as they run, lazy ones too: their edges, what may fail, and modules that a catalogue blames."""
 
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.exports import lacks
-from coldfork.source.evaluation.objects.presence import installed, missing, presence_of, require
+from coldfork.source.evaluation.objects.assignment import bind_name, stored
+from coldfork.source.evaluation.objects.exports import lacks, module_object
+from coldfork.source.evaluation.objects.names import imported_value, value_before
 from coldfork.source.evaluation.trace import Edge, Failure
+from coldfork.source.files.site_packages import normalised
 from coldfork.source.program.module import Module
+from coldfork.source.program.package_environment import with_packages
 from coldfork.source.syntax import nodes
-from coldfork.source.values.conditions import Condition
+from coldfork.source.syntax.imports import LISTED
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.walk import walk
+from coldfork.source.values.conditions import Condition, presumed_together
+from coldfork.source.values.kinds import Const, Union, Value
+from coldfork.source.values.rarer_kinds import Imported, LazyImport
+from coldfork.source.values.unions import alternatives, truth
 
 _MISSING = "ModuleNotFoundError"
 
@@ -80,28 +90,17 @@ def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str)
     """Record `from package import name` where the package's source lacks the name: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
-        ev.record_failure(
-            Failure(
-                Condition(words=f"{target} does not import", presumes=f"{target} imports"),
-                False,
-                "ImportError",
-                frozenset(frame.must),
-            )
-        )
+        fails = Condition(words=f"{target} does not import", presumes=f"{target} imports")
+        ev.record_failure(Failure(fails, False, "ImportError", frozenset(frame.must)))
 
 
 #: Runtimes of other hardware: on the profile's machine they are taken to be missing.
 _FOREIGN = {
-    "libtpu": "tpu",
-    "torch_xla": "tpu",
-    "intel_extension_for_pytorch": "xpu",
-    "oneccl_bindings_for_pytorch": "xpu",
-    "habana_frameworks": "hpu",
-    "torch_npu": "npu",
-    "torch_neuronx": "neuron",
-    "torch_musa": "musa",
+    **dict.fromkeys(("libtpu", "torch_xla"), "tpu"),
+    **dict.fromkeys(("intel_extension_for_pytorch", "oneccl_bindings_for_pytorch"), "xpu"),
+    "habana_frameworks": "hpu", "torch_npu": "npu", "torch_neuronx": "neuron", "torch_musa": "musa",
     "torch_mlu": "mlu",
-}
+}  # fmt: skip
 
 
 def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
@@ -128,3 +127,136 @@ def _in_known_package(ev: Interpreter, target: str) -> bool:
     parent = target.rpartition(".")[0]
     located = ev.program.find(parent) if parent else None
     return located is not None and located.is_package and located.path is not None
+
+
+class Presence(NamedTuple):
+    """Whether a package that was not found is there: where that is presumed, and where it is a condition.
+
+    It is there wherever the module that asks, or a package around it, imports it come what may: without it
+    none of them would run. It is presumed to be there where the checked project requires it, and that is
+    said. Of any other package nobody knows, however it is asked for.
+    """
+
+    sure: bool
+    required: bool
+    """True where the project requires it."""
+
+
+def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
+    """Whether a module may count on a package, be it named itself or by a module inside it."""
+    top = name.partition(".")[0]
+    if top in sys.stdlib_module_names or ev.program.exists(name):
+        return Presence(True, False)
+    if ev.program.exists(top):
+        return Presence(False, False)  # it is here, and has no such module
+    if _is_needed(ev, module, top):
+        return Presence(True, False)
+    return Presence(False, normalised(top) in ev.program.project.required)
+
+
+def installed(package: str) -> Condition:
+    """The condition that a package is there."""
+    return Condition(words=f"{package} is installed", means=("installed", package))
+
+
+def missing(package: str, required: bool) -> Condition:
+    """The condition that a package is not there."""
+    presumes = f"{package} is installed" if required else ""
+    words = f"{package} is not installed"
+    return Condition(words=words, presumes=presumes, means=("not", ("installed", package)))
+
+
+def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
+    """Note that something may fail here which needs a package, and what holds where it does not fail."""
+    even = not fails.presumes
+    ev.record_failure(Failure(fails, even, kind, frozenset(frame.must)))
+    if not frame.tries:
+        return  # the caller says what it makes of it
+    if fails.presumes:
+        frame.presumed = presumed_together(frame.presumed, (fails.presumes,))
+    elif fails.means is not None:
+        _, (_, package) = fails.means
+        frame.conditions = (*frame.conditions, installed(package))
+
+
+def _is_needed(ev: Interpreter, module: Module, top: str) -> bool:
+    """Whether the module, or a package around it, imports a package come what may."""
+    if top in module.outline.needs:
+        return True
+    above = map(ev.program.module, reversed(with_packages(module.name)[:-1]))
+    return any(package is not None and top in package.outline.needs for package in above)
+
+
+def bind_lazily(ev: Interpreter, frame: Frame, name: str, imported: Imported) -> None:
+    """Bind a name to an import that is still to come; one that is not lazy after all happens here."""
+    value: Value = LazyImport(frame.module, imported)
+    if not imported.declared:
+        lazily = _is_lazy(ev, frame.module, imported)
+        if not lazily:
+            _run(ev, frame, frame.module, imported, lazily)
+    if stored(frame, name):
+        bind_name(ev, frame, name, value)
+
+
+def read_lazily(ev: Interpreter, frame: Frame, value: Value) -> Value:
+    """What somebody gets who reads a name that was imported lazily: the import happens now."""
+    if type(value) is LazyImport:
+        return _read(ev, frame, value)
+    if type(value) is Union and any(type(one) is LazyImport for one, _ in alternatives(value)):
+        return ev.for_each_alternative(
+            frame, value, lambda one: _read(ev, frame, one) if type(one) is LazyImport else one
+        )
+    return value
+
+
+def _read(ev: Interpreter, frame: Frame, value: LazyImport) -> Value:
+    module, imported = value.module, value.imported
+    lazily = imported.declared or _is_lazy(ev, module, imported)
+    own = frame.toplevel and module is ev.running.module
+    if lazily is not False and not (own and imported in ev.running.imported):
+        _run(ev, frame, module, imported, lazily)
+        if own and lazily and not frame.conditions and frame.off is None:
+            ev.running.imported.add(imported)
+    target = module.absolute(imported.source, imported.level)
+    if imported.name is not None:
+        return read_lazily(ev, frame, imported_value(ev, target, imported.name, frame))
+    return module_object(ev, target if imported.alias else target.partition(".")[0])
+
+
+def _run(ev: Interpreter, frame: Frame, module: Module, imported: Imported, lazily: bool | None) -> None:
+    """Import what a statement of `module` names, here; None where nobody knows which imports are lazy."""
+    target = module.absolute(imported.source, imported.level)
+    if lazily is None:
+        outer = frame.conditions
+        words = f"{LISTED} of {module.name} tells when {target} is imported"
+        frame.conditions = (*outer, Condition(words=words))
+        try:
+            _run(ev, frame, module, imported, True)
+        finally:
+            frame.conditions = outer
+    elif imported.name is not None:
+        ev.record_import(frame, target)
+        import_name(ev, frame, target, imported.name, imported.level, module)
+    else:
+        at_once = imported.alias or not lazily
+        ev.record_import(frame, target if at_once else target.partition(".")[0])
+
+
+def _is_lazy(ev: Interpreter, module: Module, imported: Imported) -> bool | None:
+    """Whether `__lazy_modules__` names what is imported, when the statement runs; None if nobody knows."""
+    quiet = Frame(module, None)
+    quiet.quiet = True
+    listed = value_before(ev, module, LISTED, imported.line)
+    if listed is None:
+        return False
+    if any(_asks_the_list(node) for node in walk(module.summary.body)):
+        return None  # a method may have changed it
+    target = Const(module.absolute(imported.source, imported.level))
+    return truth(ev.compare(quiet, "in", target, listed))
+
+
+def _asks_the_list(node: Node) -> bool:
+    match node:
+        case (nodes.ATTR, (nodes.NAME, name, _), *_):
+            return bool(name == LISTED)
+    return False

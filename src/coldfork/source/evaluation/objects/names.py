@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import builtins
 
-from coldfork.source.evaluation.definitions import Key
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.bindings import bindings_before, bound, looked_up, remembered
 from coldfork.source.evaluation.objects.exports import module_object, star_names
+from coldfork.source.evaluation.running import Key
 from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Binding
@@ -150,11 +150,8 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
     if state is None:
         located = ev.program.find(target)
         compiled_package = located is None or located.compiled
-        return (
-            ev.external(f"{target}.{name}")
-            if compiled_package
-            else External(f"{target}.{name}", is_module=True)
-        )
+        dotted = f"{target}.{name}"
+        return ev.external(dotted) if compiled_package else External(dotted, is_module=True)
     assert frame is not None
     try:
         return ev.module_attribute(frame, state, name)

@@ -1,16 +1,20 @@
-"""Run what is lazy: iterate values, enter context managers, await coroutines."""
+"""Run what is lazy: iterate values, enter context managers, await coroutines, read annotations."""
 
 from __future__ import annotations
 
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.pytorch import tensors
+from coldfork.source.evaluation.objects import pytorch
+from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.syntax import nodes
+from coldfork.source.syntax.nodes import NO_PARAMETERS, Code, Node, code_of
 from coldfork.source.values.kinds import (
     UNKNOWN,
     Bound,
     ClassRef,
     Const,
     External,
+    Function,
     Instance,
     Keywords,
     Lazy,
@@ -19,14 +23,15 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Values,
 )
-from coldfork.source.values.processes import Work
+from coldfork.source.values.rarer_kinds import Work
 from coldfork.source.values.unions import union
 
 _LONGEST_UNROLLED = 64
 
 
-def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[tuple[Value, ...], bool]:
+def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
     """What iterating yields, and whether that is all of it; the code that iterating runs goes to `frame`."""
     if isinstance(value, Sequence):
         return (
@@ -47,17 +52,17 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[tuple[Value, .
         return _iterate_object(ev, frame, value)
     if isinstance(value, Work):
         ev.call(frame, Method(value, "__iter__"))
-    return (tensors.TENSOR if tensors.is_tensor(ev, value) else UNKNOWN,), False
+    return (pytorch.TENSOR if pytorch.is_tensor(ev, value) else UNKNOWN,), False
 
 
-def call_key(ev: Interpreter, frame: Frame, items: tuple[Value, ...], keywords: Keywords) -> None:
+def call_key(ev: Interpreter, frame: Frame, items: Values, keywords: Keywords) -> None:
     """Call the `key` that items are compared by, for a few of them, if one is given."""
     if "key" in keywords:
         for item in items[:4]:
             ev.call(frame, keywords["key"], (item,))
 
 
-def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[tuple[Value, ...], bool]:
+def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[Values, bool]:
     function, positional, keywords = value.call
     yielded = ev.run_lazily(frame, function, positional, keywords)
     if isinstance(yielded, Sequence):
@@ -67,7 +72,7 @@ def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[tuple[Va
     return (UNKNOWN,), False
 
 
-def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[tuple[Value, ...], bool]:
+def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[Values, bool]:
     found: list[Value] = []
 
     def one(single: Value) -> Value:
@@ -79,9 +84,7 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[tuple[V
     return tuple(dict.fromkeys(found)), False
 
 
-def _iterate_object(
-    ev: Interpreter, frame: Frame, value: Instance | ClassRef
-) -> tuple[tuple[Value, ...], bool]:
+def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -> tuple[Values, bool]:
     """Objects with `__iter__` in source; for a class, its metaclass's."""
     iterator = ev.attribute(frame, value, "__iter__")
     if not isinstance(iterator, Bound):
@@ -135,3 +138,31 @@ def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
     if isinstance(value, Union):
         return ev.for_each_alternative(frame, value, lambda single: awaited(ev, frame, single))
     return UNKNOWN
+
+
+#: The function in which Python keeps the annotations of a class or function.
+ANNOTATE = "__annotate__"
+
+
+def read_annotations(ev: Interpreter, frame: Frame, value: Value) -> None:
+    """Evaluate the annotations of a class or function as Python does for who asks for them."""
+    if isinstance(value, ClassRef):
+        annotate = class_value(ev, value, ANNOTATE)
+        if isinstance(annotate, Function):
+            ev.call(frame, annotate)
+        return
+    function = value.function if isinstance(value, Bound) else value
+    if isinstance(function, Function) and function.module.summary.deferred:
+        code = ev.definitions.code_of(function)
+        if code is not None:
+            name = f"{function.name}.{ANNOTATE}"
+            evaluated = _evaluated(ev, code, name)
+            ev.call(frame, Function(function.module, code.line, name, evaluated, function.env))
+
+
+def _evaluated(ev: Interpreter, code: Code, name: str) -> Code:
+    every = [annotation for _, annotation in code.annotations]
+    every += [code.returns] if code.returns is not None else []
+    block = tuple([(nodes.EXPR, code.line, code.line, one) for one in every])
+    node: Node = (NO_PARAMETERS, block, False, False, name, code.line, None, ())
+    return ev.definitions.code_for(node, code_of)

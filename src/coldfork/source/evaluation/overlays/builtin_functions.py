@@ -14,7 +14,7 @@ from coldfork.source.evaluation.objects.classes import hook_of, linear
 from coldfork.source.evaluation.objects.mutation import set_attribute
 from coldfork.source.evaluation.objects.names import module_value
 from coldfork.source.evaluation.objects.protocols import iterate
-from coldfork.source.semantics.builtin_types import CONTAINERS, any_of, belongs
+from coldfork.source.semantics.classes import CONTAINERS, any_of, belongs
 from coldfork.source.values.kinds import (
     FALSE,
     NONE,
@@ -37,15 +37,14 @@ from coldfork.source.values.kinds import (
     Super,
     Union,
     Value,
+    Values,
 )
+from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText, joined_text
 from coldfork.source.values.unions import alternatives, union
-from coldfork.source.values.wrapped import Wrapped
 
 
-def _getattr(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _getattr(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) < 2:
         return UNKNOWN
     names = [name for name, _ in alternatives(positional[1])]
@@ -56,9 +55,7 @@ def _getattr(
     return UNKNOWN
 
 
-def _hasattr(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _hasattr(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) != 2 or not isinstance(positional[1], Const):
         return UNKNOWN
     name = str(positional[1].value)
@@ -85,36 +82,28 @@ def _hasattr(
     return UNKNOWN
 
 
-def _setattr(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _setattr(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) == 3 and isinstance(positional[1], Const):
         assign_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
 
 
-def _set_past(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _set_past(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`object.__setattr__`: the object itself, whatever its class would have done."""
     if len(positional) == 3 and isinstance(positional[0], Instance) and isinstance(positional[1], Const):
         set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
 
 
-def _new_object(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _new_object(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     return Instance(positional[0]) if positional and isinstance(positional[0], ClassRef) else None
 
 
-def _vars(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _vars(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     return ev.attribute(frame, positional[0], "__dict__") if len(positional) == 1 else UNKNOWN
 
 
-def _isinstance(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _isinstance(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) != 2:
         return UNKNOWN
     value, kinds = positional
@@ -176,9 +165,7 @@ def _is_builtin_class(value: Value) -> bool:
     return isinstance(known, type) and known is not object
 
 
-def _issubclass(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _issubclass(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], ClassRef):
         return Const(positional[1] in linear(ev, positional[0]))
     if len(positional) == 2 and isinstance(positional[0], ClassRef) and isinstance(positional[1], External):
@@ -190,9 +177,7 @@ def _issubclass(
     return UNKNOWN
 
 
-def _callable(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _callable(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if positional and isinstance(positional[0], (Function, ClassRef, Bound, Partial, Wrapped)):
         return TRUE
     if positional and isinstance(positional[0], External) and callable(_builtin(positional[0])):
@@ -202,14 +187,11 @@ def _callable(
 
 def _builtin(value: External) -> object:
     """The built-in object behind `builtins.x`."""
-    return (
-        getattr(builtins, value.name.removeprefix("builtins."), None)
-        if value.name.startswith("builtins.")
-        else None
-    )
+    name = value.name.removeprefix("builtins.")
+    return getattr(builtins, name, None) if name != value.name else None
 
 
-def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _super(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`super()` in a method: behind the class that holds the method."""
     if len(positional) == 2 and isinstance(positional[0], ClassRef):
         return Super(positional[0], positional[1])
@@ -222,7 +204,7 @@ def _super(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
     return Super(function.owner, receiver)
 
 
-def _type(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _type(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) == 1 and isinstance(positional[0], Instance):
         return positional[0].cls
     if len(positional) == 3 and isinstance(positional[1], Const | Sequence):
@@ -237,7 +219,7 @@ def _type(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
     return UNKNOWN
 
 
-def _len(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _len(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     value = positional[0] if positional else UNKNOWN
     if isinstance(value, (Sequence, Mapping)) and value.exact:
         return Const(len(value.items))
@@ -249,9 +231,7 @@ def _len(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords:
 
 
 def _scalar(kind: Callable[..., object], method: str) -> Model:
-    def model(
-        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value | None:
+    def model(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
         if not positional:
             return UNKNOWN if kind is repr else Const(kind())
         value = positional[0]
@@ -276,32 +256,10 @@ def _scalar(kind: Callable[..., object], method: str) -> Model:
     return model
 
 
-def _globals(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return External("builtins.globals()")
-
-
-def _hash(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _hash(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if positional and isinstance(positional[0], Instance):
         ev.call(frame, ev.attribute(frame, positional[0], "__hash__"))
     return UNKNOWN
-
-
-def _property(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return Property(*positional[:3]) if positional else None
-
-
-def _static(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    return StaticMethod(positional[0]) if positional else None
-
-
-def _class_method(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return ClassMethod(positional[0]) if positional else None
 
 
 BUILTINS: dict[str, Model] = {
@@ -316,15 +274,15 @@ BUILTINS: dict[str, Model] = {
     "builtins.callable": _callable,
     "builtins.super": _super,
     "builtins.type": _type,
-    "builtins.property": _property,
-    "builtins.staticmethod": _static,
-    "builtins.classmethod": _class_method,
+    "builtins.property": lambda ev, frame, given, named: Property(*given[:3]) if given else None,
+    "builtins.staticmethod": lambda ev, frame, given, named: StaticMethod(given[0]) if given else None,
+    "builtins.classmethod": lambda ev, frame, given, named: ClassMethod(given[0]) if given else None,
     "builtins.len": _len,
     "builtins.str": _scalar(str, "__str__"),
     "builtins.int": _scalar(int, "__int__"),
     "builtins.bool": _scalar(bool, "__bool__"),
     "builtins.float": _scalar(float, "__float__"),
     "builtins.repr": _scalar(repr, "__repr__"),
-    "builtins.globals": _globals,
+    "builtins.globals": lambda ev, frame, given, named: External("builtins.globals()"),
     "builtins.hash": _hash,
 }

@@ -1,30 +1,35 @@
-"""Processes as they start: what the child does with a device, and whether it can be handed what it needs."""
+"""Processes as they start: what the child does with a device, whether it gets what it needs; launchers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import EffectKind, Obstacle
+from coldfork.model.effects import EffectKind, Obstacle, StepKind
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, Model
+from coldfork.source.evaluation.overlays.contexts import named
 from coldfork.source.evaluation.starting import Woken, note_start, surest
 from coldfork.source.evaluation.trace import Link, Start, Trouble, Wake
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
+    NONE,
+    TRUE,
+    UNKNOWN,
     Bound,
     ClassRef,
     Const,
     External,
     Function,
     Instance,
+    Keywords,
     Mapping,
     Partial,
     Sequence,
     Value,
+    Values,
 )
-from coldfork.source.values.processes import Call, Context, Shared
+from coldfork.source.values.rarer_kinds import Call, Context, Shared
 
 #: Methods by which the child begins anew, and is sent what it needs.
 _ANEW = frozenset({"spawn", "forkserver"})
@@ -95,7 +100,7 @@ def refuse(
     return True
 
 
-def items_of(value: Value | None) -> tuple[Value, ...]:
+def items_of(value: Value | None) -> Values:
     """The arguments that a tuple or a list holds."""
     if isinstance(value, Sequence):
         return value.items
@@ -197,3 +202,60 @@ def _name(function: Value) -> str:
     if isinstance(function, (Bound, Partial)):
         return _name(function.function)
     return function.name if isinstance(function, External) else ""
+
+
+_OF_SPAWN = ("fn", "args", "nprocs", "join", "daemon", "start_method")
+_OF_NOTEBOOK = ("function", "args", "num_processes")
+#: The variable by which a program chooses how vLLM starts its engine.
+_VLLM = "VLLM_WORKER_MULTIPROC_METHOD"
+
+
+def _spawn(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """`torch.multiprocessing.spawn(fn, args, nprocs)`: each process is given its number first."""
+    given: Keywords = {**dict(zip(_OF_SPAWN, positional, strict=False)), **keywords}
+    call = Call(given.get("fn", UNKNOWN), (UNKNOWN, *items_of(given.get("args"))), {})
+    context = Context("spawn", "torch.multiprocessing.spawn")
+    method = given.get("start_method", Const("spawn"))
+    if method != Const("spawn"):
+        context = named(method)
+    daemonic = given.get("daemon") == TRUE
+    start(ev, frame, context, (call,), _end("torch.multiprocessing.spawn"), daemonic=daemonic)
+    return NONE
+
+
+def _notebook(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """`accelerate.notebook_launcher(function, args, num_processes)`: it forks more than one."""
+    given: Keywords = {**dict(zip(_OF_NOTEBOOK, positional, strict=False)), **keywords}
+    number = given.get("num_processes", NONE)
+    if number in (NONE, Const(1)):
+        return None
+    call = Call(given.get("function", UNKNOWN), items_of(given.get("args")), {})
+    several = None if isinstance(number, Const) else Condition(words="num_processes is more than 1")
+    context = Context("fork", "notebook_launcher")
+    start(ev, frame, context, (call,), _end("notebook_launcher"), condition=several)
+    return NONE
+
+
+def _engine(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """`vllm.LLM(...)`: its engine runs in a process, started by the method that a variable names."""
+    method = ev.environment.values.get(_VLLM, "fork")
+    chosen = f"{_VLLM}={method}" if _VLLM in ev.environment.values else "vLLM's default"
+    context = Context(method or "", chosen)
+    start(ev, frame, context, (), _end("vllm.LLM"))
+    return None
+
+
+def _end(name: str) -> Link:
+    return Link(StepKind.SINK, name, None, None, None)
+
+
+LAUNCHERS: dict[str, Model] = {
+    "torch.multiprocessing.spawn": _spawn,
+    "torch.multiprocessing.start_processes": _spawn,
+    "torch.multiprocessing.spawn.spawn": _spawn,
+    "torch.multiprocessing.spawn.start_processes": _spawn,
+    "accelerate.notebook_launcher": _notebook,
+    "accelerate.launchers.notebook_launcher": _notebook,
+    "vllm.LLM": _engine,
+    "vllm.entrypoints.llm.LLM": _engine,
+}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from coldfork.model.chains import StepKind
-from coldfork.model.effects import EffectKind, Obstacle
+from coldfork.model.effects import EffectKind, Obstacle, StepKind
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
 from coldfork.source.evaluation.starting import note_start
 from coldfork.source.evaluation.trace import Link, Start, Trouble
 from coldfork.source.syntax.variables import METHOD_IN_USE, START_METHOD
-from coldfork.source.values.kinds import FALSE, NONE, UNKNOWN, Const, Keywords, Value
-from coldfork.source.values.processes import Context, Shared
+from coldfork.source.values.kinds import FALSE, NONE, UNKNOWN, Const, Keywords, Value, Values
+from coldfork.source.values.rarer_kinds import Context, Shared
 
 #: From this Python on, processes are not forked unless somebody says so.
 _FORKSERVER = (3, 14)
@@ -56,16 +55,12 @@ def _note_in_use(ev: Interpreter, place: str | None) -> None:
     ev.journal.note_peculiar()
 
 
-def _get_context(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _get_context(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     method = positional[0] if positional else keywords.get("method", NONE)
     return in_use(ev, frame) if method == NONE else named(method)
 
 
-def _set_start_method(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _set_start_method(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if frame.quiet:
         return NONE
     method = positional[0] if positional else keywords.get("method")
@@ -73,10 +68,8 @@ def _set_start_method(
     force = positional[1] if len(positional) > 1 else keywords.get("force", FALSE)
     trouble = _too_late(ev, chosen) if force == FALSE else None
     end = Link(StepKind.SINK, "set_start_method", None, None, None)
-    note_start(
-        frame,
-        Start(EffectKind.SETS_START_METHOD, chosen or "", "", "", (), (), end, trouble=trouble),
-    )
+    sets = EffectKind.SETS_START_METHOD
+    note_start(frame, Start(sets, chosen or "", "", "", (), (), end, trouble=trouble))
     if trouble is not None:
         return NONE  # it raises, and the method stays what it is
     sure = not frame.conditions and frame.off is None
@@ -97,9 +90,7 @@ def _too_late(ev: Interpreter, chosen: str | None) -> Trouble | None:
     )
 
 
-def _get_start_method(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _get_start_method(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     allow_none = positional[0] if positional else keywords.get("allow_none", FALSE)
     if allow_none != FALSE and METHOD_IN_USE not in ev.environment.values:
         return NONE
@@ -110,15 +101,10 @@ def _get_start_method(
 
 
 def _sharing(kind: str) -> Model:
-    def make(
-        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value | None:
-        return Shared(kind, in_use(ev, frame).method)
-
-    return make
+    return lambda ev, frame, given, named: Shared(kind, in_use(ev, frame).method)
 
 
-def _using(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _using(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     in_use(ev, frame)
     return None
 

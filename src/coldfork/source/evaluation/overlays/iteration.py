@@ -22,19 +22,18 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Values,
 )
 from coldfork.source.values.unions import truth, union
 
 
-def _map(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _map(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`map` is lazy: its function runs where the result is consumed."""
     return Lazy("generator", (External("builtins.map"), positional, {})) if len(positional) > 1 else UNKNOWN
 
 
 def _consumed(kind: str) -> Model:
-    def model(
-        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value | None:
+    def model(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
         if not positional:
             return Sequence(kind, ())
         items, exact = iterate(ev, frame, positional[0])
@@ -45,7 +44,7 @@ def _consumed(kind: str) -> Model:
     return model
 
 
-def _sorted(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _sorted(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     given = _consumed("list")(ev, frame, positional, {})
     assert isinstance(given, Sequence)
     call_key(ev, frame, given.items, keywords)
@@ -59,30 +58,28 @@ def _sorted(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return given
 
 
-def _reversed(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _reversed(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     given = _consumed("list")(ev, frame, positional, {})
     assert isinstance(given, Sequence)
     given.items = given.items[::-1]
     return given
 
 
-def _iter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _iter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """With a sentinel it is a function that yields; taken to be called once, where the iterator is made."""
     if len(positional) == 2:
         return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
     return _consumed("list")(ev, frame, positional, keywords)
 
 
-def _chosen(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _chosen(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`max`, `min`: one of the items."""
     items, _ = iterate(ev, frame, positional[0]) if len(positional) == 1 else (positional, True)
     call_key(ev, frame, items, keywords)
     return union(items) if items else UNKNOWN
 
 
-def _sum(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _sum(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if not positional:
         return UNKNOWN
     items, exact = iterate(ev, frame, positional[0])
@@ -92,7 +89,7 @@ def _sum(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords:
     return total if exact else UNKNOWN
 
 
-def _next(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _next(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if not positional:
         return UNKNOWN
     if isinstance(positional[0], Instance):
@@ -125,16 +122,14 @@ def _decided(tests: list[Test], exact: bool, wanted: bool) -> Value:
 
 
 def _any(wanted: bool) -> Model:
-    def model(
-        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value | None:
+    def model(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
         items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
         return _decided([test_of(item) for item in items], exact, wanted)
 
     return model
 
 
-def _dict(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _dict(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     items: dict[Value, Value] = {}
     exact = None not in keywords
     if positional:
@@ -155,15 +150,13 @@ def _dict(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords
     return Mapping(items, exact, not filled)
 
 
-def _zip(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _zip(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     columns = [iterate(ev, frame, value) for value in positional]
     rows = [Sequence("tuple", row) for row in zip(*[items for items, _ in columns], strict=False)]
     return Sequence("list", tuple(rows), all(exact for _, exact in columns))
 
 
-def _enumerate(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _enumerate(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     items, exact = iterate(ev, frame, positional[0]) if positional else ((), True)
     place = positional[1] if len(positional) > 1 else keywords.get("start", Const(0))
     rows = []
@@ -173,12 +166,10 @@ def _enumerate(
     return Sequence("list", tuple(rows), exact)
 
 
-def _range(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _range(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if not positional:
         return UNKNOWN
-    numbers = [
-        value.value for value in positional if isinstance(value, Const) and isinstance(value.value, int)
-    ]
+    numbers = [one.value for one in positional if isinstance(one, Const) and isinstance(one.value, int)]
     if numbers and len(numbers) == len(positional) <= 3:
         try:
             made = range(*numbers)
@@ -191,19 +182,19 @@ def _range(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keyword
     return Sequence("list", (UNKNOWN,), exact=False, doubtful=not filled)
 
 
-def _filter(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _filter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`filter` is lazy too."""
     return (
         Lazy("generator", (External("builtins.filter"), positional, {})) if len(positional) == 2 else UNKNOWN
     )
 
 
-def _chain(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _chain(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     parts = [iterate(ev, frame, value) for value in positional]
     return Sequence("list", tuple(i for items, _ in parts for i in items), all(exact for _, exact in parts))
 
 
-def _reduce(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _reduce(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) < 2:
         return UNKNOWN
     items, _ = iterate(ev, frame, positional[1])

@@ -24,9 +24,9 @@ from coldfork.source.values.kinds import (
     Mapping,
     Method,
     Value,
+    Values,
 )
-from coldfork.source.values.processes import CLASSES, Call, Context, Shared, Work
-from coldfork.source.values.wrapped import FUNCTIONS
+from coldfork.source.values.rarer_kinds import CLASSES, FUNCTIONS, Call, Context, Shared, Work
 
 #: The packages that hold what `multiprocessing` does.
 _PACKAGES = ("multiprocessing", "torch.multiprocessing")
@@ -41,7 +41,7 @@ _ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
 
 
 def call_method(
-    ev: Interpreter, frame: Frame, method: Method, positional: tuple[Value, ...], keywords: Keywords
+    ev: Interpreter, frame: Frame, method: Method, positional: Values, keywords: Keywords
 ) -> Value | None:
     """Call a method of a context or of what runs functions in processes; None for any other receiver."""
     receiver, name = method.receiver, method.name
@@ -88,7 +88,7 @@ def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
 # -- what runs in processes ------------------------------------------------------------------------------
 
 
-def _process(context: Context | None, positional: tuple[Value, ...], keywords: Keywords) -> Work:
+def _process(context: Context | None, positional: Values, keywords: Keywords) -> Work:
     """`Process(group, target, name, args, kwargs)`."""
     given = dict(zip(("group", "target", "name", "args", "kwargs"), positional, strict=False))
     target = given.get("target", keywords.get("target"))
@@ -99,9 +99,7 @@ def _process(context: Context | None, positional: tuple[Value, ...], keywords: K
     return work
 
 
-def _pool(
-    ev: Interpreter, frame: Frame, context: Context, positional: tuple[Value, ...], keywords: Keywords
-) -> Work:
+def _pool(ev: Interpreter, frame: Frame, context: Context, positional: Values, keywords: Keywords) -> Work:
     """`Pool(processes, initializer, initargs)`: its processes start at once."""
     work = Work(context, _initializer(positional, keywords))
     _note_made(frame, work)
@@ -110,7 +108,7 @@ def _pool(
     return work
 
 
-def _initializer(positional: tuple[Value, ...], keywords: Keywords) -> tuple[Call, ...]:
+def _initializer(positional: Values, keywords: Keywords) -> tuple[Call, ...]:
     initializer = positional[1] if len(positional) > 1 else keywords.get("initializer")
     if initializer is None or initializer == NONE:
         return ()
@@ -119,12 +117,7 @@ def _initializer(positional: tuple[Value, ...], keywords: Keywords) -> tuple[Cal
 
 
 def _work(
-    ev: Interpreter,
-    frame: Frame,
-    work: Work,
-    name: str,
-    positional: tuple[Value, ...],
-    keywords: Keywords,
+    ev: Interpreter, frame: Frame, work: Work, name: str, positional: Values, keywords: Keywords
 ) -> Value:
     """A method of a process, a pool or an executor."""
     if name == "__enter__":
@@ -171,7 +164,7 @@ def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str
         frame.line = here
 
 
-def _given(name: str, work: Work, positional: tuple[Value, ...], keywords: Keywords) -> Call | None:
+def _given(name: str, work: Work, positional: Values, keywords: Keywords) -> Call | None:
     """The call that a pool or an executor is given to make; None where it is given none."""
     if not positional:
         return None
@@ -201,32 +194,12 @@ def _named(value: Value | None) -> Keywords:
 # -- by name ----------------------------------------------------------------------------------------------
 
 
-def _default_process(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return _process(None, positional, keywords)
-
-
 def _process_of(name: str) -> Model:
     """`SpawnProcess` and the like, which are started by one method wherever they are."""
-
-    def make(
-        ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-    ) -> Value | None:
-        return _process(Context(CLASSES[name], name), positional, keywords)
-
-    return make
+    return lambda ev, frame, given, named: _process(Context(CLASSES[name], name), given, named)
 
 
-def _default_pool(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return _pool(ev, frame, in_use(ev, frame), positional, keywords)
-
-
-def _executor(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _executor(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)`."""
     given = positional[1] if len(positional) > 1 else keywords.get("mp_context", NONE)
     unknown = None if given == NONE else Context("", "")
@@ -235,7 +208,7 @@ def _executor(
     return work
 
 
-def _loader(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """A `DataLoader` with workers, which start where it is iterated: they read the items and collate them."""
     given = dict(zip(_OF_LOADERS, positional, strict=False))
     workers = given.get("num_workers", keywords.get("num_workers", Const(0)))
@@ -258,25 +231,19 @@ def _loader(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return work
 
 
-def _derived_loader(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _derived_loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`super().__init__(...)` of a class of loaders: what its workers cannot be sent is wrong there."""
     _loader(ev, frame, positional, keywords)
     return None
 
 
-def _program(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _program(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """What runs another program: it is told by nobody, and explains why a variable is set before."""
     note_start(frame, Start(EffectKind.EXECS, "", "", "", (), (), sink("exec")))
     return None
 
 
-def _replacing(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _replacing(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """What runs another program in this one's place: nothing comes behind it."""
     _program(ev, frame, positional, keywords)
     raise Raised("SystemExit")
@@ -284,11 +251,14 @@ def _replacing(
 
 _IN_EVERY_PACKAGE: dict[str, Model] = {
     **CONTEXTS,
-    "Process": _default_process,
-    "context.Process": _default_process,
+    **dict.fromkeys(
+        ("Process", "context.Process"), lambda ev, frame, given, named: _process(None, given, named)
+    ),
     **{f"context.{name}": _process_of(name) for name in CLASSES},
-    "Pool": _default_pool,
-    "pool.Pool": _default_pool,
+    **dict.fromkeys(
+        ("Pool", "pool.Pool"),
+        lambda ev, frame, given, named: _pool(ev, frame, in_use(ev, frame), given, named),
+    ),
 }
 LOADERS = ("torch.utils.data.DataLoader.__init__", "torch.utils.data.dataloader.DataLoader.__init__")
 _PROGRAMS = (

@@ -1,16 +1,21 @@
-"""Models of the standard library: imports by name, environment variables, decorators."""
+"""Models of the standard library: imports by name, variables, decorators, paths; and all models."""
 
 from __future__ import annotations
 
-from coldfork.source.evaluation.environment_variables import being_set
+import posixpath
+
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, Model
-from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.assignment import set_environment
 from coldfork.source.evaluation.objects.classes import linear
 from coldfork.source.evaluation.objects.exports import module_object
-from coldfork.source.evaluation.objects.presence import missing, presence_of, require
-from coldfork.source.evaluation.objects.protocols import awaited
+from coldfork.source.evaluation.objects.import_edges import missing, presence_of, require
+from coldfork.source.evaluation.objects.protocols import awaited, read_annotations
+from coldfork.source.evaluation.overlays.builtin_functions import BUILTINS
+from coldfork.source.evaluation.overlays.child_processes import LAUNCHERS
+from coldfork.source.evaluation.overlays.iteration import ITERATION
+from coldfork.source.evaluation.overlays.processes import PROCESSES
+from coldfork.source.evaluation.running import being_set
 from coldfork.source.files.site_packages import normalised
 from coldfork.source.values.kinds import (
     NONE,
@@ -28,44 +33,26 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Values,
 )
+from coldfork.source.values.texts import PartialText, ending
 from coldfork.source.values.unions import union
 
 
-def _first(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _first(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     return positional[0] if positional else None
 
 
-def _transparent(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _transparent(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """A decorator that hands back what it is given; called with options it is one still to be applied."""
     return positional[0] if positional and isinstance(positional[0], (Function, ClassRef, Union)) else None
 
 
-def _cast(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    return positional[1] if len(positional) > 1 else None
-
-
-def _partial(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return Partial(positional[0], positional[1:], keywords) if positional else None
-
-
-def _partial_method(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _partial_method(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     return Lazy("method", (positional[0], positional[1:], keywords)) if positional else None
 
 
-def _wraps(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
-    return External("functools.wraps()")
-
-
-def _import_module(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _import_module(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`importlib.import_module` and `__import__` with a name that is known."""
     name = positional[0] if positional else keywords.get("name")
     package = positional[1] if len(positional) > 1 else keywords.get("package")
@@ -90,9 +77,7 @@ def _import_one(ev: Interpreter, frame: Frame, name: Value | None, package: Valu
     return module_object(ev, dotted)
 
 
-def _dunder_import(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _dunder_import(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if not positional:
         return UNKNOWN
     imported = _import_one(ev, frame, positional[0], None)
@@ -102,9 +87,7 @@ def _dunder_import(
     return module_object(ev, str(positional[0].value).partition(".")[0])
 
 
-def _find_spec(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """Whether a module can be found: yes when it is at hand or needed anyway; else nobody knows."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
@@ -118,9 +101,7 @@ def _find_spec(
     return UNKNOWN
 
 
-def _version(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _version(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`importlib.metadata.version`: from the environment at hand; it fails where nothing is installed."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
@@ -134,20 +115,17 @@ def _version(
     return RELEASE
 
 
-def _entry_points(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _entry_points(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """Entry points of the environment at hand, as objects that `load`."""
     group = keywords.get("group")
     if not isinstance(group, Const):
         return None
     found = ev.program.entry_points(str(group.value))
-    return Sequence(
-        "tuple", tuple(External(f"importlib.metadata.EntryPoint[{target}]") for _, target in found)
-    )
+    made = [External(f"importlib.metadata.EntryPoint[{target}]") for _, target in found]
+    return Sequence("tuple", tuple(made))
 
 
-def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """An environment variable: its default, unless the followed code has set it."""
     if not positional or not isinstance(positional[0], Const):
         return UNKNOWN
@@ -159,7 +137,7 @@ def _getenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return Union(((default, None), (UNKNOWN, being_set(name)))) if not isinstance(default, Union) else default
 
 
-def _loaded(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _loaded(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """`sys.modules.get`: the module, if it has been imported by then."""
     name = positional[0] if positional else None
     if not isinstance(name, Const) or not isinstance(name.value, str):
@@ -168,7 +146,7 @@ def _loaded(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return union([module_object(ev, name.value), default])
 
 
-def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _setenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) > 1 and isinstance(positional[0], Const):
         name = str(positional[0].value)
         found = _getenv(ev, frame, positional, keywords)
@@ -178,7 +156,7 @@ def _setenv(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return UNKNOWN
 
 
-def _update(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _update(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     given = positional[0] if positional else None
     for key, value in given.items.items() if isinstance(given, Mapping) else ():
         if isinstance(key, Const):
@@ -189,26 +167,16 @@ def _update(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywor
     return NONE
 
 
-def _run_coroutine(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
-    return awaited(ev, frame, positional[0]) if positional else UNKNOWN
-
-
-def _exit(ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def _exit(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     raise Raised("SystemExit")
 
 
-def _exec_known(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _exec_known(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """Calls what it is given, as the `run` of a context does."""
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
 
 
-def _annotations(
-    ev: Interpreter, frame: Frame, positional: tuple[Value, ...], keywords: Keywords
-) -> Value | None:
+def _annotations(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     """What reads the annotations of a class, those of its bases included, or of a function."""
     for value in positional[:1]:
         for one in linear(ev, value) if isinstance(value, ClassRef) else (value,):
@@ -221,7 +189,7 @@ LIBRARY: dict[str, Model] = {
     "typing_extensions.get_type_hints": _annotations,
     "inspect.get_annotations": _annotations,
     "annotationlib.get_annotations": _annotations,
-    "typing.cast": _cast,
+    "typing.cast": lambda ev, frame, given, named: given[1] if len(given) > 1 else None,
     "typing.overload": _first,
     "typing.final": _first,
     "typing.runtime_checkable": _first,
@@ -236,9 +204,11 @@ LIBRARY: dict[str, Model] = {
     "functools.lru_cache()": _first,
     "functools.singledispatch": _first,
     "functools.total_ordering": _first,
-    "functools.partial": _partial,
+    "functools.partial": lambda ev, frame, given, named: (
+        Partial(given[0], given[1:], named) if given else None
+    ),
     "functools.partialmethod": _partial_method,
-    "functools.wraps": _wraps,
+    "functools.wraps": lambda ev, frame, given, named: External("functools.wraps()"),
     "functools.wraps()": _first,
     "functools.update_wrapper": _first,
     "atexit.register": _first,
@@ -257,7 +227,7 @@ LIBRARY: dict[str, Model] = {
     "os.environ.setdefault": _setenv,
     "os.environ.update": _update,
     "sys.modules.get": _loaded,
-    "asyncio.run": _run_coroutine,
+    "asyncio.run": lambda ev, frame, given, named: awaited(ev, frame, given[0]) if given else UNKNOWN,
     "sys.exit": _exit,
     "os._exit": _exit,
     "os.abort": _exit,
@@ -265,3 +235,46 @@ LIBRARY: dict[str, Model] = {
     "contextvars.Context().run": _exec_known,
     "contextvars.copy_context().run": _exec_known,
 }
+
+
+def _join(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """`os.path.join`: the last part is the end."""
+    texts = [part.value for part in positional if isinstance(part, Const) and isinstance(part.value, str)]
+    if texts and len(texts) == len(positional):
+        return Const(posixpath.join(*texts))
+    return ending(positional)
+
+
+def _path(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """`Path(...)`."""
+    whole = _join(ev, frame, positional, keywords)
+    return whole if isinstance(whole, Const) else ending(positional, is_path=True)
+
+
+def _same(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """What makes a path absolute, or writes it in another way, leaves its end."""
+    only = positional[0] if len(positional) == 1 else None
+    return only if isinstance(only, PartialText) else None
+
+
+def _text(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
+    """A path as the text that it is written as."""
+    only = positional[0] if len(positional) == 1 else None
+    return PartialText(only.start, only.end) if isinstance(only, PartialText) else None
+
+
+PATHS: dict[str, Model] = {
+    "os.path.join": _join,
+    "posixpath.join": _join,
+    "pathlib.Path": _path,
+    "pathlib.PurePath": _path,
+    "os.fspath": _text,
+    "os.path.abspath": _same,
+    "os.path.expanduser": _same,
+    "os.path.normpath": _same,
+    "os.path.realpath": _same,
+}
+
+
+#: Models by dotted name. They are asked before the knowledge base is, which may know the name too.
+MODELS: dict[str, Model] = {**BUILTINS, **ITERATION, **LIBRARY, **PATHS, **PROCESSES, **LAUNCHERS}

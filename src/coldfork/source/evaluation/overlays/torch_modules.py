@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.classes import external_bases
-from coldfork.source.evaluation.objects.pytorch.tensors import CLASSES
+from coldfork.source.evaluation.objects.pytorch import CLASSES
 from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     Const,
@@ -16,6 +16,7 @@ from coldfork.source.values.kinds import (
     Sequence,
     Union,
     Value,
+    Values,
 )
 from coldfork.source.values.unions import alternatives
 
@@ -37,7 +38,7 @@ _SWITCHES = frozenset({"affine", "track_running_stats"})
 _PLAIN = ("abc.", "typing.", "builtins.object")
 
 
-def made(ev: Interpreter, symbol: str, positional: tuple[Value, ...], keywords: Keywords) -> Value | None:
+def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
     """The module that a container's call makes, by what it is given."""
     if ev.catalogue.returned(symbol) != CONTAINER:
         return None
@@ -60,10 +61,10 @@ def is_module(ev: Interpreter, instance: Instance) -> bool:
 
 def holds(ev: Interpreter, instance: Instance) -> bool | None:
     """Whether a module has parameters or buffers, in itself or in a module within; None when nobody knows."""
-    kinds = [_kind(ev, base) for base in external_bases(ev, instance.cls)]
-    own = [base for base in external_bases(ev, instance.cls) if _is_own(ev, base)]
-    if own:
-        return True
+    bases = external_bases(ev, instance.cls)
+    kinds = [_kind(ev, base) for base in bases]
+    if any(base not in _MODULES and ev.catalogue.returned(base) == MODULE for base in bases):
+        return True  # a class of torch's that has parameters, `torch.nn.Linear`
     found = [_attribute(ev, value) for value in instance.attributes.values()]
     if any(one is True for one in found):
         return True
@@ -79,11 +80,6 @@ def _kind(ev: Interpreter, base: str) -> str | None:
     if base.startswith(_PLAIN):
         return EMPTY
     return ev.catalogue.returned(base)
-
-
-def _is_own(ev: Interpreter, base: str) -> bool:
-    """True for a class of torch's that has parameters, `torch.nn.Linear`."""
-    return base not in _MODULES and ev.catalogue.returned(base) == MODULE
 
 
 def _attribute(ev: Interpreter, value: Value) -> bool | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coldfork.model.positions import Position
+from coldfork.model.effects import Position
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.annotations import read_annotations
 from coldfork.source.evaluation.objects.assignment import bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.classes import hook_of, linear, metaclass
 from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.evaluation.objects.protocols import read_annotations
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.kinds import (
@@ -20,6 +20,7 @@ from coldfork.source.values.kinds import (
     External,
     Function,
     Instance,
+    Keywords,
     Mapping,
     Value,
 )
@@ -42,7 +43,7 @@ def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
         cls.scope = frame.env
     decorating = ev.evaluate_decorators(frame, decorators, name) if decorators else ()
     frame.at(line, line)
-    given: dict[str | None, Value] = {}
+    given: Keywords = {}
     if bases or keywords:
         outer = frame.enter(Position.BASE_CLASS, name)
         for base in bases:
@@ -78,7 +79,7 @@ def _run_body(
         frame.leave(outer)
 
 
-def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None, Value], line: int) -> None:
+def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: Keywords, line: int) -> None:
     """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
     frame.at(line, line)
     meta = metaclass(ev, cls)
@@ -97,12 +98,8 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
             if isinstance(function, Function):
                 receiver: Value = cls if hook == "__init__" else meta
                 arguments = (Const(cls.name), UNKNOWN, Mapping({}, exact=False))
-                ev.call(
-                    frame,
-                    Bound(function, receiver),
-                    arguments,
-                    {k: v for k, v in given.items() if k != "metaclass"},
-                )
+                named = {name: value for name, value in given.items() if name != "metaclass"}
+                ev.call(frame, Bound(function, receiver), arguments, named)
         frame.leave(outer)
     for name in _names_of_objects(cls):
         value = class_value(ev, cls, name)
@@ -113,7 +110,8 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
                 ev.call(frame, Bound(held.value, value), (cls, Const(name)))
                 frame.leave(outer)
     bases = linear(ev, cls)[1:]
-    if "__annotate__" in cls.binds and _read_by(bases):
+    reads = any(isinstance(base, External) and base.name in _READING for base in bases)
+    if "__annotate__" in cls.binds and reads:
         frame.at(line, line)
         read_annotations(ev, frame, cls)
     if bases:
@@ -123,11 +121,6 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: dict[str | None,
             outer = frame.enter(Position.CLASS_BODY, cls.qualified)
             ev.call(frame, Bound(function, cls), (), {k: v for k, v in given.items() if k != "metaclass"})
             frame.leave(outer)
-
-
-def _read_by(bases: tuple[Value, ...]) -> bool:
-    """True when one of the bases reads the annotations of the classes that are derived from it."""
-    return any(isinstance(base, External) and base.name in _READING for base in bases)
 
 
 def _names_of_objects(cls: ClassRef) -> dict[str, None]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from coldfork.model.positions import Position
+from coldfork.model.effects import Position
 from coldfork.source.evaluation.flow.branches import BREAKS, CONTINUES, FALLS, RETURNS, Branches
-from coldfork.source.evaluation.flow.cuts import contain, fail_at
-from coldfork.source.evaluation.flow.narrowing import narrowing_test
-from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome
+from coldfork.source.evaluation.flow.truth_tests import both_ways, known_outcome, narrowing_test
 from coldfork.source.evaluation.frame import Frame, Raised
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, contain, fail_at
+from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
 from coldfork.source.evaluation.objects.names import class_name_begins
 from coldfork.source.evaluation.objects.protocols import enter_context
-from coldfork.source.evaluation.objects.pytorch import devices
 from coldfork.source.evaluation.statements.exceptions import raise_, try_
 from coldfork.source.evaluation.statements.import_statements import from_, import_, lazy_from, lazy_import
 from coldfork.source.evaluation.statements.loops import for_, while_
@@ -126,13 +124,13 @@ def _with(ev: Interpreter, frame: Frame, node: Node) -> int:
         value = enter_context(ev, frame, entered)
         if target is not None:
             assign(ev, frame, target, value)
-        before = devices.entered(ev, entered)
+        before = pytorch.entered_device(ev, entered)
         restored = restored or before
     try:
         return ev.execute(frame, body)
     finally:
         if restored is not None:
-            devices.set_default(ev, *restored)
+            pytorch.set_default_device(ev, *restored)
 
 
 def _return(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -163,10 +161,6 @@ def _def(ev: Interpreter, frame: Frame, node: Node) -> int:
         if kept:
             bind_name(ev, frame, name, value)
     return FALLS
-
-
-def _class(ev: Interpreter, frame: Frame, node: Node) -> int:
-    return ev.define_class(frame, node)
 
 
 def _global(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -273,7 +267,7 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
     nodes.LAZY_IMPORT: lazy_import,
     nodes.LAZY_FROM: lazy_from,
     nodes.DEF: _def,
-    nodes.CLASS: _class,
+    nodes.CLASS: lambda ev, frame, node: ev.define_class(frame, node),
     nodes.GLOBAL: _global,
     nodes.NONLOCAL: _nonlocal,
     nodes.BREAK: _break,

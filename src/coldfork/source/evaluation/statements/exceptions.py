@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.cannot_raise import cannot_fail
-from coldfork.source.evaluation.flow.handlers import handles
+from coldfork.source.evaluation.flow.raising import cannot_fail, handles
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure

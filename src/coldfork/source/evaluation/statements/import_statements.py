@@ -6,14 +6,12 @@ from coldfork.source.evaluation.flow.branches import FALLS
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects.assignment import bind_name, stored
-from coldfork.source.evaluation.objects.exports import lazy_export, module_object, star_names
-from coldfork.source.evaluation.objects.import_edges import import_name
-from coldfork.source.evaluation.objects.lazy_imports import bind_lazily
+from coldfork.source.evaluation.objects.exports import as_catalogued, lazy_export, module_object, star_names
+from coldfork.source.evaluation.objects.import_edges import bind_lazily, import_name
 from coldfork.source.evaluation.objects.names import imported_value
-from coldfork.source.evaluation.objects.public_names import as_catalogued
 from coldfork.source.program.module import Module
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.lazy_imports import Imported
+from coldfork.source.values.rarer_kinds import Imported
 
 
 def import_(ev: Interpreter, frame: Frame, node: Node) -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Branches
-from coldfork.source.evaluation.flow.cuts import cut_short
-from coldfork.source.evaluation.flow.narrowing import narrowing_test
-from coldfork.source.evaluation.flow.truth_tests import quoted
+from coldfork.source.evaluation.flow.truth_tests import narrowing_test, quoted
 from coldfork.source.evaluation.frame import Frame
-from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.interpreter import Interpreter, cut_short
 from coldfork.source.evaluation.objects.assignment import assign
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.syntax.nodes import Block, Node, last_line

@@ -6,21 +6,26 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from coldfork.model.faults import describe
+from coldfork.model.observations import describe
 from coldfork.source.files.reading import CannotRead
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering.context import Context
-from coldfork.source.syntax.lowering.expressions import lower_expression, lower_parameters, lower_target
-from coldfork.source.syntax.lowering.headers import (
+from coldfork.source.syntax.lowering.expressions import (
+    lower_expression,
+    lower_optional,
+    lower_parameters,
+    lower_target,
+)
+from coldfork.source.syntax.lowering.simple_statements import (
+    SIMPLE,
+    Lower,
     hide_type_parameters,
     lower_annotation,
     lower_annotations,
     lower_decorators,
+    lower_plain_import,
 )
-from coldfork.source.syntax.lowering.patterns import lower_pattern
-from coldfork.source.syntax.lowering.simple_statements import SIMPLE, Lower, lower_plain_import
 from coldfork.source.syntax.nodes import NO_PARAMETERS, Block, Node
-from coldfork.source.syntax.plain_imports import PlainImport
 from coldfork.source.syntax.scopes import (
     Scope,
     bind_opaquely,
@@ -73,7 +78,7 @@ def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None
             out += _run(node, runs[node.lineno], scope)
             continue
         if node.lineno in imports and isinstance(node, ast.Pass):
-            out += _imports(context, imports[node.lineno], scope)
+            out += [lower_plain_import(context, one, scope) for one in imports[node.lineno]]
             continue
         lower = _STATEMENTS.get(type(node))
         if lower is not None:
@@ -120,7 +125,7 @@ def _try(context: Context, node: ast.Try, scope: Scope | None) -> Node:
     for handler in node.handlers:
         if isinstance(handler.type, ast.Tuple):
             refuse_python_2(handler.type, context.target_version)
-        kind = None if handler.type is None else lower_expression(context, handler.type)
+        kind = lower_optional(context, handler.type)
         line = handler.lineno + context.offset
         guard: Node = (nodes.AFTER_FAILURE, body, kind, line)
         block = under_guard(scope, guard, partial(_block, context, handler.body, scope))
@@ -131,17 +136,11 @@ def _try(context: Context, node: ast.Try, scope: Scope | None) -> Node:
 
 
 def _for(context: Context, node: ast.For | ast.AsyncFor, scope: Scope | None) -> Node:
-    lowered: Node = (
-        nodes.FOR if isinstance(node, ast.For) else nodes.ASYNC_FOR,
-        node.lineno + context.offset,
-        lower_target(context, node.target),
-        lower_expression(context, node.iter),
-        _inner(context, node.body, scope),
-        _inner(context, node.orelse, scope),
-    )
-    return bind_opaquely(
-        lowered, scope, names_in([node.target, *node.body, *node.orelse]) if scope is not None else set()
-    )
+    op = nodes.FOR if isinstance(node, ast.For) else nodes.ASYNC_FOR
+    target, iterated = lower_target(context, node.target), lower_expression(context, node.iter)
+    body, orelse = _inner(context, node.body, scope), _inner(context, node.orelse, scope)
+    names = names_in([node.target, *node.body, *node.orelse]) if scope is not None else set()
+    return bind_opaquely((op, node.lineno + context.offset, target, iterated, body, orelse), scope, names)
 
 
 def _inner(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
@@ -157,25 +156,16 @@ def _inner(context: Context, statements: Sequence[ast.stmt], scope: Scope | None
 
 
 def _while(context: Context, node: ast.While, scope: Scope | None) -> Node:
-    lowered: Node = (
-        nodes.WHILE,
-        node.lineno + context.offset,
-        lower_expression(context, node.test),
-        _inner(context, node.body, scope),
-        _inner(context, node.orelse, scope),
-        context.span(node.test),
-    )
-    return bind_opaquely(lowered, scope, names_in([*node.body, *node.orelse]) if scope is not None else set())
+    line, test = node.lineno + context.offset, lower_expression(context, node.test)
+    body, orelse = _inner(context, node.body, scope), _inner(context, node.orelse, scope)
+    names = names_in([*node.body, *node.orelse]) if scope is not None else set()
+    return bind_opaquely((nodes.WHILE, line, test, body, orelse, context.span(node.test)), scope, names)
 
 
 def _with(context: Context, node: ast.With | ast.AsyncWith, scope: Scope | None) -> Node:
-    items = tuple(
-        (
-            lower_expression(context, item.context_expr),
-            None if item.optional_vars is None else lower_target(context, item.optional_vars),
-        )
-        for item in node.items
-    )
+    targets = [one.optional_vars and lower_target(context, one.optional_vars) for one in node.items]
+    held = [lower_expression(context, one.context_expr) for one in node.items]
+    items = tuple(zip(held, targets, strict=True))
     body = _block(context, node.body, scope)
     op = nodes.WITH if isinstance(node, ast.With) else nodes.ASYNC_WITH
     lowered: Node = (op, node.lineno + context.offset, items, body)
@@ -217,11 +207,6 @@ def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[No
     return lowered
 
 
-def _imports(context: Context, plain: Sequence[PlainImport], scope: Scope | None) -> list[Node]:
-    """The imports for which a skeleton has put one `pass`."""
-    return [lower_plain_import(context, one, scope) for one in plain]
-
-
 def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | None:
     inner = Scope(scope)
     hide_type_parameters(node)
@@ -234,33 +219,20 @@ def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | 
         none = tuple(NO_PARAMETERS)  # plain data, that it can be stored
         code: Node = (none, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
         inner.bind("__annotate__", nodes.BY_DEF, (nodes.DEF, line, "__annotate__", (), None, code), line)
-    lowered: Node = (
-        nodes.CLASS,
-        node.lineno + context.offset,
-        node.name,
-        decorators,
-        bases,
-        keywords,
-        body,
-        inner.frozen(),
-    )
+    line = node.lineno + context.offset
+    lowered: Node = (nodes.CLASS, line, node.name, decorators, bases, keywords, body, inner.frozen())
     if scope is not None:
         scope.bind(node.name, nodes.BY_CLASS, lowered, node.lineno)
     return lowered
 
 
+def _case(context: Context, case: ast.match_case, scope: Scope | None) -> Node:
+    pattern, guard = lower_pattern(context, case.pattern), lower_optional(context, case.guard)
+    return (pattern, guard, _inner(context, case.body, scope), case.pattern.lineno + context.offset)
+
+
 def _match(context: Context, node: ast.Match, scope: Scope | None) -> Node:
-    cases = tuple(
-        [
-            (
-                lower_pattern(context, case.pattern),
-                None if case.guard is None else lower_expression(context, case.guard),
-                _inner(context, case.body, scope),
-                case.pattern.lineno + context.offset,
-            )
-            for case in node.cases
-        ]
-    )
+    cases = tuple([_case(context, case, scope) for case in node.cases])
     subject = lower_expression(context, node.subject)
     lowered: Node = (nodes.MATCH, node.lineno + context.offset, subject, cases)
     names: set[str] = set()
@@ -285,3 +257,31 @@ _STATEMENTS: dict[type[ast.AST], Lower] = {
     ast.ClassDef: _class,
     ast.Match: _match,
 }
+
+
+def lower_pattern(context: Context, pattern: ast.pattern) -> Node:
+    """Lower one pattern."""
+    match pattern:
+        case ast.MatchValue(value):
+            return (nodes.CASE_VALUE, lower_expression(context, value))
+        case ast.MatchSingleton(constant):
+            return (nodes.CASE_CONSTANT, constant)
+        case ast.MatchSequence(patterns):
+            return (nodes.CASE_SEQUENCE, _each(context, patterns))
+        case ast.MatchMapping(keys, patterns, rest):
+            lowered = tuple([lower_expression(context, key) for key in keys])
+            return (nodes.CASE_MAPPING, lowered, _each(context, patterns), rest)
+        case ast.MatchClass(cls, patterns, names, named):
+            own, others = _each(context, patterns), _each(context, named)
+            return (nodes.CASE_CLASS, lower_expression(context, cls), own, tuple(names), others)
+        case ast.MatchStar(name):
+            return (nodes.CASE_STAR, name)
+        case ast.MatchAs(inner, name):
+            return (nodes.CASE_AS, None if inner is None else lower_pattern(context, inner), name)
+        case ast.MatchOr(patterns):
+            return (nodes.CASE_OR, _each(context, patterns))
+    raise TypeError(pattern)
+
+
+def _each(context: Context, patterns: list[ast.pattern]) -> tuple[Node, ...]:
+    return tuple([lower_pattern(context, one) for one in patterns])

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Container, Mapping, Sequence
 from types import MappingProxyType
 
+from coldfork.source.syntax.imports import PlainImport
 from coldfork.source.syntax.nodes import Span
-from coldfork.source.syntax.plain_imports import PlainImport
 
 
 class Context:
@@ -44,12 +44,8 @@ class Context:
 
     def span(self, node: ast.expr) -> Span:
         """Where the text of `node` stands, to quote it later."""
-        return (
-            node.lineno + self.offset,
-            node.col_offset,
-            (node.end_lineno or node.lineno) + self.offset,
-            node.end_col_offset or 0,
-        )
+        last = (node.end_lineno or node.lineno) + self.offset
+        return (node.lineno + self.offset, node.col_offset, last, node.end_col_offset or 0)
 
     def ends(self, node: ast.stmt) -> tuple[int, int]:
         """The first and the last line of a statement."""

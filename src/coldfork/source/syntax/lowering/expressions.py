@@ -28,13 +28,14 @@ def lower_expression(context: Context, node: ast.expr) -> Node:
     """Lower one expression."""
     lower = _EXPRESSIONS.get(type(node))
     if lower is None:
-        return (
-            nodes.OTHER,
-            tuple(
-                lower_expression(context, n) for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)
-            ),
-        )
+        inner = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr)]
+        return (nodes.OTHER, tuple([lower_expression(context, one) for one in inner]))
     return lower(context, node)
+
+
+def lower_optional(context: Context, node: ast.expr | None) -> Node | None:
+    """Lower an expression that may be missing."""
+    return None if node is None else lower_expression(context, node)
 
 
 def _constant(context: Context, node: ast.Constant) -> Node:
@@ -44,45 +45,28 @@ def _constant(context: Context, node: ast.Constant) -> Node:
     return (nodes.CONST, value)
 
 
-def _name(context: Context, node: ast.Name) -> Node:
-    return (nodes.NAME, node.id, node.lineno + context.offset)
-
-
 def _attribute(context: Context, node: ast.Attribute) -> Node:
     return (nodes.ATTR, lower_expression(context, node.value), node.attr, node.lineno + context.offset)
 
 
 def _call(context: Context, node: ast.Call) -> Node:
-    return (
-        nodes.CALL,
-        lower_expression(context, node.func),
-        tuple([lower_expression(context, argument) for argument in node.args]),
-        tuple([(keyword.arg, lower_expression(context, keyword.value)) for keyword in node.keywords]),
-        node.lineno + context.offset,
-        node.col_offset,
-        (node.end_lineno or node.lineno) + context.offset,
-    )
+    function = lower_expression(context, node.func)
+    given = tuple([lower_expression(context, one) for one in node.args])
+    named = tuple([(one.arg, lower_expression(context, one.value)) for one in node.keywords])
+    last = (node.end_lineno or node.lineno) + context.offset
+    return (nodes.CALL, function, given, named, node.lineno + context.offset, node.col_offset, last)
 
 
 def _ifexp(context: Context, node: ast.IfExp) -> Node:
-    return (
-        nodes.IFEXP,
-        lower_expression(context, node.test),
-        lower_expression(context, node.body),
-        lower_expression(context, node.orelse),
-        node.lineno + context.offset,
-        context.span(node.test),
-    )
+    test, body = lower_expression(context, node.test), lower_expression(context, node.body)
+    orelse = lower_expression(context, node.orelse)
+    return (nodes.IFEXP, test, body, orelse, node.lineno + context.offset, context.span(node.test))
 
 
 def _bool(context: Context, node: ast.BoolOp) -> Node:
-    return (
-        nodes.BOOL,
-        isinstance(node.op, ast.And),
-        tuple([lower_expression(context, value) for value in node.values]),
-        node.lineno + context.offset,
-        tuple([context.span(value) for value in node.values]),
-    )
+    values = tuple([lower_expression(context, value) for value in node.values])
+    spans = tuple([context.span(value) for value in node.values])
+    return (nodes.BOOL, isinstance(node.op, ast.And), values, node.lineno + context.offset, spans)
 
 
 def _unary(context: Context, node: ast.UnaryOp) -> Node:
@@ -96,12 +80,9 @@ def _unary(context: Context, node: ast.UnaryOp) -> Node:
 
 
 def _compare(context: Context, node: ast.Compare) -> Node:
-    return (
-        nodes.COMPARE,
-        lower_expression(context, node.left),
-        tuple([_OPERATORS[type(op)] for op in node.ops]),
-        tuple([lower_expression(context, value) for value in node.comparators]),
-    )
+    operators = tuple([_OPERATORS[type(op)] for op in node.ops])
+    others = tuple([lower_expression(context, value) for value in node.comparators])
+    return (nodes.COMPARE, lower_expression(context, node.left), operators, others)
 
 
 def _sequence(context: Context, node: ast.List | ast.Tuple | ast.Set) -> Node:
@@ -112,42 +93,26 @@ def _sequence(context: Context, node: ast.List | ast.Tuple | ast.Set) -> Node:
 
 
 def _dict(context: Context, node: ast.Dict) -> Node:
-    return (
-        nodes.DICT,
-        tuple([None if key is None else lower_expression(context, key) for key in node.keys]),
-        tuple([lower_expression(context, value) for value in node.values]),
-    )
+    keys = tuple([lower_optional(context, key) for key in node.keys])
+    return (nodes.DICT, keys, tuple([lower_expression(context, value) for value in node.values]))
 
 
 def _subscript(context: Context, node: ast.Subscript) -> Node:
-    return (
-        nodes.INDEX,
-        lower_expression(context, node.value),
-        lower_expression(context, node.slice),
-        node.lineno + context.offset,
-    )
+    owner, index = lower_expression(context, node.value), lower_expression(context, node.slice)
+    return (nodes.INDEX, owner, index, node.lineno + context.offset)
 
 
 def _slice(context: Context, node: ast.Slice) -> Node:
-    parts = [
-        lower_expression(context, part) for part in (node.lower, node.upper, node.step) if part is not None
-    ]
-    return (nodes.SLICE, tuple(parts))
+    parts = [part for part in (node.lower, node.upper, node.step) if part is not None]
+    return (nodes.SLICE, tuple([lower_expression(context, part) for part in parts]))
 
 
 def _lambda(context: Context, node: ast.Lambda) -> Node:
     outer, context.yields = context.yields, False
-    body = ((nodes.RETURN, node.lineno + context.offset, 0, lower_expression(context, node.body)),)
-    code = (
-        lower_parameters(context, node.args),
-        body,
-        context.yields,
-        False,
-        "<lambda>",
-        node.lineno + context.offset,
-        None,
-        (),
-    )
+    line = node.lineno + context.offset
+    body = ((nodes.RETURN, line, 0, lower_expression(context, node.body)),)
+    parameters = lower_parameters(context, node.args)
+    code = (parameters, body, context.yields, False, "<lambda>", line, None, ())
     context.yields = outer
     return (nodes.LAMBDA, code)
 
@@ -176,17 +141,8 @@ def _comprehension(
 
 
 def _binary(context: Context, node: ast.BinOp) -> Node:
-    return (
-        nodes.BINARY,
-        _OPERATORS[type(node.op)],
-        lower_expression(context, node.left),
-        lower_expression(context, node.right),
-        node.lineno + context.offset,
-    )
-
-
-def _walrus(context: Context, node: ast.NamedExpr) -> Node:
-    return (nodes.WALRUS, node.target.id, lower_expression(context, node.value))
+    left, right = lower_expression(context, node.left), lower_expression(context, node.right)
+    return (nodes.BINARY, _OPERATORS[type(node.op)], left, right, node.lineno + context.offset)
 
 
 def _joined(context: Context, node: ast.JoinedStr) -> Node:
@@ -215,16 +171,12 @@ def _formatted(context: Context, node: ast.FormattedValue) -> Node:
 
 def _yield(context: Context, node: ast.Yield | ast.YieldFrom) -> Node:
     context.yields = True
-    value = None if node.value is None else lower_expression(context, node.value)
+    value = lower_optional(context, node.value)
     return (nodes.YIELD, value, isinstance(node, ast.YieldFrom), node.lineno + context.offset)
 
 
 def _await(context: Context, node: ast.Await) -> Node:
     return (nodes.AWAIT, lower_expression(context, node.value), node.lineno + context.offset)
-
-
-def _starred(context: Context, node: ast.Starred) -> Node:
-    return (nodes.STAR, lower_expression(context, node.value))
 
 
 def lower_parameters(context: Context, node: ast.arguments) -> Node:
@@ -249,12 +201,8 @@ def lower_target(context: Context, node: ast.expr) -> Node:
     if isinstance(node, ast.Attribute):
         return (nodes.TO_ATTR, lower_expression(context, node.value), node.attr, node.lineno + context.offset)
     if isinstance(node, ast.Subscript):
-        return (
-            nodes.TO_INDEX,
-            lower_expression(context, node.value),
-            lower_expression(context, node.slice),
-            node.lineno + context.offset,
-        )
+        owner, index = lower_expression(context, node.value), lower_expression(context, node.slice)
+        return (nodes.TO_INDEX, owner, index, node.lineno + context.offset)
     if isinstance(node, ast.Starred):
         return (nodes.TO_STAR, lower_target(context, node.value))
     return (nodes.TO_TUPLE, ())
@@ -267,7 +215,7 @@ def operator_name(node: ast.operator) -> str:
 
 _EXPRESSIONS: dict[type[ast.AST], Callable[[Context, Any], Node]] = {
     ast.Constant: _constant,
-    ast.Name: _name,
+    ast.Name: lambda context, node: (nodes.NAME, node.id, node.lineno + context.offset),
     ast.Attribute: _attribute,
     ast.Call: _call,
     ast.IfExp: _ifexp,
@@ -286,10 +234,14 @@ _EXPRESSIONS: dict[type[ast.AST], Callable[[Context, Any], Node]] = {
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _comprehension,
     ast.BinOp: _binary,
-    ast.NamedExpr: _walrus,
+    ast.NamedExpr: lambda context, node: (
+        nodes.WALRUS,
+        node.target.id,
+        lower_expression(context, node.value),
+    ),
     ast.JoinedStr: _joined,
     ast.Yield: _yield,
     ast.YieldFrom: _yield,
     ast.Await: _await,
-    ast.Starred: _starred,
+    ast.Starred: lambda context, node: (nodes.STAR, lower_expression(context, node.value)),
 }

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.lazy_imports import DECLARED, EAGER, laziness
+from coldfork.source.syntax.imports import DECLARED, EAGER, Names, PlainImport, laziness
 from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.lowering.expressions import (
     UNKNOWN_CONSTANT,
     lower_expression,
+    lower_optional,
     lower_target,
     operator_name,
 )
-from coldfork.source.syntax.lowering.headers import lower_annotation
 from coldfork.source.syntax.newer.trees import TypeAlias
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.syntax.plain_imports import Names, PlainImport
 from coldfork.source.syntax.scopes import Scope, bind_target, boring
 
 #: Lowers one kind of statement; None where nothing of it matters.
@@ -46,13 +45,8 @@ def _assign(context: Context, node: ast.Assign, scope: Scope | None) -> Node:
 
 def _augmented(context: Context, node: ast.AugAssign, scope: Scope | None) -> Node:
     target = lower_target(context, node.target)
-    lowered: Node = (
-        nodes.AUGMENTED,
-        *context.ends(node),
-        target,
-        operator_name(node.op),
-        lower_expression(context, node.value),
-    )
+    right = lower_expression(context, node.value)
+    lowered: Node = (nodes.AUGMENTED, *context.ends(node), target, operator_name(node.op), right)
     if scope is not None and isinstance(node.target, ast.Name):
         scope.bind(node.target.id, nodes.BY_STATEMENT, lowered, node.lineno + context.offset)
     return lowered
@@ -60,7 +54,7 @@ def _augmented(context: Context, node: ast.AugAssign, scope: Scope | None) -> No
 
 def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> Node | None:
     target = lower_target(context, node.target)
-    value = None if node.value is None else lower_expression(context, node.value)
+    value = lower_optional(context, node.value)
     annotation: Node | None = None
     name = node.target.id if isinstance(node.target, ast.Name) else None
     if scope is not None and name is not None:
@@ -128,32 +122,23 @@ def _alias(context: Context, node: TypeAlias, scope: Scope | None) -> Node:
 
 
 def _return(context: Context, node: ast.Return, scope: Scope | None) -> Node:
-    return (
-        nodes.RETURN,
-        *context.ends(node),
-        None if node.value is None else lower_expression(context, node.value),
-    )
+    return (nodes.RETURN, *context.ends(node), lower_optional(context, node.value))
 
 
 def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
-    return (
-        nodes.RAISE,
-        node.lineno + context.offset,
-        None if node.exc is None else lower_expression(context, node.exc),
-        None if node.cause is None else lower_expression(context, node.cause),
-    )
+    raised, cause = lower_optional(context, node.exc), lower_optional(context, node.cause)
+    return (nodes.RAISE, node.lineno + context.offset, raised, cause)
 
 
 def lower_plain_import(context: Context, plain: PlainImport, scope: Scope | None) -> Node:
     """An import that a skeleton has left out."""
     line, last, module, level, names = plain
-    line += context.offset
-    last += context.offset
+    ends = line + context.offset, last + context.offset
     if level < 0:
-        _bind_modules(scope, names, line - context.offset, lazy=EAGER)
-        return (nodes.IMPORT, line, last, names)
-    _bind_imported(scope, module, level, names, line - context.offset, lazy=EAGER)
-    return (nodes.FROM, line, last, module, level, names)
+        _bind_modules(scope, names, line, lazy=EAGER)
+        return (nodes.IMPORT, *ends, names)
+    _bind_imported(scope, module, level, names, line, lazy=EAGER)
+    return (nodes.FROM, *ends, module, level, names)
 
 
 def _import(context: Context, node: ast.Import, scope: Scope | None) -> Node:
@@ -209,33 +194,18 @@ def _bind_imported(
 
 
 def _assert(context: Context, node: ast.Assert, scope: Scope | None) -> Node:
-    return (
-        nodes.ASSERT,
-        node.lineno + context.offset,
-        lower_expression(context, node.test),
-        context.span(node.test),
-    )
+    test = lower_expression(context, node.test)
+    return (nodes.ASSERT, node.lineno + context.offset, test, context.span(node.test))
 
 
 def _delete(context: Context, node: ast.Delete, scope: Scope | None) -> Node:
-    return (
-        nodes.DELETE,
-        node.lineno + context.offset,
-        tuple([lower_expression(context, t) for t in node.targets]),
-    )
+    targets = tuple([lower_expression(context, target) for target in node.targets])
+    return (nodes.DELETE, node.lineno + context.offset, targets)
 
 
 def _global(context: Context, node: ast.Global | ast.Nonlocal, scope: Scope | None) -> Node:
     op = nodes.GLOBAL if isinstance(node, ast.Global) else nodes.NONLOCAL
     return (op, node.lineno + context.offset, tuple(node.names))
-
-
-def _break(context: Context, node: ast.Break, scope: Scope | None) -> Node:
-    return (nodes.BREAK, node.lineno + context.offset)
-
-
-def _continue(context: Context, node: ast.Continue, scope: Scope | None) -> Node:
-    return (nodes.CONTINUE, node.lineno + context.offset)
 
 
 SIMPLE: dict[type[ast.AST], Lower] = {
@@ -251,8 +221,54 @@ SIMPLE: dict[type[ast.AST], Lower] = {
     ast.Delete: _delete,
     ast.Global: _global,
     ast.Nonlocal: _global,
-    ast.Break: _break,
-    ast.Continue: _continue,
+    ast.Break: lambda context, node, scope: (nodes.BREAK, node.lineno + context.offset),
+    ast.Continue: lambda context, node, scope: (nodes.CONTINUE, node.lineno + context.offset),
     TypeAlias: _alias,
     getattr(ast, "TypeAlias", TypeAlias): _alias,
 }
+
+
+def lower_decorators(context: Context, decorators: Sequence[ast.expr]) -> tuple[tuple[Node, int], ...]:
+    """Decorator expressions with their lines, outermost first."""
+    return tuple([(lower_expression(context, node), node.lineno + context.offset) for node in decorators])
+
+
+def lower_annotations(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Node, ...]:
+    """The annotations of a header, unless they are postponed."""
+    if context.postponed:
+        return ()
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    found = [a.annotation for a in every if a.annotation is not None]
+    if node.returns is not None:
+        found.append(node.returns)
+    return tuple([lower_expression(context, a) for a in found if not isinstance(a, (ast.Constant, ast.Name))])
+
+
+def hide_type_parameters(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Make the type parameters in a header names of their own: no variable of the module is meant by them."""
+    hidden = {parameter.name for parameter in getattr(node, "type_params", ())}
+    if not hidden:
+        return
+    parts: list[ast.AST | None]
+    if isinstance(node, ast.ClassDef):
+        parts = [*node.bases, *node.keywords]
+    else:
+        parts = [child.annotation for child in ast.walk(node.args) if isinstance(child, ast.arg)]
+        parts.append(node.returns)
+    for part in parts:
+        for name in ast.walk(part) if part is not None else ():
+            if isinstance(name, ast.Name) and name.id in hidden:
+                name.id = f"_.{name.id}"
+
+
+def lower_annotation(context: Context, node: ast.expr) -> Node:
+    """An annotation as an expression, the text of a quoted one included."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            quoted = ast.parse(node.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError):
+            return UNKNOWN_CONSTANT
+        return lower_expression(Context(context.offset + node.lineno - 1), quoted)
+    return lower_expression(context, node)

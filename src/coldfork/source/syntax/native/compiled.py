@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 
-from coldfork.source.syntax.plain_imports import PlainImport
+from coldfork.source.syntax.imports import PlainImport
 
 #: Text, spans, header names, runs and imports of a skeleton.
 Parts = tuple[

@@ -864,7 +864,7 @@ static PyObject *skeleton(PyObject *module, PyObject *argument) {
     return made;
 }
 
-/* words.py: which of the words that ask for a closer look a source holds, a bit for each in its order. */
+/* `words`: which of the words that ask for a closer look a source holds, a bit for each in its order. */
 static const Word WORDS[] = {
     WORD("__future__", 2), WORD("lazy", 2), WORD("global", 3), WORD("coldfork:", 7),
 };

@@ -12,7 +12,7 @@ def parse_any(source: bytes) -> ast.Module:
         return parse_as_is(source)
     except SyntaxError:
         # Loaded when it is needed: nearly every run goes without.
-        from coldfork.source.syntax.newer.reading import parse_rewritten
+        from coldfork.source.syntax.newer.restoring import parse_rewritten
 
         tree = parse_rewritten(source, parse_as_is, parse_any)
         if tree is None:

@@ -70,14 +70,8 @@ class _Rewriter:
                 self._star(index, partners)
             # Behind any colon outside brackets: what it would take for a statement is no expression.
             at_start = token.kind is Kind.NEWLINE or token.text in (b";", b":")
-        return Rewritten(
-            bytes(self._text),
-            self._holes,
-            self._parameters,
-            frozenset(self._aliases),
-            self._lazy,
-            frozenset(self._unpacked),
-        )
+        aliases, unpacked = frozenset(self._aliases), frozenset(self._unpacked)
+        return Rewritten(bytes(self._text), self._holes, self._parameters, aliases, self._lazy, unpacked)
 
     def _word(self, index: int, token: Token, at_start: bool, partners: dict[int, int]) -> None:
         following = self._at(index + 1)

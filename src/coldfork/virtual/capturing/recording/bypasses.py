@@ -5,22 +5,65 @@ Both are watched while a capture runs.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
 import torch
 
-from coldfork.virtual.capturing.compiled.compiling import COMPILES, is_compiling
+from coldfork.virtual.capturing.compiled.calls import (
+    COMPILES,
+    LIBRARIES,
+    LIBRARY,
+    STEPS,
+    is_compiling,
+    what_is_compiled,
+)
 from coldfork.virtual.capturing.memory import Kind
-from coldfork.virtual.capturing.operators.compiler import UncompiledMode
+from coldfork.virtual.capturing.operators.compiler import UncompiledMode, hide_from_compiler
 from coldfork.virtual.capturing.operators.schemas import Operators, Way
 from coldfork.virtual.capturing.recording.recorder import Recorder
 from coldfork.virtual.capturing.recording.refusals import no_array, not_simulated, refusal
-from coldfork.virtual.capturing.recording.replacements import Replacements
+
+
+class Replacements(ExitStack):
+    """What is replaced while a capture runs; other threads get what was there before."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def _close(self, owner: Any, name: str, why: str, kind: Any, what: str = "") -> None:
+        """Refuse a function or a method."""
+        called = what or f".{name}()"
+        if getattr(owner, "__name__", "").startswith(("torch.cuda", "torch.cpu", "torch.accelerator")):
+            called = f"{owner.__name__}.{name}()"
+
+        def refused(original: Any, *args: Any, **kwargs: Any) -> Any:
+            raise self._recorder.refuse(called, why, kind)
+
+        self._replace(owner, name, refused)
+
+    def _replace(self, owner: Any, name: str, instead: Callable[..., Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+        thread, shapes = self._recorder.thread, self._recorder.shapes
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if shapes.computing or threading.get_ident() != thread:
+                return original(*args, **kwargs)
+            return instead(original, *args, **kwargs)
+
+        own = name in vars(owner)
+        before = vars(owner).get(name)
+        setattr(owner, name, wrapper)
+        self.callback(lambda: setattr(owner, name, before) if own else delattr(owner, name))
+
 
 _READS = "reads the device's memory on the host"
 _WAITS = "waits for the device"
@@ -151,3 +194,30 @@ def _watched(work: Callable[..., Any], recorder: Recorder, operators: Operators)
             return work(*args, **kwargs)
 
     return run
+
+
+class CompilerAccess(Replacements):
+    """Refuses to compile, on the thread that captures."""
+
+    def __enter__(self) -> CompilerAccess:
+        self._close_loaded()
+        self._replace(torch, "compile", self._compile)
+        return self
+
+    def _compile(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        # What it makes is compiled when it is called; but this may have imported the compiler.
+        made = original(*args, **kwargs)
+        hide_from_compiler(type(self._recorder))
+        self._close_loaded()
+        return made
+
+    def _close_loaded(self) -> None:
+        for room, name in STEPS:
+            self._replace(sys.modules.get(room), name, self._refuse)
+        for room, kind, names in LIBRARIES:
+            for name in names:
+                owner = getattr(sys.modules.get(room), kind, None)
+                self._close(owner, name, LIBRARY, not_simulated, f"{kind}.{name}()")
+
+    def _refuse(self, original: Any, compiled: Any, *args: Any, **kwargs: Any) -> Any:
+        raise self._recorder.refuse(what_is_compiled(compiled), COMPILES)

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from coldfork.virtual.capturing.compiled.kernels import Kernels
-from coldfork.virtual.capturing.errors import CaptureError
 from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Poisoning, poison, poison_storage
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.inference import Shapes, UnknownShape
@@ -24,10 +23,10 @@ from coldfork.virtual.capturing.operators.schemas import (
     Way,
     tensors_in,
 )
-from coldfork.virtual.capturing.places import Places, as_frame
 from coldfork.virtual.capturing.recording.refusals import invalidated, not_simulated, refusal
 from coldfork.virtual.capturing.recording.steps import Steps
-from coldfork.virtual.capturing.records import Record, RecordedRegion, Use
+from coldfork.virtual.capturing.records import Places, Record, RecordedRegion, Use, as_frame
+from coldfork.virtual.errors import CaptureError
 
 _Below = torch._C._AutoDispatchBelowADInplaceOrView
 _CHOOSING = frozenset(("cond", "while_loop"))

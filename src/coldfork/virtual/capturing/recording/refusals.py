@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from coldfork.model.states import Frame
-from coldfork.virtual.capturing.errors import CaptureError, CaptureRefusedError, NotCapturableError
-from coldfork.virtual.capturing.places import written
+from coldfork.virtual.capturing.records import written
+from coldfork.virtual.errors import CaptureError, CaptureRefusedError, NotCapturableError
 
 NOT_PERMITTED = "CUDA error: operation not permitted when stream is capturing"
 INVALIDATED = "CUDA error: operation failed due to a previous error during capture"

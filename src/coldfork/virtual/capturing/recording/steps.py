@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from coldfork.virtual.capturing.errors import ReplayError
 from coldfork.virtual.capturing.operators.schemas import Fresh, Operator, ResultPlan, out_variant
 from coldfork.virtual.capturing.records import Use
+from coldfork.virtual.errors import ReplayError
 
 # One name a line would be two pages.
 _SHORTCUTS = frozenset(

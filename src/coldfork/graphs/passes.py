@@ -1,0 +1,91 @@
+"""The tensors through which a captured graph is fed, and the state that a forward pass runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from coldfork.graphs.descriptors import BatchDescriptor
+from coldfork.graphs.errors import GraphError, InputError
+
+
+class StaticInputs:
+    """The input buffers of one captured batch."""
+
+    __slots__ = ("_buffers", "_descriptor")
+
+    def __init__(self, descriptor: BatchDescriptor, buffers: Mapping[str, Any]) -> None:
+        self._descriptor = descriptor
+        self._buffers = {
+            name: (tensor, tensor.shape, tensor.dtype, tensor.device) for name, tensor in buffers.items()
+        }
+
+    def fill(self, given: Mapping[str, Any]) -> None:
+        """Copy what is given into the buffers; nothing is copied when any of it does not fit."""
+        buffers = self._buffers
+        for name, tensor in given.items():
+            known = buffers.get(name)
+            if (
+                known is None
+                or tensor.shape != known[1]
+                or tensor.dtype != known[2]
+                or tensor.device != known[3]
+            ):
+                self._refuse(name, tensor)
+        for name, tensor in given.items():
+            buffer = buffers[name][0]
+            if buffer is not tensor:
+                buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
+
+    def moved(self, now: Mapping[str, Any]) -> list[str]:
+        """The inputs that lie elsewhere now than they did when they were captured."""
+        return [
+            name
+            for name, (tensor, *_) in self._buffers.items()
+            if name not in now or now[name].data_ptr() != tensor.data_ptr()
+        ]
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The buffers themselves, to be written in place."""
+        return {name: buffer[0] for name, buffer in self._buffers.items()}
+
+    def _refuse(self, name: str, tensor: Any) -> None:
+        known = self._buffers.get(name)
+        if known is None:
+            names = ", ".join(sorted(self._buffers)) or "none"
+            raise InputError(
+                f"{self._descriptor} was captured without an input {name!r}; its inputs: {names} "
+                "(capture(inputs=...) declares them)"
+            )
+        _, shape, dtype, device = known
+        raise InputError(
+            f"input {name!r} of {self._descriptor} was captured as {tuple(shape)} of {dtype} on {device}, "
+            f"and this one is {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}"
+        )
+
+
+_STATE: ContextVar[tuple[Any] | None] = ContextVar("coldfork_step_state", default=None)
+
+
+def current_state() -> Any:
+    """The state of the pass that runs here.
+
+    In a warm-up and in a capture it is the one that `create_forward` made. In a replay in pieces it is the
+    one given as `replay(..., state=)`: what runs between the pieces sees this step's metadata.
+    """
+    running = _STATE.get()
+    if running is None:
+        raise GraphError("no forward pass of a graph manager is running here, so there is no state")
+    return running[0]
+
+
+@contextmanager
+def running_with(state: Any) -> Iterator[None]:
+    """Let a pass run with a state."""
+    token = _STATE.set((state,))
+    try:
+        yield
+    finally:
+        _STATE.reset(token)

@@ -1,1 +1,0 @@
-"""What a forward pass is fed with, runs under and hands out."""

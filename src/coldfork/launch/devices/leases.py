@@ -1,0 +1,185 @@
+"""Leases: devices that one process takes for its workers, and that no other process of this user takes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+
+from coldfork.launch.devices import choice, management, memory_cap
+from coldfork.launch.devices.choice import AUTO, DevicesWanted, FreeDevices, Lease, listed, same
+from coldfork.launch.devices.locks import folder
+from coldfork.launch.devices.sight import Seen, Sight, sight
+from coldfork.launch.devices.takings import Slot, Wish, taken
+from coldfork.model.errors import LeaseError, UsageError
+
+_LOOK_SECONDS = 0.25
+
+
+@contextmanager
+def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> Iterator[Lease]:
+    """Take devices that no other lease of this user holds, and give them back at the end of the block.
+
+    `devices` is how many, a list of places or identifiers, or `FreeDevices`; only what this process sees is
+    taken. `share` lets so many leases hold one device. `wait` is for how many seconds to wait until devices
+    are free; `LeaseError` says who holds them then. What the lease's `variables` say has to be in the
+    environment of whatever is to use the devices: `run_script(..., devices=lease)` does that, this process's
+    own environment is left as it is.
+
+    The lease ends with the block or with this process, however it ends, and not with what it started.
+    """
+    if devices is None:
+        raise UsageError("devices=None leases nothing; give a number, a list or FreeDevices")
+    taken = _taken(devices, share, time.monotonic() + wait)
+    try:
+        yield taken
+    finally:
+        taken.release()
+
+
+def _taken(devices: DevicesWanted, share: int, until: float) -> Lease:
+    while True:
+        try:
+            (taken,) = take(devices, 1, os.environ, share=share)
+        except LeaseError as error:
+            left = until - time.monotonic()
+            if not error.may_pass or left <= 0:
+                raise
+            time.sleep(min(_LOOK_SECONDS, left))
+        else:
+            return taken
+
+
+def take(
+    devices: DevicesWanted, workers: int, environment: Mapping[str, str], *, share: int = 1
+) -> list[Lease]:
+    """A lease for each worker, on devices that the process with this environment sees; none for None.
+
+    `devices` is a number of devices for all workers together, `"auto"` for one for each worker, a list of
+    places or identifiers, or `FreeDevices`. The devices are spread evenly. With `share`, up to so many
+    workers of all processes hold one device; without it, only workers of this caller share one, and only
+    where there are fewer devices than workers.
+    """
+    if devices is None:
+        return []
+    return take_of(
+        sight(environment, management.management(environment), management.amd_identities()),
+        devices,
+        workers,
+        environment,
+        share=share,
+    )
+
+
+def take_of(
+    there: Sight, devices: DevicesWanted, workers: int, environment: Mapping[str, str], *, share: int = 1
+) -> list[Lease]:
+    """A lease for each worker, on some of these devices."""
+    if workers < 1 or share < 1:
+        raise UsageError("leases are for one worker or more, and a device is shared by one or more")
+    if not there.devices:
+        raise LeaseError(_blind(there))
+    wish = understood(devices, there)
+    slots = taken(wish, workers, share, folder(environment))
+    return _leases(slots, there, environment)
+
+
+def _blind(there: Sight) -> str:
+    if there.setting is None:
+        return "there is no device that could be leased here"
+    return (
+        f"this process sees no device ({there.variable}={there.setting!r}), and its workers are shown "
+        "no more; set the variable where devices are to be used"
+    )
+
+
+def _leases(slots: list[tuple[Slot, ...]], there: Sight, environment: Mapping[str, str]) -> list[Lease]:
+    """What each worker is told of its slots."""
+    crowds = Counter(slot.device for slots_of_one in slots for slot in slots_of_one)
+
+    def spoken(device: Seen) -> str:
+        crowd = crowds[device]
+        return str(device) if crowd == 1 else f"{device}, shared by {crowd} workers"
+
+    return [
+        Lease(
+            device=", ".join(spoken(slot.device) for slot in mine),
+            variables={
+                there.variable: ",".join(slot.device.name for slot in mine),
+                **memory_cap.of_workers(environment, [slot.device.place for slot in mine]),
+            },
+            _give_back=partial(_give_back, mine),
+        )
+        for mine in slots
+    ]
+
+
+def _give_back(slots: tuple[Slot, ...]) -> None:
+    for slot in slots:
+        slot.release()
+
+
+def understood(devices: DevicesWanted, there: Sight) -> Wish:
+    """What `devices` asks for, of what the caller sees."""
+    if isinstance(devices, bool):
+        raise UsageError(f"devices={devices!r} is neither a number of devices nor a list of them")
+    if isinstance(devices, int):
+        devices = FreeDevices(count=devices)
+    elif isinstance(devices, str) and devices.strip() in AUTO:
+        devices = FreeDevices()
+    if isinstance(devices, FreeDevices):
+        return _freest(devices, there)
+    wanted = choice.chosen(devices or ())
+    if not wanted:
+        raise UsageError(f"devices={devices!r} names no device")
+    named = tuple(_one(device, there) for device in wanted)
+    if len({seen.identity for seen in named}) < len(named):
+        raise UsageError(f"devices={devices!r} names a device twice")
+    return Wish(named, len(named), named=True)
+
+
+def _freest(devices: FreeDevices, there: Sight) -> Wish:
+    if devices.count is not None and (isinstance(devices.count, bool) or devices.count < 1):
+        raise UsageError(f"{devices.count!r} devices cannot be leased; ask for one or more")
+    least = devices.bytes
+    if least and any(seen.free is None for seen in there.devices):
+        raise LeaseError(
+            "how much memory is free on a device is known from NVML alone, and it does not say; "
+            "choose devices by number or by name"
+        )
+    ordered = sorted(there.devices, key=lambda seen: (-(seen.free or 0), seen.place))
+    return Wish(tuple(ordered), devices.count, least=least)
+
+
+def _one(device: int | str, there: Sight) -> Seen:
+    if isinstance(device, int):
+        if not 0 <= device < len(there.devices):
+            # The variable's own list says it best, as far as its entries mean something.
+            callers = None if there.setting is None else listed(there.setting)[: len(there.devices)]
+            choice.entry(device, callers if callers is not None else _names(there), there.variable)
+        return there.devices[device]
+    if "," not in device and not device.startswith("-"):
+        for found in (seen for seen in there.devices if device == seen.name):
+            return found
+        matching = [seen for seen in there.devices if _is(device, seen)]
+        if len(matching) == 1:
+            return matching[0]
+    names = ",".join(_names(there)) or "none"
+    raise LeaseError(
+        f"device {device} is not among those of this process: it sees {names}"
+        + ("" if there.setting is None else f" ({there.variable}={there.setting})")
+    )
+
+
+def _is(device: str, seen: Seen) -> bool:
+    """Whether a name is that of a device; a UUID may be shortened, that of an instance may not."""
+    if seen.divided:
+        return device.lower() == seen.identity
+    return same(device, seen.name) or (device.startswith("GPU-") and seen.name.startswith(device))
+
+
+def _names(there: Sight) -> list[str]:
+    return [seen.name for seen in there.devices]

@@ -1,0 +1,251 @@
+"""Takes the locks of devices, all that are wanted or none, and hands them out to workers."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from coldfork.launch.devices import locks
+from coldfork.launch.devices.locks import Lock
+from coldfork.launch.devices.sight import Seen
+from coldfork.launch.supervisor.limits import spoken
+from coldfork.model.errors import LeaseError
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted, in one form."""
+
+    candidates: tuple[Seen, ...]
+    """The devices that may be taken, the best one first."""
+    count: int | None
+    """How many of them; None for one slot for each worker."""
+    named: bool = False
+    """Whether these very devices are wanted, and no others."""
+    least: int = 0
+    """So many bytes must be free."""
+
+
+class Holding:
+    """The locks on one device, kept until the last worker that has it gives it back."""
+
+    def __init__(self, held: list[Lock]) -> None:
+        self._locks = held
+        self._users = 0
+        self._lock = threading.Lock()
+
+    def enter(self) -> None:
+        """One more worker has it."""
+        with self._lock:
+            self._users += 1
+
+    def leave(self) -> None:
+        """One worker less has it."""
+        with self._lock:
+            self._users -= 1
+            if self._users > 0:
+                return
+        self.release()
+
+    def release(self) -> None:
+        """Unlock it whoever has it."""
+        for lock in reversed(self._locks):
+            lock.release()
+
+
+class Slot:
+    """What one worker has of a device."""
+
+    def __init__(self, device: Seen, holding: Holding) -> None:
+        self.device = device
+        self._holding: Holding | None = holding
+        holding.enter()
+
+    def release(self) -> None:
+        """Give it back, once."""
+        holding, self._holding = self._holding, None
+        if holding is not None:
+            holding.leave()
+
+
+def taken(wish: Wish, workers: int, share: int, folder: Path) -> list[tuple[Slot, ...]]:
+    """The slots of each worker; `LeaseError` if they cannot all be had, and then nothing is held."""
+    try:
+        with locks.door(folder), ExitStack() as undoing:
+            found = _Taker(wish, share, folder, undoing).handed_out(workers)
+            undoing.pop_all()
+            return found
+    except OSError as error:
+        raise LeaseError(f"the locks of devices in {folder} cannot be taken: {error.strerror}") from error
+
+
+class _Taker:
+    """One attempt to take what is wanted."""
+
+    def __init__(self, wish: Wish, share: int, folder: Path, undoing: ExitStack) -> None:
+        self._wish = wish
+        self._share = share
+        self._folder = folder
+        self._undoing = undoing
+        self._refused: dict[Seen, Path] = {}
+        """The devices that others hold, with the file that says who."""
+
+    def handed_out(self, workers: int) -> list[tuple[Slot, ...]]:
+        """The slots of each worker."""
+        count = self._wish.count
+        if count is None:
+            return [(slot,) for slot in self._one_each(workers)]
+        if count > workers:
+            self._require_whole(count, workers)
+            held = self._several([1] * count)
+            bounds = [0, *accumulate(_spread(count, workers))]
+            return [
+                tuple(Slot(device, holdings[0]) for device, holdings in held[start:end])
+                for start, end in pairwise(bounds)
+            ]
+        held = self._several(_spread(workers, count))
+        return [(slot,) for slot in _dealt(held, workers, shared=self._share > 1)]
+
+    def _one_each(self, workers: int) -> Iterator[Slot]:
+        """A slot for each worker, a second one on a device only when all have one."""
+        slots: list[Slot] = []
+        for _ in range(self._share):
+            for device in self._eligible():
+                if len(slots) < workers and (holding := self._take(device)):
+                    slots.append(Slot(device, holding))
+        if len(slots) < workers:
+            raise self._refusal(workers, len(slots))
+        return iter(slots)
+
+    def _several(self, wanted: list[int]) -> list[tuple[Seen, list[Holding]]]:
+        """So many devices, with so many slots on each."""
+        held: list[tuple[Seen, list[Holding]]] = []
+        if self._share > 1 and max(wanted) > self._share:
+            raise LeaseError(
+                f"{sum(wanted)} workers on {len(wanted)} devices are {max(wanted)} on one, "
+                f"and {self._share} may share it"
+            )
+        for device in self._eligible():
+            if len(held) == len(wanted):
+                break
+            holdings = self._take_several(device, wanted[len(held)])
+            if holdings:
+                held.append((device, holdings))
+        if len(held) < len(wanted):
+            raise self._refusal(len(wanted), len(held))
+        return held
+
+    def _take_several(self, device: Seen, slots: int) -> list[Holding]:
+        """One lock for all where the device is not shared with others, else one for each; all or none."""
+        if self._share == 1:
+            holding = self._take(device)
+            return [holding] * slots if holding else []
+        holdings: list[Holding] = []
+        while len(holdings) < slots:
+            holding = self._take(device)
+            if holding is None:
+                for one in holdings:
+                    one.release()
+                return []
+            holdings.append(holding)
+        return holdings
+
+    def _eligible(self) -> Iterator[Seen]:
+        for device in self._wish.candidates:
+            if not self._is_full(device):
+                yield device
+
+    def _is_full(self, device: Seen) -> bool:
+        return (device.free or 0) < self._wish.least
+
+    def _take(self, device: Seen) -> Holding | None:
+        """A lock on a device, alone or as one of those that share it."""
+        path = self._file(device)
+        if self._share == 1:
+            alone = locks.exclusive(path)
+            if alone is None:
+                self._refused[device] = path
+                return None
+            return self._kept(Holding([alone]))
+        together = locks.shared(path)
+        if together is None:
+            self._refused[device] = path
+            return None
+        for number in range(self._share):
+            slot = locks.exclusive(self._file(device, number))
+            if slot is not None:
+                return self._kept(Holding([together, slot]))
+        together.release()
+        self._refused[device] = self._file(device, 0)
+        return None
+
+    def _kept(self, holding: Holding) -> Holding:
+        self._undoing.callback(holding.release)
+        return holding
+
+    def _file(self, device: Seen, slot: int | None = None) -> Path:
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", device.identity)
+        return self._folder / (f"{name}.lock" if slot is None else f"{name}.{slot}.lock")
+
+    def _require_whole(self, count: int, workers: int) -> None:
+        if any(device.divided for device in self._wish.candidates):
+            raise LeaseError(
+                f"{count} devices for {workers} worker{'s' if workers > 1 else ''}: some are instances of a "
+                "divided device (MIG), of which CUDA shows a process only one; give each worker one"
+            )
+
+    def _refusal(self, wanted: int, found: int) -> LeaseError:
+        sentences: list[str] = []
+        pids: list[int] = []
+        for device in self._wish.candidates:
+            if self._is_full(device):
+                sentences.append(f"{device} has {_memory(device)}, and {spoken(self._wish.least)} are wanted")
+            elif device in self._refused:
+                said, holding = self._holders(device)
+                sentences.append(f"{device} is leased by {said}")
+                pids += holding
+        wants = f"{wanted} device{' is' if wanted == 1 else 's are'} wanted"
+        if self._wish.named:
+            beginning = f"{wants}, and not all are free"
+        else:
+            beginning = f"{wants}, {len(self._wish.candidates)} are seen, and {found} can be leased"
+        # Without a word against any of them there are simply too few.
+        remedy = "with share, or with fewer devices than workers, several workers use one"
+        if sentences:
+            beginning += f": {'; '.join(sentences)}"
+            remedy = "wait until one is free, or ask for fewer"
+        return LeaseError(f"{beginning}; {remedy}", tuple(pids), may_pass=bool(sentences))
+
+    def _holders(self, device: Seen) -> tuple[str, tuple[int, ...]]:
+        path = self._refused[device]
+        if self._share > 1 and locks.holder(self._file(device)) is None:
+            path = self._file(device, 0)
+        elif self._share == 1 and locks.holder(path) is None:
+            # Those who share a device sign the files of their slots.
+            slots = sorted(self._folder.glob(f"{path.stem}.*.lock"))
+            path = next((slot for slot in slots if locks.holder(slot)), path)
+        return locks.describe(path)
+
+
+def _spread(things: int, places: int) -> list[int]:
+    """So many things on so many places, as evenly as can be."""
+    each, more = divmod(things, places)
+    return [each + (place < more) for place in range(places)]
+
+
+def _dealt(held: list[tuple[Seen, list[Holding]]], workers: int, *, shared: bool) -> Iterator[Slot]:
+    """The devices in turn, one for each worker."""
+    for number in range(workers):
+        device, holdings = held[number % len(held)]
+        yield Slot(device, holdings[number // len(held)] if shared else holdings[0])
+
+
+def _memory(device: Seen) -> str:
+    total = "" if device.total is None else f" of {spoken(device.total)}"
+    users = f", used by pid {', '.join(map(str, device.processes))}" if device.processes else ""
+    return f"{spoken(device.free or 0)} free{total}{users}"

@@ -1,1 +1,0 @@
-"""Figures of scripts and pools for those who watch a service: Prometheus' text, and OpenTelemetry."""

@@ -1,0 +1,290 @@
+"""Where a pickle by value arrives: the functions and classes that are made as copies of another process's."""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import importlib
+import os
+import pickle
+import sys
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
+from types import CellType, CodeType, FunctionType
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    Globals = dict[str, Any]
+
+_MISSING = object()
+_SIMPLE = (bool, bytes, complex, float, int, str, type(None))
+
+
+def is_simple(value: object) -> bool:
+    """Whether a value can be compared at no cost and without running anybody's code."""
+    return type(value) in _SIMPLE
+
+
+def _is_same(value: object, other: object) -> bool:
+    return is_simple(value) and type(value) is type(other) and value == other
+
+
+# --- who is who ---------------------------------------------------------------------------------------------
+
+
+class Origins:
+    """Which classes and type variables travel by value, from here or to here."""
+
+    def __init__(self) -> None:
+        self._identities: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._by_identity: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._received: WeakKeyDictionary[Any, Globals | None] = WeakKeyDictionary()
+        """Of each copy, the plain values of its attributes as they came last; None before they came."""
+
+    def identity(self, thing: Any) -> str:
+        """The name of `thing` in every process."""
+        known = self._identities.get(thing)
+        return self._called(thing, os.urandom(12).hex()) if known is None else known
+
+    def _called(self, thing: Any, identity: str) -> str:
+        self._identities[thing] = identity
+        self._by_identity[identity] = thing
+        return identity
+
+    def known(self, identity: str) -> Any:
+        """What goes by this identity in this process, or None."""
+        return self._by_identity.get(identity)
+
+    def came(self, identity: str, thing: Any) -> None:
+        """Remember that `thing` was made here as the copy of what another process calls so."""
+        self._called(thing, identity)
+        self._received[thing] = None
+
+    def is_copy(self, thing: Any) -> bool:
+        """Whether it came from another process."""
+        return thing in self._received
+
+    def news(self, copy: Any, attributes: Globals) -> tuple[Globals, set[str], bool]:
+        """What to set on a copy and what to delete, for it to be as its original is now; whether it is new.
+
+        A plain value that is sent as it was sent before is no news: the copy may have changed it meanwhile,
+        as one does that loads a model once and keeps it.
+        """
+        before = self._received[copy]
+        self._received[copy] = {name: v if is_simple(v) else _MISSING for name, v in attributes.items()}
+        if before is None:
+            return attributes, set(), True
+        fresh = {name: v for name, v in attributes.items() if not _is_same(v, before.get(name, _MISSING))}
+        return fresh, before.keys() - attributes.keys(), False
+
+
+class Legacy:
+    """The globals that functions of another process's main module assigned here, for those that come after.
+
+    Each call brings the globals that it needs along, so that it sees what its sender has now. What an
+    earlier call assigned with a `global` statement (`global model; model = load()`) is no business of the
+    sender's, and later calls find it.
+    """
+
+    def __init__(self) -> None:
+        self._homes: dict[str, Globals] = {}
+        """For each name that was assigned, the globals of the latest call that does so."""
+        self._sent: Globals = {}
+
+    def settle(self, target: Globals, sent: Globals, used: frozenset[str], assigned: frozenset[str]) -> None:
+        """Fill the globals of one call with what its sender has, and with what was left for it."""
+        for name in used | assigned:
+            home = self._homes.get(name, {})
+            is_old = name not in sent or _is_same(sent[name], self._sent.get(name, _MISSING))
+            if is_old and name in home and name not in target:
+                target[name] = home[name]
+        for name, value in sent.items():
+            target.setdefault(name, value)
+        for name in used | assigned:
+            if is_simple(sent.get(name, _MISSING)):
+                self._sent[name] = sent[name]
+            else:
+                self._sent.pop(name, None)
+        for name in assigned:
+            self._homes[name] = target
+
+
+@cache
+def origins() -> Origins:
+    """Those of this process."""
+    return Origins()
+
+
+@cache
+def _legacy(_sender: str) -> Legacy:
+    """What functions of this sender's main module have left in their globals."""
+    return Legacy()
+
+
+def main_module() -> Globals:
+    """The variables of the main module of this process."""
+    module = sys.modules.get("__main__")
+    return {} if module is None else vars(module)
+
+
+# --- functions ----------------------------------------------------------------------------------------------
+
+
+def make_cell() -> CellType:
+    """A variable of an enclosing function, empty still."""
+    return CellType()
+
+
+def imported_globals(module: str) -> Globals:
+    """The globals of a module that this process can import."""
+    return vars(importlib.import_module(module))
+
+
+def own_globals(module: str, package: str | None) -> Globals:
+    """Globals for the functions of one pickle that were defined in the same place."""
+    return {"__name__": module, "__package__": package, "__builtins__": builtins}
+
+
+def make_function(code: CodeType, namespace: Globals, name: str, cells: tuple[CellType, ...]) -> FunctionType:
+    """A function without what it refers to, which may refer to it."""
+    return FunctionType(code, namespace, name, None, cells or None)
+
+
+def fill_function(function: FunctionType, state: tuple[Any, ...]) -> None:
+    """Give a function the globals it uses, its variables and its attributes."""
+    sender, by_name, sent, used, assigned, modules, cells, attributes, own = state
+    for module in modules:
+        importlib.import_module(module)
+    namespace = function.__globals__
+    if sender is None:
+        namespace.update(sent)
+    else:
+        _legacy(sender).settle(namespace, sent, used, assigned)
+    if by_name:  # this process has the main module, where an initializer may have assigned more
+        main = main_module()
+        for name in used & main.keys() - namespace.keys():
+            namespace[name] = main[name]
+    for cell, content in cells:
+        cell.cell_contents = content
+    for name, value in attributes.items():
+        setattr(function, name, value)
+    function.__dict__.update(own)
+
+
+def fill_attributes(thing: Any, attributes: dict[str, Any]) -> None:
+    """Give an object its own attributes, whatever its class makes of assigning them."""
+    thing.__dict__.update(attributes)
+
+
+def make_lru_cache(function: Any, maximum: int | None, typed: bool) -> Any:
+    """A function behind a cache of the same size, which is empty."""
+    return lru_cache(maxsize=maximum, typed=typed)(function)
+
+
+# --- classes ------------------------------------------------------------------------------------------------
+
+
+def make_class(
+    identity: str, metaclass: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
+) -> type:
+    """The class that goes by this identity here, which is made where none does; it has no attributes yet.
+
+    Neither its metaclass nor its bases get to run anything: what they did to the original comes with it.
+    """
+    found: type | None = origins().known(identity)
+    if found is not None:
+        return found
+    with _without_hooks(bases):
+        make: Any = abc.ABCMeta.__new__ if issubclass(metaclass, abc.ABCMeta) else type.__new__
+        made: type = make(metaclass, name, bases, dict(namespace))
+    origins().came(identity, made)
+    return made
+
+
+def fill_class(made: type, state: tuple[dict[str, Any], Sequence[type]]) -> None:
+    """Give a copy the attributes that its original has now; an original that came home keeps its own."""
+    if not origins().is_copy(made):
+        return
+    attributes, registered = state
+    fresh, gone, is_new = origins().news(made, attributes)
+    _set_attributes(made, fresh)
+    for name in gone & made.__dict__.keys():
+        type.__delattr__(made, name)
+    for subclass in registered:
+        made.register(subclass)  # type: ignore[attr-defined]
+    if is_new and _tell_importable_base(made):
+        _set_attributes(made, fresh)
+
+
+def known_class(identity: str, name: str) -> Any:
+    """This process's own class of which another process has a copy."""
+    found = origins().known(identity)
+    if found is None:
+        raise pickle.UnpicklingError(
+            f"{name} came from another process as a copy of a class that is not in this one, or not any more"
+        )
+    return found
+
+
+def make_tuple(kind: type[tuple[Any, ...]], content: tuple[Any, ...]) -> Any:
+    """A named tuple, also of a class that does not know yet how its instances are made."""
+    return tuple.__new__(kind, content)
+
+
+def make_member(enumeration: type, name: str, arguments: tuple[Any, ...]) -> Any:
+    """A member of an enumeration, as the one that is there or without its attributes."""
+    members = enumeration.__dict__.get("_member_map_", {})
+    if name in members:
+        return members[name]
+    maker = next(base for base in enumeration.__mro__ if base is object or not hasattr(base, "_member_map_"))
+    return maker.__new__(enumeration, *arguments)
+
+
+def make_type_variable(
+    identity: str | None, kind: Any, arguments: tuple[Any, ...], options: dict[str, Any], module: str
+) -> Any:
+    """The type variable that goes by this identity here."""
+    if identity is None:
+        return kind(*arguments, **options)
+    found = origins().known(identity)
+    if found is None:
+        found = kind(*arguments, **options)
+        found.__module__ = module
+        origins().came(identity, found)
+    return found
+
+
+def _set_attributes(made: type, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        type.__setattr__(made, name, value)
+
+
+@contextmanager
+def _without_hooks(bases: tuple[type, ...]) -> Iterator[None]:
+    """Have no `__init_subclass__` called: the class is bare still, and its keywords are not known."""
+    hooks = {c: c.__dict__["__init_subclass__"] for base in bases for c in base.__mro__ if _has_hook(c)}
+    for owner in hooks:
+        type.__setattr__(owner, "__init_subclass__", classmethod(lambda made, **keywords: None))
+    try:
+        yield
+    finally:
+        for owner, hook in hooks.items():
+            type.__setattr__(owner, "__init_subclass__", hook)
+
+
+def _has_hook(owner: type) -> bool:
+    return owner is not object and "__init_subclass__" in owner.__dict__
+
+
+def _tell_importable_base(made: type) -> bool:
+    """Let a base that this process imported know of its new subclass, as a registry of subclasses must."""
+    owner = next((c for c in made.__mro__[1:] if _has_hook(c)), None)
+    if owner is None or owner.__module__ in ("typing", "typing_extensions") or origins().is_copy(owner):
+        return False
+    with suppress(Exception):  # with keywords that only the `class` statement knew
+        super(made, made).__init_subclass__()  # type: ignore[arg-type]
+    return True

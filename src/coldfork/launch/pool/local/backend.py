@@ -1,0 +1,261 @@
+"""The threads that start the workers of a pool and hear them: their answers, their ends, what they hold."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from contextlib import ExitStack, suppress
+from functools import partial
+from time import monotonic
+
+from coldfork.launch.plumbing.loop import Loop, readable
+from coldfork.launch.pool import wire
+from coldfork.launch.pool.dispatcher import Dispatcher
+from coldfork.launch.pool.errors import MemoryCapError
+from coldfork.launch.pool.local.outputs import LogFile, OutputPump, to_standard_error
+from coldfork.launch.pool.local.worker import LocalWorker, ended_by
+from coldfork.launch.pool.terms import variables
+from coldfork.launch.server.zygote.handle import Zygote
+from coldfork.launch.server.zygote.requests import terms as zygote_terms
+from coldfork.launch.supervisor.limits import spoken, spoken_cap
+from coldfork.launch.supervisor.watch import MemoryWatch
+from coldfork.model.errors import ColdforkError, ZygoteError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coldfork.launch.devices.choice import Lease
+    from coldfork.launch.pool.terms import PoolTerms
+
+GRACE_SECONDS = 5.0
+"""So long a worker may take to end when no more tasks come."""
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+_MUCH = 0.75
+"""Who holds more than this part of its cap is replaced when it has done what it is at."""
+
+
+class LocalBackend:
+    """The workers of a pool that are processes of this machine."""
+
+    def __init__(self, terms: PoolTerms) -> None:
+        with ExitStack() as undoing:
+            self._leases = _leases(terms)
+            for lease in self._leases:
+                undoing.callback(lease.release)
+            self._terms = terms
+            self._zygote = Zygote({**zygote_terms(terms.preload, "fail"), "environment": dict(terms.env)})
+            # After what may be refused, for it opens files.
+            self._outputs = OutputPump()
+            self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+            """The places that workers are to be started for."""
+            self._pause = 0.0
+            self._ending = threading.Event()
+            self._starting = threading.Thread(target=self._start, name="worker pool starts", daemon=True)
+            self.dispatcher = Dispatcher(terms, self._wanted.put, self._wake)
+            self._loop = Loop(shared=True)
+            self._workers: dict[int, LocalWorker] = {}
+            self._finishing: dict[LocalWorker, float] = {}
+            """Those that were told to end, and when."""
+            self._waking = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._awake = threading.Lock()
+            self._loop.watch(self._waking, self._woken)
+            self._memory: _WorkersMemory | None = None
+            # The server begins to import, from the thread that asks, whose end ends it, too.
+            self._zygote.start()
+            self._outputs.open()
+            self._starting.start()
+            if terms.max_memory is not None:
+                self._memory = _WorkersMemory(terms.max_memory, self.dispatcher, self._workers)
+            self.dispatcher.open(self._turn, self._end)
+            undoing.pop_all()
+
+    def _wake(self) -> None:
+        """Look at the clock, and at whether all is over."""
+        with self._awake:
+            if self._waking >= 0:
+                os.eventfd_write(self._waking, 1)
+
+    # --- what starts workers does: a server that imports for long keeps no answer waiting ---
+
+    def _start(self) -> None:
+        while True:
+            place = self._wanted.get()
+            if place is None or self._ending.wait(self._pause):
+                return
+            self._pause = 0.0
+            try:
+                worker = LocalWorker(place, self._sink(place))
+                worker.start(self._zygote, self._terms, self._leases[place] if self._leases else None)
+                self._outputs.add(worker.output)
+            except Exception as error:
+                if self._ending.is_set():
+                    return
+                self._unbegun(place, error)
+            else:
+                self._workers[place] = worker
+                self._loop.watch(worker.answers, partial(self._hear, worker))
+                self._loop.watch(worker.process.sentinel, partial(self._ended, worker))
+
+    def _sink(self, place: int) -> Callable[[bytes], None]:
+        if self._terms.log_dir is None:
+            return to_standard_error
+        return LogFile(self._terms.log_dir / f"worker-{place}.log", self._terms.most_logged).take
+
+    def _unbegun(self, place: int, error: Exception) -> None:
+        """Say why a worker was not started, and whether that is so for good."""
+        if isinstance(error, ZygoteError):
+            for_good = error.module is not None
+        else:
+            for_good = not isinstance(error, OSError)
+        known = isinstance(error, ColdforkError | OSError)
+        why = str(error) if known else f"{type(error).__name__}: {error}"
+        if self.dispatcher.failed_to_start(place, why, for_good=for_good):
+            self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
+            self.dispatcher.staff()
+        self._wake()
+
+    # --- what hears them does ---
+
+    def _turn(self) -> None:
+        self._loop.turn(self._patience())
+        self.dispatcher.see_to_deadlines()
+        for worker, since in self._finishing.items():
+            if monotonic() - since > GRACE_SECONDS:
+                worker.kill()
+
+    def _patience(self) -> float | None:
+        moments = [since + GRACE_SECONDS for since in self._finishing.values()]
+        deadline = self.dispatcher.next_deadline()
+        if deadline is not None:
+            moments.append(deadline)
+        return max(0.0, min(moments) - monotonic()) if moments else None
+
+    def _woken(self) -> None:
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._waking)
+        for worker in list(self._workers.values()):
+            if worker.finishing_since is not None:
+                self._finishing[worker] = worker.finishing_since
+
+    def _hear(self, worker: LocalWorker) -> bool:
+        """Take what a worker has answered by now; False if that is nothing."""
+        answers = worker.incoming.read()
+        if answers is None:
+            return False
+        done = []
+        for kind, number, seconds, data in answers:
+            if kind == wire.READY:
+                worker.is_ready, worker.pid = True, number
+                self.dispatcher.ready(worker)
+            elif kind == wire.CLEARED:
+                self.dispatcher.cleared(worker)
+            elif kind == wire.UNFIT:
+                worker.is_unfit = True
+                why = f"the initializer raised:\n{data.decode('utf-8', 'replace')}"
+                self.dispatcher.failed_to_start(worker.place, why, for_good=True)
+            else:
+                memory = -1
+                if kind & wire.LARGE:
+                    data, memory = wire.receive(worker.tasks) or (b"", wire.LOST)
+                done.append((number, seconds, kind & ~wire.LARGE, data, memory))
+        if done:
+            tasks = self.dispatcher.answered(worker, [(number, seconds) for number, seconds, *_ in done])
+            for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
+                self.dispatcher.settle(task, *wire.ended(kind, data, memory))
+        return True
+
+    def _ended(self, worker: LocalWorker) -> None:
+        """A worker's process has ended: take what it has still said, and tell the dispatcher."""
+        self._loop.forget(worker.answers)
+        self._loop.forget(worker.process.sentinel)
+        while self._hear(worker):
+            pass
+        status = worker.leave()
+        self._outputs.remove(worker.output)
+        del self._workers[worker.place]
+        self._finishing.pop(worker, None)
+        try:
+            self._tell_end(worker, status)
+        finally:
+            worker.let_go()
+
+    def _tell_end(self, worker: LocalWorker, status: int) -> None:
+        if worker.is_ready:
+            self.dispatcher.died(worker, worker.died(status))
+        elif not worker.is_unfit:
+            said = f"process {worker.pid} {ended_by(status)} before it was ready"
+            lines = worker.output.last_lines()
+            why = f"{said}; its last lines were:\n{lines}" if lines else said
+            if self.dispatcher.failed_to_start(worker.place, why):
+                self.dispatcher.staff()
+
+    def _end(self) -> None:
+        self._ending.set()
+        self._wanted.put(None)
+        # The thread may be waiting for a server that takes long, which ends now.
+        self._zygote.close()
+        if self._starting.is_alive():
+            self._starting.join()
+        self._outputs.end()
+        if self._memory is not None:
+            self._memory.end()
+        for worker in list(self._workers.values()):
+            worker.kill()
+        for worker in list(self._workers.values()):
+            readable([worker.process.sentinel], GRACE_SECONDS)
+            worker.leave()
+            worker.let_go()
+        for lease in self._leases:
+            lease.release()
+        self._loop.close()
+        with self._awake:
+            os.close(self._waking)
+            self._waking = -1
+
+
+class _WorkersMemory:
+    """A thread that looks at what each worker holds, with all it has started, and ends who holds too much."""
+
+    def __init__(self, most: int, dispatcher: Dispatcher, workers: dict[int, LocalWorker]) -> None:
+        self._most = most
+        self._dispatcher = dispatcher
+        self._workers = workers
+        self._watches: dict[LocalWorker, MemoryWatch] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="worker pool memory", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Watch no longer."""
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._ended.wait(pause):
+            there = [worker for worker in list(self._workers.values()) if worker.is_ready]
+            self._watches = {worker: self._watches.get(worker) or MemoryWatch(self._most) for worker in there}
+            pause = min((self._look(*each) for each in self._watches.items()), default=0.1)
+
+    def _look(self, worker: LocalWorker, watch: MemoryWatch) -> float:
+        """Look at one worker; returns how long it can be left alone."""
+        if watch.look(worker.processes()):
+            held = f"killed at {spoken(watch.held)} of {spoken_cap(self._most)}"
+            said = f"the worker that ran the task (pid {worker.pid}) was {held} of memory"
+            error = MemoryCapError(said, worker.pid, -9, "SIGKILL", worker.device, worker.output.last_lines())
+            self._dispatcher.stop_worker(worker, error)
+        elif watch.held > self._most * _MUCH:
+            self._dispatcher.retire(worker)
+        return watch.pause
+
+
+def _leases(terms: PoolTerms) -> list[Lease]:
+    """A lease for each worker, on devices that this process and they may see."""
+    if terms.devices is None:
+        return []
+    from coldfork.launch.devices.leases import take
+
+    return take(terms.devices, terms.workers, variables(terms.env))

@@ -1,0 +1,112 @@
+"""The reaper, a process above each worker: all that the worker starts ends with it, and both with the caller.
+
+A task may fork children that outlive it in sessions of their own. Only an ancestor that adopts orphans can
+find those once the worker is dead, and the pool's process is somebody else's program, which adopts nobody.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from contextlib import suppress
+from time import monotonic, sleep
+
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.loop import readable
+from coldfork.observe.processes.endings import end_as
+
+_PATIENCE = 5.0
+"""So long processes may take to end that were killed."""
+
+
+def stay_above(caller: int) -> None:
+    """Go on in a child of this process; this one stays above it as its reaper and ends as it does."""
+    control = kernel.process_control()
+    # Of its own, so that neither a terminal's Ctrl-C nor what a task does to its group ends it.
+    os.setpgid(0, 0)
+    if not kernel.adopt_orphans(control):
+        return
+    reaper = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        kernel.die_with_parent(control)
+        if os.getppid() != reaper:
+            os._exit(1)
+        os.setpgid(0, 0)
+        return
+    try:
+        # Wakes it where it was stopped: then it sees for itself that the caller has gone.
+        kernel.hear_of_parent(control, signal.SIGCONT)
+        status = _watched(worker, caller)
+    except BaseException:
+        _end_all()
+        os._exit(1)
+    end_as(status)
+
+
+def _watched(worker: int, caller: int) -> int:
+    """Wait for the worker's end, or the caller's, and end all that is left; the worker's status."""
+    # An object that is thrown away must not close a file that has its descriptor's number by then.
+    gc.disable()
+    os.closerange(3, 1 << 20)
+    waking = _woken_by_children()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    gone = waking
+    try:
+        gone = os.pidfd_open(caller)
+    except ProcessLookupError:
+        os.kill(worker, signal.SIGKILL)
+    except OSError:
+        # Where there is nothing of the kind, a busy worker sees that nobody wants its answer.
+        pass
+    status = None
+    while status is None:
+        if gone in readable([waking, gone], None):
+            os.kill(worker, signal.SIGKILL)
+            gone = waking
+        with suppress(BlockingIOError):
+            os.read(waking, 4096)
+        status = _reaped(worker)
+    _end_all()
+    return status
+
+
+def _woken_by_children() -> int:
+    """A descriptor that can be read when a child has ended."""
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    # The pool's process may have blocked it, and this one is like it in that.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+    # One may have ended before anybody listened.
+    os.write(writing, b"\0")
+    return reading
+
+
+def _reaped(worker: int) -> int | None:
+    """Wait for the children that have ended; the worker's status if it is one of them."""
+    status = None
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if pid == 0:
+            return status
+        if pid == worker:
+            status = ended
+
+
+def _end_all() -> None:
+    """Kill whatever is below, and wait for its end."""
+    until = monotonic() + _PATIENCE
+    while monotonic() < until:
+        kernel.signal_all(kernel.descendants(os.getpid()), signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        sleep(0.001)

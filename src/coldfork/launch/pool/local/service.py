@@ -1,0 +1,214 @@
+"""A worker's life: it is made ready once, and does one task after the other until there are no more."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import socket
+import sys
+import traceback
+from collections import deque
+from functools import partial
+from multiprocessing import reduction
+from time import perf_counter
+
+from coldfork.launch.pool import wire
+from coldfork.launch.pool.local.main_module import await_main
+from coldfork.launch.pool.local.reaper import stay_above
+from coldfork.launch.pool.task import Payload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+_AWAKE_SECONDS = 0.0002
+"""So long a worker looks for its next task before it sleeps, where there is more than one processor."""
+
+
+class Descriptor:
+    """A descriptor that travels to a worker with the process that it runs."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> Any:
+        return _arrived, (reduction.DupFd(self.number),)
+
+
+def _arrived(duplicate: Any) -> Descriptor:
+    return Descriptor(duplicate.detach())
+
+
+class Initializer:
+    """A function and its arguments, which a worker unpickles when its main module can be imported.
+
+    They are pickled while the process is, so that they may hold what goes to new processes only: queues,
+    locks.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], arguments: tuple[object, ...], *, main_by_value: bool
+    ) -> None:
+        self._call = (function, arguments)
+        self._main_by_value = main_by_value
+
+    def __reduce__(self) -> Any:
+        return partial, (_initialize, self._pickled())
+
+    def _pickled(self) -> bytes:
+        if self._main_by_value:
+            return wire.by_value(self._call)
+        try:
+            return bytes(reduction.ForkingPickler.dumps(self._call))
+        except (pickle.PicklingError, AttributeError):
+            return wire.by_reference(self._call)
+
+
+def _initialize(content: bytes) -> None:
+    function, arguments = pickle.loads(content)
+    function(*arguments)
+
+
+def serve(
+    *,
+    tasks: Descriptor,
+    permits: Descriptor,
+    answers: Descriptor,
+    outputs: dict[int, Descriptor],
+    main: dict[str, Any],
+    initializer: Any,
+    caller: int,
+) -> None:
+    """Do tasks until the pool closes its end of the socket that they come over.
+
+    `permits` and `answers` are pipes; `outputs` are written to in place of the standard streams with these
+    numbers. `main` is how the main module is imported, and `initializer` an `Initializer` or None. `caller`
+    is the pool's process, without which nobody needs a worker.
+    """
+    stay_above(caller)
+    _take_outputs(outputs)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    await_main(main)
+    with socket.socket(fileno=tasks.number) as source:
+        desk = Desk(source, permits.number, answers.number)
+        if _is_ready(initializer, desk):
+            _work(desk)
+
+
+class Desk:
+    """Where a worker gets its tasks and leaves its answers."""
+
+    def __init__(self, tasks: socket.socket, permits: int, answers: int) -> None:
+        self._tasks = tasks
+        self._permits = permits
+        self._eager = wire.reopened(permits)
+        self._awake_seconds = _AWAKE_SECONDS if len(os.sched_getaffinity(0)) > 1 else 0.0
+        self._answers = answers
+        self._waiting: deque[tuple[int, memoryview, int]] = deque()
+
+    def next(self) -> tuple[int, memoryview, int] | None:
+        """The next task's number, its data and its memory file; None when no more will come."""
+        permit = self._permit()
+        if not permit:
+            return None
+        (wanted,) = wire.PERMIT.unpack(permit)
+        if wanted == wire.CLEAR:
+            self._clear()
+            return self.next()
+        while True:
+            if not self._waiting:
+                message = wire.receive(self._tasks)
+                if message is None:
+                    return None
+                content, memory = message
+                self._waiting.extend((number, data, memory) for number, data in wire.tasks_in(content))
+            task = self._waiting.popleft()
+            if task[0] == wanted:
+                return task
+            # The pool has taken it back.
+            _let_go(task[2])
+
+    def _permit(self) -> bytes:
+        """The next permit; none when no more will come."""
+        # A processor that falls asleep takes longer to wake than a caller to send what comes next.
+        until = perf_counter() + self._awake_seconds
+        while True:
+            try:
+                return os.read(self._eager, wire.PERMIT.size)
+            except BlockingIOError:
+                if perf_counter() >= until:
+                    return os.read(self._permits, wire.PERMIT.size)
+
+    def _clear(self) -> None:
+        """Throw away what the pool has taken back."""
+        for _, _, memory in self._waiting:
+            _let_go(memory)
+        self._waiting.clear()
+        try:
+            while message := wire.receive(self._tasks, socket.MSG_DONTWAIT):
+                _let_go(message[1])
+        except BlockingIOError:
+            pass
+        self.answer(wire.CLEARED, 0, Payload(b""))
+
+    def answer(self, kind: int, number: int, payload: Payload, seconds: float = 0.0) -> None:
+        """Say how a task ended, or how this worker is."""
+        wire.answer(self._answers, self._tasks, kind, number, payload, seconds)
+
+
+def _let_go(memory: int) -> None:
+    if memory >= 0:
+        os.close(memory)
+
+
+def _take_outputs(outputs: dict[int, Descriptor]) -> None:
+    for number, descriptor in outputs.items():
+        os.dup2(descriptor.number, number)
+        os.close(descriptor.number)
+    for stream in (sys.stdout, sys.stderr):
+        # What was written before a crash is what people look for after it.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)
+    try:
+        faulthandler.enable(file=2, all_threads=False)
+    except (OSError, RuntimeError, ValueError):
+        # Without a standard error there is nowhere to write it to.
+        pass
+
+
+def _is_ready(initializer: Any, desk: Desk) -> bool:
+    try:
+        if initializer is not None:
+            initializer()
+    except BaseException as error:
+        text = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
+        desk.answer(wire.UNFIT, 0, Payload(text[-wire.LONGEST_TEXT :]))
+        return False
+    desk.answer(wire.READY, os.getpid(), Payload(b""))
+    return True
+
+
+def _work(desk: Desk) -> None:
+    home = os.getpid()
+    while True:
+        task = desk.next()
+        if task is None:
+            return
+        number, began = task[0], perf_counter()
+        kind, payload = wire.outcome(task[1], task[2])
+        if os.getpid() != home:
+            # A child that the task has forked has come back from it: the answer is its parent's to give.
+            os._exit(0)
+        # What the task was given is not kept while the worker waits for the next one.
+        task = None
+        try:
+            desk.answer(kind, number, payload, perf_counter() - began)
+        except BrokenPipeError:
+            # The pool has gone, and nobody wants to know.
+            return
+        if payload.memory >= 0:
+            payload.close()

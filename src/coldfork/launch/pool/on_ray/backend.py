@@ -1,0 +1,229 @@
+"""The thread that hears the actors of a pool: their answers, their ends, and when one has run too long."""
+
+from __future__ import annotations
+
+import queue
+from contextlib import suppress
+from functools import partial
+from logging import getLogger
+from time import monotonic
+
+from coldfork.launch.pool import wire
+from coldfork.launch.pool.dispatcher import Dispatcher
+from coldfork.launch.pool.errors import RemoteError
+from coldfork.launch.pool.on_ray import actor
+from coldfork.launch.pool.on_ray.cluster import cluster, ray_package, share_of
+from coldfork.launch.pool.on_ray.worker import RayWorker, unready
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from typing import Any
+
+    from coldfork.launch.pool.terms import PoolTerms
+
+_LOG = getLogger("coldfork")
+GRACE_SECONDS = 5.0
+"""So long a worker may take to end when no more tasks come."""
+ROUND_SECONDS = 1.0
+"""So often those that have nothing to do are asked after, and the connection is looked at."""
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+
+
+class RayBackend:
+    """The workers of a pool that are actors of a cluster."""
+
+    def __init__(self, terms: PoolTerms) -> None:
+        share = share_of(terms)
+        self._ray = ray_package()
+        self._cluster = cluster()
+        self._connection = self._cluster.enter()
+        self.dispatcher = Dispatcher(terms, self._start, self._wake)
+        self._events: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._call = (terms.initializer, terms.initargs)
+        self._preload = share.preload
+        self._actors = self._ray.remote(**share.options())(actor.TaskActor)
+        self._workers: dict[int, RayWorker] = {}
+        self._round = 0.0
+        self._pause = 0.0
+        self._again: float | None = None
+        """When those that could not be started are asked for again."""
+        self._tell_of_shortage(share.gpus * terms.workers)
+        self.dispatcher.open(self._turn, self._end)
+
+    def _tell_of_shortage(self, gpus: float) -> None:
+        """Say it where the cluster has not enough devices: Ray waits for more without a word."""
+        there = self._ray.cluster_resources().get("GPU", 0) if gpus else 0
+        if there < gpus:
+            _LOG.warning(
+                "the pool's workers ask Ray for %g GPU in all, and the cluster has %g: the others are "
+                "started when it has more",
+                gpus,
+                there,
+            )
+
+    # --- what the dispatcher asks, from any thread ---
+
+    def _start(self, place: int) -> None:
+        """Have a worker started."""
+        self._post(partial(self._hire, place))
+
+    def _wake(self) -> None:
+        """Look at the clock, and at whether all is over."""
+        # It is enough to wake up.
+        self._post(lambda: None)
+
+    def _post(self, event: Callable[[], object]) -> None:
+        self._events.put(event)
+
+    # --- what the thread does ---
+
+    def _turn(self) -> None:
+        try:
+            event = self._events.get(timeout=self._patience())
+        except queue.Empty:
+            pass
+        else:
+            event()
+        self.dispatcher.see_to_deadlines()
+        if self._again is not None and monotonic() >= self._again:
+            self._again = None
+            self.dispatcher.staff()
+        if monotonic() - self._round >= ROUND_SECONDS:
+            self._round = monotonic()
+            self._go_round()
+
+    def _patience(self) -> float:
+        moments = (self._round + ROUND_SECONDS, self.dispatcher.next_deadline(), self._again)
+        return max(0.0, min(moment for moment in moments if moment is not None) - monotonic())
+
+    def _go_round(self) -> None:
+        """See to what nobody says by itself."""
+        if not self._is_connected():
+            return
+        now = monotonic()
+        for worker in list(self._workers.values()):
+            if worker.finishing_since is not None:
+                if now - worker.finishing_since > GRACE_SECONDS:
+                    worker.dismiss()
+            elif worker.at is not None:
+                worker.look()
+
+    def _is_connected(self) -> bool:
+        """Whether Ray is there still; without it no actor says anything any more."""
+        if self._connection.lasts():
+            return True
+        self._workers.clear()
+        why = "this process has left Ray, which was shut down while the pool used it"
+        self.dispatcher.give_up(why, unheard=True)
+        return False
+
+    # --- what actors say ---
+
+    def _hire(self, place: int) -> None:
+        """Ask for an actor."""
+        if not self._is_connected():
+            return
+        try:
+            initializer = None if self._call[0] is None else wire.by_value(self._call)
+            worker = RayWorker(place, self._actors.remote(), self._connection, self._post)
+            worker.prepare(self._preload, initializer, self._prepared)
+            self._workers[place] = worker
+        except Exception as error:
+            self.dispatcher.failed_to_start(place, f"{type(error).__name__}: {error}", for_good=True)
+
+    def _prepared(self, worker: RayWorker, future: Future[Any]) -> None:
+        """An actor is ready, or is not."""
+        if not self._has(worker):
+            return
+        error = future.exception()
+        said = future.result() if error is None else unready(error)
+        if not isinstance(said, str):
+            worker.begin(said, self._answered, self._found)
+            self._pause = 0.0
+            self.dispatcher.ready(worker)
+            return
+        self._let_go(worker)
+        for_good = error is None or self._is_hopeless(error)
+        if self.dispatcher.failed_to_start(worker.place, said, for_good=for_good):
+            self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
+            self._again = monotonic() + self._pause
+
+    def _answered(self, worker: RayWorker, future: Future[Any]) -> None:
+        """An actor has done a task, or has died of it."""
+        if not self._has(worker):
+            return
+        error = future.exception()
+        if error is None:
+            number, kind, seconds, parcel = future.result()
+            self._done(worker, number, seconds, kind, parcel)
+        elif self._is_end(error):
+            self._lost(worker, error)
+        else:
+            self._undelivered(worker, error)
+
+    def _done(self, worker: RayWorker, number: int, seconds: float, kind: int, parcel: actor.Parcel) -> None:
+        worker.next()
+        (task,) = self.dispatcher.answered(worker, [(number, seconds)])
+        data, memory = b"", wire.LOST
+        with suppress(OSError):
+            arrived = actor.received(parcel)
+            data, memory = arrived.data, arrived.memory
+        self.dispatcher.settle(task, *wire.ended(kind, data, memory))
+
+    def _undelivered(self, worker: RayWorker, error: BaseException) -> None:
+        """What a task was given, or what it returned, could not be handed over: it fails of that alone."""
+        number = worker.next()
+        (task,) = self.dispatcher.answered(worker, [(number, 0.0)])
+        failure = RemoteError(f"Ray could not hand over what the task was given or has returned: {error}")
+        failure.__cause__ = error
+        self.dispatcher.settle(task, error=failure)
+
+    def _found(self, worker: RayWorker, future: Future[Any]) -> None:
+        """An actor that was asked after is there, or is not."""
+        error = future.exception()
+        if error is None:
+            worker.found()
+        elif self._has(worker):
+            self._lost(worker, error)
+
+    def _lost(self, worker: RayWorker, error: BaseException) -> None:
+        """An actor has died, or Ray cannot reach it."""
+        if self._is_connected():
+            self._let_go(worker)
+            self.dispatcher.died(worker, worker.died(error))
+
+    def _has(self, worker: RayWorker) -> bool:
+        return self._workers.get(worker.place) is worker
+
+    def _let_go(self, worker: RayWorker) -> None:
+        del self._workers[worker.place]
+        # Ray may have lost it for a while only: what it does then would be done for nobody.
+        worker.dismiss()
+
+    def _end(self) -> None:
+        for worker in self._workers.values():
+            worker.dismiss()
+        self._workers.clear()
+        try:
+            self._cluster.leave()
+        except Exception:
+            _LOG.exception("the Ray that the pool has started could not be ended")
+
+    # --- what Ray's errors mean ---
+
+    def _is_end(self, error: BaseException) -> bool:
+        """Whether this says that an actor is lost, and not that one of its calls was in vain."""
+        errors = self._ray.exceptions
+        vain = (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)
+        return isinstance(error, errors.RayError) and not isinstance(error, vain)
+
+    def _is_hopeless(self, error: BaseException) -> bool:
+        """Whether no actor will ever be ready, since this is why one was not."""
+        errors = self._ray.exceptions
+        if isinstance(error, errors.RayTaskError | errors.RuntimeEnvSetupError):
+            return True
+        # The constructor has nothing to do: coldfork cannot be imported there.
+        return isinstance(error, errors.RayActorError) and error.actor_init_failed

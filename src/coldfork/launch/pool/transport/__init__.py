@@ -1,1 +1,0 @@
-"""How tasks, results and errors get from one process to another."""

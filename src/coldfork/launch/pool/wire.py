@@ -1,0 +1,320 @@
+"""How tasks go to a worker and answers come back.
+
+Tasks travel several to a message, over a socket that can carry a memory file with one of them. A *permit*
+follows for each, over a pipe: a worker reads one before it begins with a task, and so may the pool, to take
+back what the worker has not come to. Whoever has read the permit has the task, and nobody else.
+
+Answers are frames in a pipe, so that many are read at once; what is large comes over the socket, before its
+frame.
+
+A value is a pickle in the message itself, or a memory file beside it. Large buffers, such as those of arrays,
+are not copied into the pickle: they follow it in the memory file, and whoever unpickles them works on the
+pages of that file.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pickle
+import socket
+import struct
+import traceback
+from errno import EMFILE
+
+from coldfork.launch.plumbing import channel
+from coldfork.launch.pool.errors import RemoteError, RemoteTraceback
+from coldfork.launch.pool.task import Payload, reducers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from coldfork.launch.pool.task import Task
+
+    Apart = Callable[[pickle.PickleBuffer], object]
+    Dumps = Callable[[object, Apart | None], bytes]
+
+RETURNED = 1
+RAISED = 2
+READY = 3
+UNFIT = 4
+"""A worker could not be made ready; the payload is the text that says why."""
+CLEARED = 5
+"""What the pool had taken back is gone, and there is room again."""
+LARGE = 128
+"""Added to the kind where the payload comes over the socket."""
+LONGEST_TEXT = 16_384
+"""So many bytes of a text are told."""
+LOST = -2
+"""In place of a memory file that this process had no descriptor for."""
+INLINE = 65_536
+"""What is larger goes into a memory file."""
+_APART = 32_768
+"""Buffers from this size on are kept out of the pickle."""
+_MOST_APART = 2_000
+"""Where they lie has to fit into a message."""
+_ALIGNMENT = 64
+
+_TASK = struct.Struct("<QI")
+_ANSWER = struct.Struct("<IBQd")
+PERMIT = struct.Struct("<Q")
+CLEAR = 0
+"""In place of a task's number: nothing that was sent is wanted."""
+_ROOM = 2 * INLINE + 4096
+_MOST_TOGETHER = 64
+# As plain numbers: joining members of an enumeration takes longer than sending.
+_QUIETLY = int(socket.MSG_NOSIGNAL)
+_AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
+
+
+class LostDescriptorError(OSError):
+    """Something large was sent in a memory file, and this process had no descriptor free to receive it."""
+
+    def __init__(self) -> None:
+        super().__init__(EMFILE, f"{os.strerror(EMFILE)}: it was sent something large, in a memory file")
+
+
+def reopened(descriptor: int) -> int:
+    """The reading end of a pipe once more, from which it is read without waiting."""
+    return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+# --- values -------------------------------------------------------------------------------------------------
+
+
+def by_reference(value: object, apart: Apart | None = None) -> bytes:
+    """A value pickled for a process that can import this program's main module."""
+    file = io.BytesIO()
+    pickler = pickle.Pickler(file, 5, buffer_callback=apart)
+    pickler.dispatch_table = reducers()
+    try:
+        pickler.dump(value)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        from coldfork.launch.pool.by_value.sender import dumps
+
+        return dumps(value, apart, main_by_value=False)
+    return file.getvalue()
+
+
+def by_value(value: object, apart: Apart | None = None) -> bytes:
+    """A value pickled for one that cannot: this program is a notebook, or came from a command line."""
+    from coldfork.launch.pool.by_value.sender import dumps
+
+    return dumps(value, apart, main_by_value=True)
+
+
+def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> Payload:
+    """A value as it travels; what `pickle` raises, where it cannot.
+
+    With `keep` it is copied into this process, and needs no descriptor until it is opened.
+    """
+    buffers: list[pickle.PickleBuffer] = []
+
+    def apart(buffer: pickle.PickleBuffer) -> bool:
+        """Keep a large buffer out of the pickle; True leaves it inside."""
+        try:
+            small = buffer.raw().nbytes < _APART or len(buffers) >= _MOST_APART
+        except BufferError:
+            # It is not contiguous.
+            return True
+        if not small:
+            buffers.append(buffer)
+        return small
+
+    data = dumps(value, apart)
+    if not buffers and len(data) <= INLINE:
+        return Payload(data)
+    contents: list[bytes | memoryview] = []
+    layout: list[tuple[int, int, bool]] = []
+    """Of each piece, where it lies, its length, and whether it is sealed."""
+    position = 0
+    pieces: list[bytes | memoryview] = [data, *(buffer.raw() for buffer in buffers)]
+    for piece in pieces:
+        gap = -position % _ALIGNMENT
+        if gap:
+            contents.append(bytes(gap))
+        position += gap
+        contents.append(piece)
+        layout.append((position, len(piece), isinstance(piece, memoryview) and piece.readonly))
+        position += len(piece)
+    if keep:
+        return Payload(pickle.dumps(layout), kept=tuple(bytes(content) for content in contents))
+    return Payload(pickle.dumps(layout), channel.holding("coldfork", *contents))
+
+
+def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
+    """The value of a payload; the memory file is closed."""
+    if memory == LOST:
+        raise LostDescriptorError
+    if memory < 0:
+        return pickle.loads(data)
+    layout: list[tuple[int, int, bool]] = pickle.loads(data)
+    try:
+        # Whoever changes what it was given changes it for itself: the same may be sent to another worker.
+        pages = memoryview(mmap.mmap(memory, os.fstat(memory).st_size, access=mmap.ACCESS_COPY))
+    finally:
+        os.close(memory)
+    pieces = [pages[begin : begin + length] for begin, length, _ in layout]
+    buffers = [
+        piece.toreadonly() if sealed else piece
+        for piece, (_, _, sealed) in zip(pieces[1:], layout[1:], strict=True)
+    ]
+    return pickle.loads(pieces[0], buffers=buffers)
+
+
+# --- tasks --------------------------------------------------------------------------------------------------
+
+
+def together(tasks: Sequence[Task]) -> int:
+    """How many of the first of these fit into one message."""
+    size = count = 0
+    for task in tasks:
+        if task.payload.is_large:
+            return count or 1
+        size += len(task.payload.data) + _TASK.size
+        if count and (size > INLINE or count >= _MOST_TOGETHER):
+            break
+        count += 1
+    return count
+
+
+def send_tasks(to: socket.socket, permits: int, tasks: Sequence[Task]) -> None:
+    """Send these to a worker in one message; `OSError` and nothing sent if there is no room for it now."""
+    parts: list[bytes] = []
+    for task in tasks:
+        parts += (_TASK.pack(task.number, len(task.payload.data)), task.payload.data)
+    send(to, b"".join(parts), tasks[0].payload.memory, _AT_ONCE)
+    os.write(permits, b"".join([PERMIT.pack(task.number) for task in tasks]))
+
+
+def tasks_in(content: bytes) -> Iterator[tuple[int, memoryview]]:
+    """The tasks of a message, by their numbers."""
+    view, position = memoryview(content), 0
+    while position < len(content):
+        number, length = _TASK.unpack_from(content, position)
+        position += _TASK.size
+        yield number, view[position : position + length]
+        position += length
+
+
+# --- answers ------------------------------------------------------------------------------------------------
+
+
+def answer(pipe: int, over: socket.socket, kind: int, number: int, payload: Payload, seconds: float) -> None:
+    """Send an answer; `BrokenPipeError` if nobody is there to read it."""
+    data = payload.data
+    if payload.memory >= 0:
+        send(over, data, payload.memory)
+        kind, data = kind | LARGE, b""
+    frame = memoryview(_ANSWER.pack(len(data), kind, number, seconds) + data)
+    while frame:
+        frame = frame[os.write(pipe, frame) :]
+
+
+class Answers:
+    """What comes out of a worker's pipe, frame by frame."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._rest = b""
+
+    def read(self) -> list[tuple[int, int, float, bytes]] | None:
+        """Those that are there now, as kind, number, seconds and data; None when there are no more."""
+        try:
+            content = os.read(self._pipe, _ROOM)
+        except BlockingIOError:
+            return None
+        if not content:
+            return None
+        if self._rest:
+            content = self._rest + content
+        frames = []
+        position, end = 0, len(content)
+        while end - position >= _ANSWER.size:
+            length, kind, number, seconds = _ANSWER.unpack_from(content, position)
+            begin = position + _ANSWER.size
+            if end - begin < length:
+                break
+            position = begin + length
+            frames.append((kind, number, seconds, content[begin:position]))
+        self._rest = content[position:]
+        return frames
+
+
+# --- exceptions ---------------------------------------------------------------------------------------------
+
+
+def raised(error: BaseException) -> Payload:
+    """An exception as it travels, with where it was raised.
+
+    One that cannot be pickled, or not unpickled again, travels as its name and its words.
+    """
+    try:
+        content = by_reference(error)
+        comes_back = isinstance(pickle.loads(content), BaseException)
+    except BaseException:
+        comes_back = False
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    name = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
+    named = f"{name}: {said}" if said else name
+    return pack((content if comes_back else None, named, "".join(traceback.format_exception(error))))
+
+
+def arrived(data: bytes, memory: int) -> BaseException:
+    """The exception that a worker has sent."""
+    content, named, text = unpack(data, memory)
+    error: BaseException
+    try:
+        if content is None:
+            raise pickle.UnpicklingError
+        error = pickle.loads(content)
+    except BaseException:
+        error = RemoteError(f"the task raised {named}, which cannot be handed over to this process")
+    error.__cause__ = RemoteTraceback(f'\n"""\n{text}"""')
+    return error
+
+
+def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
+    """Do a task: how it ended, and what has come of it."""
+    try:
+        function, arguments, keywords = unpack(data, memory)
+        return RETURNED, pack(function(*arguments, **keywords))
+    except BaseException as error:
+        return RAISED, raised(error)
+
+
+def ended(kind: int, data: bytes, memory: int) -> tuple[object, BaseException | None]:
+    """What a task has returned, or what it has raised, as its worker says it."""
+    try:
+        return (unpack(data, memory), None) if kind == RETURNED else (None, arrived(data, memory))
+    except BaseException as error:
+        said = f"the task's result cannot be read in this process: {type(error).__name__}: {error}"
+        unreadable = RemoteError(said)
+        unreadable.__cause__ = error
+        return None, unreadable
+
+
+# --- messages -----------------------------------------------------------------------------------------------
+
+
+def send(to: socket.socket, content: bytes, memory: int = -1, flags: int = _QUIETLY) -> None:
+    """Send a message, with a memory file that stays open here."""
+    if memory < 0:
+        to.send(content, flags)
+    else:
+        channel.send_bytes(to, content, (memory,), flags)
+
+
+def receive(source: socket.socket, flags: int = 0) -> tuple[bytes, int] | None:
+    """The next message and its memory file; None when the other end is closed."""
+    received = channel.receive_bytes(source, _ROOM, 1, flags)
+    if received is None:
+        return None
+    content, descriptors, lost = received
+    return content, descriptors[0] if descriptors else LOST if lost else -1

@@ -1,1 +1,0 @@
-"""What imports leave behind, in a process and in what surrounds it."""

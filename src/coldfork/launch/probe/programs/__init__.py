@@ -1,1 +1,0 @@
-"""Runs the programs that findings are about, and says of each finding what that showed."""

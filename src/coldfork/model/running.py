@@ -1,0 +1,127 @@
+"""Processes that run, as they are seen from outside: the results of `coldfork ps` and of `warm status`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coldfork.model.states import State, Status
+from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES
+
+
+class StartedBy(StrEnum):
+    """How a running process came to be."""
+
+    FORK = "fork"
+    """It is a copy of another process, and has run no program of its own since."""
+    SPAWN = "spawn"
+    """multiprocessing, or a library built like it, started a fresh interpreter for it."""
+    FORKSERVER = "forkserver"
+    """multiprocessing's server forked it."""
+    EXEC = "exec"
+    """It was started as a program."""
+    UNKNOWN = "unknown"
+    """It could not be found out; the reason says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """The threads of a process, by who started them."""
+
+    total: int
+    python: int | None = None
+    """Those that Python runs, the main thread included; None when they could not be told apart."""
+    libraries: tuple[tuple[str, int], ...] = ()
+    """The libraries that started the others, each with how many."""
+    untraced: int = 0
+    """How many could not be traced to whoever started them."""
+    reason: str | None = None
+    """Why they could not be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPython:
+    """One Python process at the moment when it was looked at."""
+
+    pid: int
+    parent: int | None
+    """The nearest of its ancestors that is listed too."""
+    depth: int
+    """How many of its ancestors are listed."""
+    executable: str | None
+    command: tuple[str, ...]
+    """Its secrets are taken out."""
+    started: float
+    """In seconds since 1970, as the kernel's clock has it."""
+    how: StartedBy
+    reason: str | None = None
+    """Why it is not known how it was started."""
+    role: str | None = None
+    """What it does for other processes: `forkserver`, `resource tracker`."""
+    states: tuple[State, ...] = ()
+    threads: Threads | None = None
+    """None when it may not be seen."""
+    recording: str | None = None
+    """The file in which `coldfork run` records it."""
+
+    @property
+    def poisoned(self) -> tuple[State, ...]:
+        """The accelerators that this process cannot use any more; runtimes that are no device left out."""
+        return tuple(
+            state
+            for state in self.states
+            if state.status is Status.POISONED and state.accelerator not in FORK_UNSAFE_RUNTIMES
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """The Python processes that were running, each behind its parent."""
+
+    moment: float
+    """When they were looked at, in seconds since 1970."""
+    processes: tuple[RunningPython, ...]
+    vanished: int = 0
+    """How many ended while they were looked at."""
+    asked: tuple[int, ...] = ()
+    """The processes whose trees these are; none when they are all of a user's."""
+
+    @property
+    def poisoned(self) -> tuple[RunningPython, ...]:
+        """The processes that hold an accelerator they cannot use."""
+        return tuple(process for process in self.processes if process.poisoned)
+
+
+@dataclass(frozen=True, slots=True)
+class WarmServer:
+    """One server, which has imported modules and forks scripts that need them."""
+
+    pid: int
+    python: str
+    modules: tuple[str, ...]
+    state: str
+    """`importing`, `ready`, `unfit` or `gone`."""
+    began: float
+    """When it was started, in seconds since 1970."""
+    idle_seconds: float
+    """How long ago it was last asked for a script."""
+    scripts: int
+    """So many scripts it has started."""
+    importing: str | None = None
+    """The module that it is importing."""
+    trouble: str | None = None
+    """Why it cannot start scripts."""
+    ready_after_seconds: float | None = None
+    pss_bytes: int | None = None
+    """Its share of memory, what others share with it divided among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarmServers:
+    """The keeper of a user and its servers."""
+
+    keeper: int | None
+    """The pid of the keeper; None while none runs."""
+    idle_timeout_seconds: float | None
+    """After so long without a request the keeper ends."""
+    servers: tuple[WarmServer, ...] = ()

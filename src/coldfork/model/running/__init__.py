@@ -1,1 +1,0 @@
-"""Processes that run, as they are seen from outside."""

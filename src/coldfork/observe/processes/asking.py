@@ -1,0 +1,93 @@
+"""Asks another program a question and waits for its answer so long; nothing of it is left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+from time import monotonic
+
+from coldfork.observe.installation import ROOT
+from coldfork.observe.processes.programs import OWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Mapping, Sequence
+
+LOOK_SECONDS = 0.05
+"""How long nobody looks whether there was an interruption."""
+_KEPT_VARIABLES = ("COLDFORK_CACHE_DIR",)
+_NO_FOLDER_OF_OURS = os.path.abspath(os.sep)
+"""A folder that is not removed meanwhile."""
+
+
+def ask(
+    command: Sequence[str],
+    question: str,
+    seconds: float,
+    variables: Mapping[str, str] | None = None,
+    stop: Callable[[], bool] | None = None,
+    folder: str | None = None,
+) -> subprocess.CompletedProcess[bytes] | None:
+    """What a command answers that reads a question; None where it took too long, or `stop` said so."""
+    import subprocess
+
+    until = monotonic() + seconds
+    with subprocess.Popen(
+        list(command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env=None if variables is None else dict(variables),
+        start_new_session=True,
+    ) as process:
+        told: bytes | None = question.encode()
+        while True:
+            left = max(0.0, until - monotonic())
+            try:
+                said, complaint = process.communicate(told, left if stop is None else min(left, LOOK_SECONDS))
+            except subprocess.TimeoutExpired:
+                told = None  # it is being written, and to give it again is refused
+                if monotonic() >= until or (stop is not None and stop()):
+                    _end(process)
+                    return None
+            except BaseException:
+                _end(process)
+                raise
+            else:
+                return subprocess.CompletedProcess(process.args, process.returncode, said, complaint)
+
+
+def ask_our_own(
+    command: Sequence[str], question: str, seconds: float
+) -> subprocess.CompletedProcess[bytes] | None:
+    """What a program of coldfork's own answers: it is none of those that the program here has started."""
+    return ask(command, question, seconds, environment(), folder=_NO_FOLDER_OF_OURS)
+
+
+def last_line(said: bytes) -> str:
+    """What a program said last; empty where it said nothing."""
+    return (said.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
+
+
+def environment() -> dict[str, str]:
+    """This process's, without what would watch, guard or set up the check itself, and marked as our own."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("COLDFORK_") or name in _KEPT_VARIABLES
+    }
+    name, _, value = OWN.partition("=")
+    kept[name] = value
+    before = kept.get("PYTHONPATH")
+    kept["PYTHONPATH"] = f"{ROOT}{os.pathsep}{before}" if before else ROOT
+    return kept
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it and those who help it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (AttributeError, ProcessLookupError, PermissionError):
+        process.kill()

@@ -1,1 +1,0 @@
-"""What notebooks show of states and decisions."""

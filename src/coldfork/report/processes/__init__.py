@@ -1,1 +1,0 @@
-"""What `coldfork ps` says of running processes, one module for each format."""

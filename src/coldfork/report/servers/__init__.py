@@ -1,1 +1,0 @@
-"""What `coldfork warm status` prints."""

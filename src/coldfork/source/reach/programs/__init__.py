@@ -1,1 +1,0 @@
-"""Programs: the modules that are started, and what becomes of the processes that they start."""

@@ -1,0 +1,49 @@
+"""Which of the checked modules are followed as programs, and of which the functions are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from coldfork.source.files.started import command, imported, is_test, offering, started
+from coldfork.source.program.module import Module, defined, holding
+from coldfork.source.program.program import Program
+
+
+def programs(program: Program, checked: Iterable[str], again: bool = False) -> list[str]:
+    """The checked modules with a part that runs only where they are started, and what commands call.
+
+    Without a word about processes in all of the checked code there is nothing that running them would
+    show, and they are spared. The functions that hold such a word are called by themselves, too; not so when
+    it is asked `again`, for another machine, on which hardly any depends.
+    """
+    modules = {name: module for name in checked if (module := program.module(name)) is not None}
+    outlines = {name: module.outline for name, module in modules.items()}
+    called = [
+        offering(name)
+        for name, outline in outlines.items()
+        if not again and (outline.deciding or outline.asking) and outline.error is None
+        if not is_test(name, modules[name].path)
+    ]
+    if not any(outline.starts_processes or outline.deciding for outline in outlines.values()):
+        return called
+    named = [name for name, outline in outlines.items() if outline.is_program and outline.error is None]
+    others = outlines.keys() - set(named)
+    installed = [each for each in program.project.commands if imported(each) in others]
+    handed = [
+        command(name, function)
+        for name, outline in outlines.items()
+        if outline.error is None
+        for function in _commands(modules[name])
+        if not is_test(name, modules[name].path)
+    ]
+    return [*map(started, named), *dict.fromkeys([*installed, *handed]), *called]
+
+
+def _commands(module: Module) -> list[str]:
+    """The functions of a module that are commands; one that only takes a command line, if it holds a word."""
+    outline = module.outline
+    names = list(outline.commands)
+    if outline.given and outline.deciding:
+        held = {one.name for one in holding(defined(module), outline.deciding) if one.owner is None}
+        names += sorted(held.intersection(outline.given).difference(names))
+    return names

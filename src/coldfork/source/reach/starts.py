@@ -1,0 +1,291 @@
+"""The processes that programs and imports start, told as effects at the lines that start them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from coldfork.model.effects import (
+    Ahead,
+    Arrival,
+    Chain,
+    Effect,
+    EffectKind,
+    Hindrance,
+    Position,
+    ProcessStart,
+    StartedProgram,
+    Verdict,
+)
+from coldfork.source.evaluation.trace import Link, SiteEdge, SiteStart, Start, Wake
+from coldfork.source.files.started import called, imported, is_offering, is_started, is_test
+from coldfork.source.program.package_environment import with_packages
+from coldfork.source.reach.propagation import ModuleResult, Reaches, combine, targets
+from coldfork.source.reach.quotations import Quotations
+from coldfork.source.values.conditions import Conditions, contradiction
+
+_STARTING = frozenset({EffectKind.FORKS, EffectKind.SPAWNS, EffectKind.EXECS})
+
+
+class _Before(NamedTuple):
+    """The wake before a process was started."""
+
+    wake: Wake
+    sure: bool
+
+
+class Starts:
+    """Tells what starts processes in some modules."""
+
+    def __init__(
+        self,
+        quotations: Quotations,
+        reaches: Reaches,
+        checked: Mapping[str, str],
+        methods: StartMethods,
+        defaults_differ: bool = False,
+    ) -> None:
+        self._quotations = quotations
+        self._defaults_differ = defaults_differ
+        self._reaches = reaches
+        self._checked = checked
+        self._methods = methods
+
+    def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
+        """The effects of each line of the checked code that starts processes, one of each line."""
+        best: dict[tuple[object, ...], tuple[tuple[object, ...], Effect]] = {}
+        unguarded: dict[tuple[object, ...], str] = {}
+        for_children: set[tuple[str, int]] = set()
+        for name, result in results.items():
+            for site in result.starts:
+                began = _beginning(site, result.starts)
+                before = None if began is None else self._before(name, result, began)
+                start = self._methods.held(name, result, site)
+                told = self._told(name, start, before)
+                if told is None:
+                    continue
+                if before is not None and _for_children(start, result.starts):
+                    for_children.add((told.module, told.line))
+                    continue
+                # Of a program more is known than of who calls a function.
+                complete = before is not None and start.child is not None
+                apart = (not complete, start.trouble is None, is_offering(name))
+                order = (*apart, start.child is None, before is None, *start.order, not is_started(name))
+                place = told.module, told.line, start.does, start.tasks, _beside(name, start)
+                if place not in best or order < best[place][0]:
+                    best[place] = order, told
+                if not is_started(name) and not start.conditions and not start.off:
+                    unguarded.setdefault(place, name)
+        for key, (_, effect) in best.items():
+            assert effect.start is not None
+            if effect.kind is EffectKind.SETS_VISIBILITY and (effect.module, effect.line) in for_children:
+                continue
+            yield replace(effect, start=replace(effect.start, unguarded=unguarded.get(key, "")))
+
+    # -- what was before ---------------------------------------------------------------------------------
+
+    def _before(self, name: str, result: ModuleResult, site: SiteStart) -> _Before | None:
+        """The surest wake before a start: of a call, or of an import."""
+        start = site.start
+        own = None if start.before is None else _Before(start.before, start.sure)
+        if own is not None and own.sure:
+            return own
+        found = [*self._by_imports(name, result.edges[: site.behind]), *self._inside(name, site)]
+        if own is not None:
+            found.append(own)
+        return min(found, key=lambda one: (not one.sure, *one.wake.order), default=None)
+
+    def _by_imports(self, name: str, edges: Iterable[SiteEdge]) -> Iterator[_Before]:
+        for edge in edges:
+            for target in targets(edge.edge.target, imported(name)):
+                for reached in self._reaches.get(target, {}).values():
+                    through = combine(name, edge, target, reached)
+                    yield _Before(through.wake, through.certain)
+
+    def _inside(self, name: str, site: SiteStart) -> Iterator[_Before]:
+        """The wakes of imports in functions that the program had run by then."""
+        place = site.line, site.end_line, 0, Position.MODULE, site.symbol
+        edges = [SiteEdge(*place, edge, False, False) for edge in site.start.imports]
+        return self._by_imports(name, edges)
+
+    # -- telling -----------------------------------------------------------------------------------------
+
+    def _told(self, name: str, start: Start, before: _Before | None) -> Effect | None:
+        """The effect of the last line of the checked code on the way to a start; None where there is none."""
+        link, way = self._own_link(start.link), self._quotations.chain(start.link)
+        if link is None or link.module is None or link.line is None:
+            return None
+        if not start.method and start.does in _STARTING:  # of what is run by `exec` there is nothing to tell
+            return None
+        module = imported(link.module)
+        path = self._quotations.path_of(module)
+        chain = self._quotations.chain(link)
+        conditions = self._conditions(start, before)
+        if contradiction(conditions):  # a test may come out differently in another call or process
+            return None
+        verdict = _verdict(start, before, conditions)
+        return Effect(
+            kind=start.does,
+            accelerator=before.wake.accelerator if before is not None else "",
+            verdict=verdict,
+            module=module,
+            path=path,
+            line=link.line,
+            end_line=link.line,
+            column=0,
+            text=self._quotations.text(module, link.line),
+            position=Position.MODULE,
+            chain=chain,
+            condition=None if verdict is Verdict.CERTAIN else self._quotations.words_of(conditions),
+            presumed=start.presumed if before is None else tuple(
+                dict.fromkeys((*start.presumed, *before.wake.presumed))
+            ),
+            test=is_test(module, path),
+            start=ProcessStart(
+                start.method,
+                start.chosen,
+                start.target,
+                _arrival(name),
+                self._origin(name),
+                way if len(way.steps) > len(chain.steps) else Chain(()),
+                None if before is None else self._ahead(before.wake),
+                None if start.child is None else self._ahead(start.child),
+                not start.conditions and not start.off,
+                self._hindrance(start),
+                start.tasks,
+                start.handled,
+                start.by_default and self._defaults_differ,
+            ),
+        )  # fmt: skip
+
+    def _origin(self, name: str) -> StartedProgram:
+        module = imported(name)
+        return StartedProgram(module, self._quotations.path_of(module), called(name))
+
+    def _own_link(self, link: Link | None) -> Link | None:
+        """The last link of a way that is a line of the checked code."""
+        found = None
+        while link is not None:
+            if link.module is not None and imported(link.module) in self._checked:
+                found = link
+            link = link.following
+        return found
+
+    def _ahead(self, wake: Wake) -> Ahead:
+        return Ahead(wake.kind, self._quotations.chain(wake.link))
+
+    def _hindrance(self, start: Start) -> Hindrance | None:
+        met = start.trouble
+        if met is None:
+            return None
+        chain = Chain(()) if met.link is None else self._quotations.chain(met.link)
+        return Hindrance(met.obstacle, met.words, chain)
+
+    @staticmethod
+    def _conditions(start: Start, before: _Before | None) -> Conditions:
+        woken = before.wake.conditions if before is not None and not before.sure else ()
+        used = start.child.conditions if start.child is not None else ()
+        return tuple(dict.fromkeys((*start.conditions, *woken, *used)))
+
+
+def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
+    """Where processes have started: a pool's had, before they were given something to do; None if unseen."""
+    if site.start.pool is None:
+        return site
+    made = (one for one in sites if one.start.pool is None and one.start.place[:2] == site.start.pool)
+    return next((one for one in made if one.start.does is site.start.does), None)
+
+
+def _beside(name: str, start: Start) -> bool:
+    """Whether a line is told of beside what programs come to: whoever else may call it is concerned, too."""
+    return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
+
+
+def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
+    """Whether a function, or a helper of it, sets devices for the processes that it starts."""
+    if start.does is not EffectKind.SETS_VISIBILITY:
+        return False
+    *callers, own = _frames(start.link)
+    # All of a program happens in its module: who calls a helper there may start processes for any reason.
+    above = [link for link in callers[-1:] if link.symbol not in ("__main__", link.module)]
+    functions = {(link.module, link.symbol) for link in (own, *above)}
+    return any(
+        (link.module, link.symbol) in functions
+        for site in sites
+        if site.start.does in _STARTING and not site.start.tasks and _is_process(site.start)
+        for link in _frames(site.start.link)
+    )
+
+
+def _is_process(start: Start) -> bool:
+    """Whether something was started for its own sake, and not to load what this process works on."""
+    *_, end = start.link.along
+    return not end.symbol.startswith("DataLoader")
+
+
+def _frames(link: Link) -> list[Link]:
+    """The frames on the way to a start that are in a module."""
+    return [one for one in link.along if one.module is not None]
+
+
+def _arrival(name: str) -> Arrival:
+    if is_offering(name):
+        return Arrival.CALL
+    return Arrival.PROGRAM if is_started(name) else Arrival.IMPORT
+
+
+def _verdict(start: Start, before: _Before | None, conditions: Conditions) -> Verdict:
+    if any(condition.possible for condition in conditions):
+        return Verdict.POSSIBLE
+    off = start.off or (start.child is not None and start.child.off)
+    if conditions or off or before is None or not before.sure:
+        return Verdict.CONDITIONAL
+    return Verdict.CERTAIN
+
+
+_STARTED = {"fork": EffectKind.FORKS, "spawn": EffectKind.SPAWNS, "forkserver": EffectKind.SPAWNS}
+
+
+class StartMethods:
+    """Finds what has set the start method before a process was started by default."""
+
+    def __init__(self, results: Mapping[str, ModuleResult]) -> None:
+        self._results = results
+        self._setting = {
+            name: site.start
+            for name, result in results.items()
+            for site in result.starts
+            if site.start.does is EffectKind.SETS_START_METHOD and site.start.trouble is None
+        }
+
+    def held(self, name: str, result: ModuleResult, site: SiteStart) -> Start:
+        """A start, by the method that an import had set by then if it is one by default."""
+        start = site.start
+        if not self._setting or not start.by_default:
+            return start
+        edges = [*(one.edge for one in result.edges[: site.behind]), *start.imports]
+        imports = [edge.target for edge in edges]
+        if is_offering(name):
+            imports.append(imported(name))
+        setting = self._set_by(imports)
+        if setting is None or setting.method == start.method:
+            return start
+        method = setting.method if not setting.conditions and not setting.off else ""
+        does, chosen = _STARTED.get(method, start.does), f'set_start_method("{method}")'
+        return start._replace(does=does, method=method, chosen=chosen, by_default=False)
+
+    def _set_by(self, imports: Iterable[str]) -> Start | None:
+        """The first that these imports run, with the packages they are in and all that they import."""
+        seen: set[str] = set()
+        pending = [*imports]
+        while pending:
+            for name in with_packages(pending.pop()):
+                if name in seen:
+                    continue
+                seen.add(name)
+                if name in self._setting:
+                    return self._setting[name]
+                result = self._results.get(name)
+                pending.extend(site.edge.target for site in (() if result is None else result.edges))
+        return None

@@ -1,0 +1,137 @@
+"""Classes: the order in which Python searches them, which one an object belongs to, and those of a module."""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import numbers
+import sys
+import types
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Generic, NamedTuple, TypeVar
+
+from coldfork.source.program.module import Module
+from coldfork.source.syntax.nodes import Node
+from coldfork.source.values.kinds import ClassRef, Env
+
+C = TypeVar("C")
+Found = TypeVar("Found")
+
+
+class Member(NamedTuple, Generic[C, Found]):
+    """What a class has under a name, itself or through a base."""
+
+    holder: C
+    """The class that has it."""
+    value: Found
+
+
+class Hierarchy(ABC, Generic[C, Found]):
+    """Classes with their bases: the only method order of the analyser."""
+
+    @abstractmethod
+    def order(self, cls: C) -> Sequence[C]:
+        """A class and its bases, in the order in which Python searches them."""
+
+    @abstractmethod
+    def held(self, cls: C, name: str) -> Found | None:
+        """What one class itself has under a name."""
+
+    def behind(self, cls: C, after: C) -> Iterator[C]:
+        """The classes that `super()` in `after` searches."""
+        order = iter(self.order(cls))
+        for base in order:
+            if base == after:
+                break
+        return order
+
+    def member(self, cls: C, name: str, after: C | None = None) -> Member[C, Found] | None:
+        """What the first class that has a name has under it."""
+        held = self.held
+        for base in self.order(cls) if after is None else self.behind(cls, after):
+            found = held(base, name)
+            if found is not None:
+                return Member(base, found)
+        return None
+
+
+def linearised(cls: C, bases: Sequence[C], orders: Sequence[Sequence[C]]) -> tuple[C, ...]:
+    """Python's order for a class with these bases, each of which has an order of its own."""
+    if len(bases) == 1:
+        return (cls, *orders[0])  # most classes: nothing to merge
+    return (cls, *_merged([*map(list, orders), list(bases)]))
+
+
+def _merged(orders: list[list[C]]) -> list[C]:
+    """The C3 merge; where the bases contradict each other, the first comes first."""
+    merged: list[C] = []
+    while orders := [order for order in orders if order]:
+        heads = (order[0] for order in orders)
+        head = next((one for one in heads if not any(one in other[1:] for other in orders)), orders[0][0])
+        merged.append(head)
+        orders = [[one for one in order if one is not head and one != head] for order in orders]
+    return merged
+
+
+class DefinedClasses:
+    """One object for each class that stands in no function; those in functions are made anew each time."""
+
+    __slots__ = ("_classes",)
+
+    def __init__(self) -> None:
+        self._classes: dict[tuple[str, int], ClassRef] = {}
+
+    def of(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
+        """The class that a CLASS node defines; `within` is the class around it, if there is one."""
+        _, line, name, *_ = node
+        known = self._classes.get((module.name, line)) if env is None else None
+        if known is None:
+            known = ClassRef(module, node, env, f"{within}.{name}" if within else name)
+            if env is None:
+                self._classes[module.name, line] = known
+        return known
+
+
+_MODULES: dict[str, ModuleType] = {
+    "": builtins,
+    "builtins": builtins,
+    "collections.abc": collections.abc,
+    "numbers": numbers,
+    "types": types,
+    "typing": typing,
+}
+#: The classes of the containers that a display makes.
+CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
+
+
+def belongs(own: type, name: str) -> bool | None:
+    """Whether an object of one class is an object of another, by its dotted name; None for a foreign one."""
+    parent, _, last = name.rpartition(".")
+    module = _MODULES.get(parent)
+    if module is None:
+        return False if _is_class_of_a_library(name) else None
+    try:
+        return issubclass(own, getattr(module, last))
+    except (AttributeError, TypeError):  # no such name, or no class
+        return None
+
+
+def _is_class_of_a_library(name: str) -> bool:
+    """Whether a dotted name looks like a class elsewhere to which nothing of Python's own belongs.
+
+    Names that Python gives to its abstract classes, and those of unions such as `ArrayLike`, say nothing.
+    """
+    top, _, rest = name.partition(".")
+    last = rest.rpartition(".")[2]
+    if not last[:1].isupper() or last.isupper() or top in sys.stdlib_module_names or "(" in name:
+        return False
+    says_nothing = last.endswith(("Like", "Type", "Types"))
+    return not says_nothing and not any(hasattr(one, last) for one in _MODULES.values())
+
+
+def any_of(outcomes: list[bool | None]) -> bool | None:
+    """Whether one of several holds, if that is known."""
+    return True if True in outcomes else None if None in outcomes else False

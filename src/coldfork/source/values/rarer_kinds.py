@@ -1,0 +1,205 @@
+"""Rarer kinds of values: texts that know their readers, lazy imports, wrapped functions, processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from coldfork.source.program.module import Module
+from coldfork.source.values.conditions import Condition
+from coldfork.source.values.kinds import (
+    Bound,
+    ClassMethod,
+    Const,
+    External,
+    Function,
+    Keywords,
+    Method,
+    Partial,
+    StaticMethod,
+    Value,
+    Values,
+)
+
+
+class GivenText(Const):
+    """A constant text; `read` once anything could depend on what it says."""
+
+    __slots__ = ("_text", "read")
+
+    def __init__(self, text: Const) -> None:
+        self._text = text
+        self.read = False
+
+    @property
+    def value(self) -> Any:
+        """What it says."""
+        self.look()
+        return self.unwatched.value
+
+    def look(self) -> None:
+        """Note that something may depend on what it says, here and where the text came from."""
+        text: Const = self
+        while isinstance(text, GivenText):  # it may have been handed on ten thousand times
+            text.read = True
+            text = text._text
+
+    @property
+    def unwatched(self) -> Const:
+        """The constant itself, whose reader nobody hears of."""
+        text = self._text
+        while isinstance(text, GivenText):
+            text = text._text
+        return text
+
+
+def unwatched(value: Value) -> Value:
+    """A value as calls are remembered by it."""
+    return value.unwatched if type(value) is GivenText else value
+
+
+def is_text(value: Value) -> bool:
+    """True for a constant text, without reading it."""
+    return isinstance(value, Const) and type(unwatched(value).value) is str  # type: ignore[attr-defined]
+
+
+def look_at(values: Iterable[Value]) -> None:
+    """Look at all texts among some values."""
+    for value in values:
+        if isinstance(value, GivenText):
+            value.look()
+
+
+class Wrapped(Value):
+    """A function that a library made of another one, as `jax.jit` does.
+
+    `maker` is the library's function, and `symbol` the name under which the knowledge base has its results.
+    """
+
+    __slots__ = ("function", "maker")
+
+    def __init__(self, maker: str, function: Value) -> None:
+        self.maker = maker
+        self.function = function
+
+    @property
+    def symbol(self) -> str:
+        """Its name in the knowledge base."""
+        return f"{self.maker}()"
+
+
+#: Values that are called, and nothing else.
+FUNCTIONS = (Function, Bound, Partial, Wrapped, StaticMethod, ClassMethod)
+
+
+class Imported(NamedTuple):
+    """What a lazy import statement imports under one name."""
+
+    source: str | None
+    level: int
+    name: str | None
+    """What is taken from the module; None for `import module`."""
+    alias: bool
+    """For `import a.b`: whether an `as` makes the name mean the submodule."""
+    declared: bool
+    """False where `__lazy_modules__` says whether the import is lazy."""
+    line: int
+
+    @classmethod
+    def of_module(cls, module: str, alias: bool, declared: bool, line: int) -> Imported:
+        """By `lazy import module`."""
+        return cls(module, 0, None, alias, declared, line)
+
+    @classmethod
+    def of_name(cls, source: str | None, level: int, name: str, declared: bool, line: int) -> Imported:
+        """By `lazy from source import name`."""
+        return cls(source, level, name, True, declared, line)
+
+
+class LazyImport(Value):
+    """An import that has not happened yet, and the module that holds its statement."""
+
+    __slots__ = ("imported", "module")
+
+    def __init__(self, module: Module, imported: Imported) -> None:
+        self.module = module
+        self.imported = imported
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is LazyImport and self.module is other.module and self.imported == other.imported
+
+    def __hash__(self) -> int:
+        return hash(self.imported)
+
+
+#: The classes of processes that are started by one method, by their names in `multiprocessing.context`.
+CLASSES = {"ForkProcess": "fork", "SpawnProcess": "spawn", "ForkServerProcess": "forkserver"}
+
+
+class Context(Value):
+    """A context of multiprocessing."""
+
+    __slots__ = ("by_default", "chosen", "method")
+
+    def __init__(self, method: str, chosen: str, by_default: bool = False) -> None:
+        self.method = method
+        """The start method; empty where nobody knows which."""
+        self.chosen = chosen
+        """What chose it, in words."""
+        self.by_default = by_default
+        """True where nobody states the method."""
+
+
+class Work(Value):
+    """An object that runs functions in processes: a process, a pool, an executor, a loader."""
+
+    __slots__ = ("calls", "condition", "context", "daemonic", "made_at", "starts", "told", "woken")
+
+    def __init__(self, context: Context | None, calls: tuple[Call, ...] = ()) -> None:
+        self.context = context
+        """None where it is whatever is the default by the time the processes start."""
+        self.calls = calls
+        """What every process runs, beside what it is given later."""
+        self.made_at: tuple[str, str, int] | None = None
+        """Module, function and line of a pool, whose processes start with it."""
+        self.woken: Any = None
+        """What had been woken by then."""
+        self.starts = frozenset({"start"})
+        """The methods with which its processes start."""
+        self.condition: Condition | None = None
+        """What has to hold for it to start any."""
+        self.daemonic = False
+        """True where its processes are daemons, which may start none themselves."""
+        self.told = False
+        """True where it was told of already that they cannot be sent what they need."""
+
+
+class Shared(Value):
+    """A lock, a queue or the like, which processes of one context share."""
+
+    __slots__ = ("kind", "method")
+
+    def __init__(self, kind: str, method: str) -> None:
+        self.kind = kind
+        self.method = method
+        """The start method of the context that made it; empty where nobody knows which."""
+
+
+class Call:
+    """A function with the arguments that it is to be called with."""
+
+    __slots__ = ("function", "keywords", "positional")
+
+    def __init__(self, function: Value, positional: Values, keywords: Keywords) -> None:
+        self.function = function
+        self.positional = positional
+        self.keywords = keywords
+
+
+def class_of_processes(value: Value) -> Value:
+    """The class that a context's `Process` is; any other value as it is."""
+    if not isinstance(value, Method) or value.name != "Process" or not isinstance(value.receiver, Context):
+        return value
+    method = "" if value.receiver.by_default else value.receiver.method
+    name = next((name for name, started in CLASSES.items() if started == method), "Process")
+    return External(f"multiprocessing.context.{name}")

@@ -1,0 +1,228 @@
+"""This process as its probes see it, read anew only when a library or a thread came or went.
+
+Reading the memory map and the records of all threads takes milliseconds in a program that has loaded much,
+and a fork takes one. Whether anything changed is told by the dynamic loader's counters and by the kernel's
+list of threads, in microseconds.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from coldfork.observe import states
+from coldfork.observe.probes import hip, opencl, tokenizers
+from coldfork.observe.probes.jax import Clients
+from coldfork.observe.probes.loader import Gate
+from coldfork.observe.probes.maps import Maps, mapped
+from coldfork.observe.probes.openmp_pools import Stack, Stacks
+from coldfork.observe.probes.process import ProbedProcess, forked_without_exec
+from coldfork.observe.probes.torch_flags import TorchFlags
+from coldfork.observe.probes.virtual_device import VirtualDevice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from coldfork.model.states import Waker
+    from coldfork.observe.probes.examination import Examination
+    from coldfork.observe.probes.reading import Reading
+    from coldfork.observe.probes.threads import NativeThread
+
+
+class Wakers:
+    """Keeps what a watch reports: `coldfork.observe.watch(WAKERS.heard)` fills it."""
+
+    def __init__(self) -> None:
+        self._by_accelerator: dict[str, Mapping[str, Any]] = {}
+
+    def heard(self, event: Mapping[str, Any]) -> None:
+        """Take note of an event of a watch; of two wakes of one accelerator the first counts."""
+        if event.get("event") == "wake":
+            self._by_accelerator.setdefault(event["accelerator"], event["waker"])
+
+    @property
+    def count(self) -> int:
+        """How many wakes have been heard of; what was said without them may name too few."""
+        return len(self._by_accelerator)
+
+    def of(self, accelerator: str) -> Waker | None:
+        """Who woke this accelerator, here or in the process this one was forked from; None if nobody saw."""
+        waker = self._by_accelerator.get(accelerator)
+        return None if waker is None else _waker(waker)
+
+
+def _waker(waker: Mapping[str, Any]) -> Waker:
+    from coldfork.model.states import Frame, ImportSite, Waker
+
+    return Waker(
+        module=waker["module"],
+        path=waker["path"],
+        line=waker["line"],
+        function=waker["function"],
+        call=waker["call"],
+        thread=waker["thread"],
+        import_chain=tuple(
+            ImportSite(site["module"], site["path"], site["line"]) for site in waker["import_chain"]
+        ),
+        stack=tuple(Frame(frame["path"], frame["line"], frame["function"]) for frame in waker["stack"]),
+    )
+
+
+# One for the process, as a process has one driver.
+WAKERS = Wakers()
+
+
+_TASKS = "/proc/self/task"
+_SETTINGS = (tokenizers.VARIABLE, opencl.DEVICES_VARIABLE)
+_FLAGS = (TorchFlags("torch.cuda", "cuda"), TorchFlags("torch.xpu", "xpu"), VirtualDevice())
+_CLIENTS = Clients()
+
+Signature = tuple[tuple[int, str, str | None], ...]
+
+
+class Snapshot(ProbedProcess):
+    """A process whose libraries and threads are kept until they change."""
+
+    def __init__(self, examination: Examination) -> None:
+        super().__init__(None)
+        self.examination = examination
+        self.generation = 0
+        """Changes with the libraries and threads."""
+        self._pid: int | None = None
+        self._forked: bool | None = None
+        self._gate: Gate | None = None
+        self._paths: dict[tuple[str, ...], str | None] = {}
+        self._tasks: list[str] | None = None
+        self._settled = False
+        self._signature: Signature | None = None
+        self._found: tuple[NativeThread, ...] | None = None
+        self._known: tuple[object, ...] | None = None
+        self._readings: tuple[Reading, ...] = ()
+        self._stacks: Stacks | None = None
+
+    def readings(self) -> tuple[Reading, ...]:
+        """The state of every accelerator now; the same tuple while nothing has changed."""
+        self.refresh()
+        facts = self._facts()
+        if facts is None or facts != self._known:
+            self._readings = self.examination.readings(process=self)
+            self._known = facts
+        return self._readings
+
+    @property
+    def latest(self) -> tuple[Reading, ...]:
+        """What `readings` said last, for who has just asked."""
+        return self._readings
+
+    @property
+    def settled(self) -> bool:
+        """Whether every thread was traced to its library, twice with the same result."""
+        return self._settled
+
+    def _facts(self) -> tuple[object, ...] | None:
+        """What the probes look at beside libraries and threads, at the price of a few look-ups.
+
+        None where a runtime shows in the process's open files alone: there everything is asked each time.
+        """
+        if self.library(*hip.PREFIXES) is not None:
+            return None
+        try:
+            seen = [probe.examine(self) for probe in (self.examination.driver(), *_FLAGS)]
+            clients = _CLIENTS.awake()
+        except Exception:
+            return None
+        return (
+            self.generation,
+            clients,
+            *(None if one is None else (one.status, one.level, one.reason) for one in seen),
+            *map(self.setting, _SETTINGS),
+        )
+
+    def stacks(self) -> Stacks:
+        """What finds the stacks of this process's threads."""
+        if self._stacks is None:
+            self._stacks = Stacks(self.examination.loader(), self._first_stack)
+        return self._stacks
+
+    def _first_stack(self) -> Stack | None:
+        """The first thread's stack; a child that another thread forked has that one for its main thread."""
+        return self.maps.main_stack if self._forked is False else None
+
+    def refresh(self) -> None:
+        """Look again at what has changed since the last time."""
+        begins = self._pid != os.getpid()
+        if begins:
+            self._begin()
+        gate = self._gate
+        # Asked in any case, for the answer is what `settled` notes.
+        changed = gate is None or gate.changed()
+        if changed or begins:
+            self._read_libraries()
+            if gate is not None and changed:
+                gate.settled()
+        tasks = _tasks()
+        if tasks is None or tasks != self._tasks or not self._settled:
+            self._read_threads(tasks)
+
+    def _begin(self) -> None:
+        """Start afresh, in a process that was never looked at: the first one, or a forked child."""
+        parent = self._pid
+        self._pid = os.getpid()
+        self._forked = forked_without_exec()
+        self._signature = None
+        try:
+            loader = self.examination.loader()
+            self._gate = Gate(loader, forked=parent is not None or self._forked is not False)
+        except Exception:
+            # No `ctypes`, or no such functions: everything is read each time.
+            self._gate = None
+
+    def _read_libraries(self) -> None:
+        self._maps = Maps(mapped())
+        self._paths = {}
+        # A thread is named after the library it began in, so these count no more either.
+        self._tasks = None
+        self._settled = False
+        self.generation += 1
+
+    def _read_threads(self, tasks: list[str] | None) -> None:
+        try:
+            found = self.examination.threads().native(self.maps)
+        except Exception:
+            self._found, self._tasks = None, None
+            self.generation += 1
+            return
+        signature = tuple((thread.tid, thread.name, thread.library) for thread in found)
+        same = signature == self._signature
+        # A young thread has not given itself its name yet: what was read counts when it reads the same again.
+        self._settled = same and all(thread.library for thread in found)
+        self._found, self._signature, self._tasks = found, signature, tasks
+        if not same:
+            self.generation += 1
+
+    @property
+    def threads(self) -> tuple[NativeThread, ...] | None:
+        return self._found
+
+    @property
+    def forked(self) -> bool | None:
+        return self._forked
+
+    def library(self, *prefixes: str) -> str | None:
+        try:
+            return self._paths[prefixes]
+        except KeyError:
+            found = self._paths[prefixes] = super().library(*prefixes)
+            return found
+
+
+def _tasks() -> list[str] | None:
+    try:
+        return os.listdir(_TASKS)
+    except OSError:
+        return None
+
+
+# One for the process, as there is one of what it looks at.
+HERE = Snapshot(states.examination())

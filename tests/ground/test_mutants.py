@@ -225,8 +225,7 @@ def never_called(number):
     "tests/room/test_thing.py": """\
 import subprocess, sys
 
-from coldfork.source.evaluation.flow.truth_tests import tested
-from coldfork.room.thing import untested_result
+from coldfork.room.thing import tested, untested_result
 
 
 def test_one():

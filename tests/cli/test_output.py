@@ -14,7 +14,7 @@ from typing import TextIO
 import pytest
 
 from coldfork.cli.output import wants_colour
-from coldfork.report.shared.sheets import columns, is_terminal
+from coldfork.report.shared.terminals import columns, is_terminal
 
 
 @pytest.fixture

@@ -51,6 +51,22 @@ def test_a_public_name_loads_its_home_and_nothing_else_of_coldfork() -> None:
 
 
 @pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("statement", "spared"),
+    [
+        ("import coldfork; coldfork.guard('warn')", {"re", "typing", "dataclasses", "logging"}),
+        ("import coldfork; coldfork.decide()", {"hashlib", "subprocess"}),
+        ("import coldfork; coldfork.run_script", {"subprocess", "concurrent.futures.thread"}),
+        ("import coldfork; coldfork.lease", {"tempfile", "shutil"}),
+        ("import coldfork.cli.main", {"dataclasses", "unicodedata"}),
+        ("import coldfork.launch.supervisor.main", {"contextlib", "ctypes", "socket", "typing"}),
+    ],
+)
+def test_what_starts_often_is_spared_what_it_may_not_need(statement: str, spared: set[str]) -> None:
+    assert loaded_by(statement) & spared == set()
+
+
+@pytest.mark.must_hold
 def test_the_model_uses_the_standard_library_only() -> None:
     for path in (PACKAGE / "model").rglob("*.py"):
         foreign = set(imported_by(path)) - sys.stdlib_module_names - {"coldfork"}

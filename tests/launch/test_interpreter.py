@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coldfork.launch.plumbing.ask import find_interpreter
+from coldfork.launch.plumbing.interpreter import find_interpreter
 from coldfork.model.errors import UsageError
 
 

@@ -18,7 +18,7 @@ from coldfork.model.states import State, Status, Waker
 from coldfork.observe import injection
 from coldfork.plugins import notebook
 from coldfork.report.notebook import decision_html, states_html, states_text
-from coldfork.start.process import Wakers
+from coldfork.start.wakers import Wakers
 
 KERNEL = all(importlib.util.find_spec(name) for name in ("ipykernel", "nbclient", "nbformat"))
 NO_KERNEL = "ipykernel and nbclient are not installed here"

@@ -12,7 +12,7 @@ from coldfork.observe.probes.examination import ORDER
 from coldfork.observe.probes.reading import Reading
 from coldfork.observe.probes.threads import NativeThread
 from coldfork.start.forkserver import Server
-from coldfork.start.static_reach.cache import ReachAnswer, Reached
+from coldfork.start.static_reach.answers import ReachAnswer, Reached
 from coldfork.start.surroundings import Surroundings
 from coldfork.start.targets import Target
 

@@ -15,7 +15,7 @@ from coldfork.observe.forking.idle_threads import PythonThread
 from coldfork.start.evidence.table import gather
 from coldfork.start.forkserver import Server
 from coldfork.start.policy import decided
-from coldfork.start.static_reach.cache import ReachAnswer, Reached
+from coldfork.start.static_reach.answers import ReachAnswer, Reached
 from coldfork.start.targets import Target
 from tests.start.surroundings import MadeUpSurroundings, thing
 

@@ -20,8 +20,8 @@ from coldfork.model.forking.judgement import Judgement
 from coldfork.observe.forking.holding import Holding
 from coldfork.start import process
 from coldfork.start.evidence import table
-from coldfork.start.guard import examination, interpreters, messages
-from coldfork.start.guard.messages import Notes
+from coldfork.start.guard import callers, consequences, examination, interpreters
+from coldfork.start.guard.child_notes import Notes
 from coldfork.start.guard.observation import WakeObservation
 from coldfork.start.guard.process import ProcessGuard
 from coldfork.start.guard.protocols import ModeRequest
@@ -253,25 +253,25 @@ def frame_in(name: str, number: int = 1, path: str = "engine.py") -> types.Frame
 )
 def test_a_warning_points_past_the_machinery(name: str, passed: bool) -> None:
     frame = frame_in(name)
-    found = examination.users_frame(frame)
+    found = callers.users_frame(frame)
     assert (found is not frame) is passed
-    assert examination.users_frame(None) is None
+    assert callers.users_frame(None) is None
 
 
 def test_a_warning_stands_at_the_line_of_its_frame() -> None:
     frame = frame_in("engine", 7)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        messages.speak("warn", "os.fork", (AWAKE,), frame)
-        messages.speak("warn", "os.fork", (AWAKE,), None)
+        consequences.speak("warn", "os.fork", (AWAKE,), frame)
+        consequences.speak("warn", "os.fork", (AWAKE,), None)
         nowhere = SimpleNamespace(f_globals={}, f_code=frame.f_code, f_lineno=None, f_back=None)
-        messages.speak("warn", "os.fork", (AWAKE,), nowhere)  # type: ignore[arg-type]
+        consequences.speak("warn", "os.fork", (AWAKE,), nowhere)  # type: ignore[arg-type]
     first, _, last = caught
     assert (first.category, first.filename, first.lineno) == (UnsafeForkWarning, "engine.py", 7)
     assert (last.filename, last.lineno) == ("engine.py", 0)
     assert "__warningregistry__" in frame.f_globals
     with pytest.raises(UnsafeForkError, match=r"^os\.fork was refused") as refused:
-        messages.speak("strict", "os.fork", (AWAKE,), frame)
+        consequences.speak("strict", "os.fork", (AWAKE,), frame)
     assert (refused.value.reasons, refused.value.call) == ((AWAKE,), "os.fork")
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from coldfork.model.errors import UsageError
 from coldfork.start.static_reach import cache, check_process
-from coldfork.start.static_reach.cache import KeptAnswer, Place, ReachAnswer, Reached
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
+from coldfork.start.static_reach.cache import KeptAnswer
 from coldfork.start.static_reach.check_process import judged
 from coldfork.start.static_reach.reach import StaticReach, located
 from coldfork.start.targets import Target, target_of

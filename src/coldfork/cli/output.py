@@ -1,24 +1,21 @@
-"""Where results go: standard output or a file, in any encoding, in a format for people or for programs."""
+"""Where results go: standard output or a file, in any encoding, and in colour on a terminal only."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from coldfork import __version__
 from coldfork.model.errors import UsageError
-from coldfork.report.shared import sheets
-from coldfork.report.shared.options import Options, RuleText
-from coldfork.report.shared.quantities import plural
+from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
     """The columns of the terminal on standard output; None when it is none."""
-    return sheets.columns(sys.stdout)
+    return terminals.columns(sys.stdout)
 
 
 def wants_colour(
@@ -34,7 +31,7 @@ def wants_colour(
         return False
     if environment.get("FORCE_COLOR"):
         return True
-    watched = sheets.is_terminal(sys.stdout if stream is None else stream)
+    watched = terminals.is_terminal(sys.stdout if stream is None else stream)
     return watched and environment.get("TERM") != "dumb"
 
 
@@ -98,44 +95,3 @@ def mute(stream: TextIO | None = None) -> None:
     """
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stdout if stream is None else stream).fileno())
-
-
-_FOR_PEOPLE = ("text", "concise")
-
-
-def is_for_people(form: str) -> bool:
-    """Whether people read this format, in the encoding of their terminal; programs read UTF-8."""
-    return form in _FOR_PEOPLE
-
-
-def rendering(settings: Mapping[str, Any]) -> Options:
-    """What a renderer has to know of the stream and of the user's wishes for it."""
-    on_screen = is_for_people(settings["format"]) and not settings["output"]
-    return Options(
-        version=__version__,
-        width=None if settings["output"] else terminal_width(),
-        colour=on_screen and wants_colour(settings["color"]),
-        encoding=encoding() if on_screen else "utf-8",
-    )
-
-
-def rule_texts(names: Iterable[str]) -> dict[str, RuleText]:
-    """The pages of these rules, for formats that show them."""
-    from coldfork.rules.registry import page
-
-    pages = [page(name) for name in names]
-    return {page.name: RuleText(page.summary, page.markdown) for page in pages}
-
-
-def deliver(text: str, settings: Mapping[str, Any], *, private: bool = False) -> None:
-    """Write the result to the file that the settings name, else to standard output."""
-    if settings["output"]:
-        save(text, Path(settings["output"]), private=private)
-    else:
-        write(text, None if is_for_people(settings["format"]) else "utf-8")
-
-
-def note_delivery(count: int, noun: str, settings: dict[str, Any]) -> None:
-    """Say how many of these were written to a file."""
-    if settings["output"]:
-        note(f"wrote {plural(count, noun)} to {settings['output']}")

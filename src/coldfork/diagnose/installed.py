@@ -1,4 +1,4 @@
-"""What this machine knows of a file in a log: the version of its package, and the function of a line."""
+"""The files of a log on this machine: the version of the package, and the function of a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph is captured for: a batch, the mode, each phase's state; and what runs in place of a batch."""
+"""A graph's subject: a batch, the mode, each phase's state; and which runs in place of a batch."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def in_place_of(wanted: BatchDescriptor) -> Iterator[BatchDescriptor]:
 
 
 class Table:
-    """What is captured, sorted so that the smallest batch with room is found at once.
+    """The graphs that are captured, sorted so that the smallest batch with room is found at once.
 
     It is made when something was captured or released, so that asking costs one search in a sorted list the
     first time and one look-up from then on.

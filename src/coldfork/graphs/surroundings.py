@@ -1,4 +1,4 @@
-"""What surrounds a capture: the garbage collector at rest, a bar that grows, and somebody who looks on."""
+"""The surroundings of a capture: the collector at rest, a bar that grows, and somebody who looks on."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from coldfork.launch.server.zygote.processes import ZygoteContext
-    from coldfork.start.static_reach.cache import Reach
+    from coldfork.start.static_reach.answers import Reach
 
 ZYGOTE = "zygote"
 

@@ -1,4 +1,4 @@
-"""What is said about a log or a machine: stories and checks, and what they rest on."""
+"""Stories and checks, which are said about a log or a machine, and the evidence that they rest on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What observers see, where, and on which machine. An effect is a fact; whether it is wrong, rules say."""
+"""Effects: what observers see, where, and on which machine. Each is a fact; rules say whether it is wrong."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from coldfork.observe import injection
 from coldfork.observe.watch import MAIN, watch
 from coldfork.report.notebook import decision_html, states_html, states_text
 from coldfork.start.decide import decide
-from coldfork.start.process import WAKERS
 from coldfork.start.states import state
+from coldfork.start.wakers import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""What `coldfork ps` prints: a table for people, and JSON described by `schemas/ps.schema.json`.
+"""The output of `coldfork ps`: a table for people, and JSON described by `schemas/ps.schema.json`.
 
 In the JSON every process stands on a line of its own, so that two outputs can be compared with `diff`.
 """

@@ -1,4 +1,4 @@
-"""What `coldfork warm status` prints: text for people, and JSON described by `schemas/warm.schema.json`."""
+"""The output of `coldfork warm status`: text for people, and JSON described by `schemas/warm.schema.json`."""
 
 from __future__ import annotations
 

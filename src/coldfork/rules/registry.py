@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -230,7 +229,9 @@ def pages() -> tuple[Page, ...]:
 
 def _docstring_from_source(name: str) -> str:
     # `python -OO` drops docstrings; the source still has them.
-    spec = importlib.util.find_spec(module_of(name))
+    from importlib.util import find_spec
+
+    spec = find_spec(module_of(name))
     if spec is None or spec.origin is None:
         return ""
     return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""

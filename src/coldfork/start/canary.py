@@ -16,8 +16,8 @@ from coldfork.model.decisions import CanaryAnswer
 from coldfork.model.errors import UsageError
 from coldfork.model.forking.judgement import Deed, Judgement, Purpose
 from coldfork.start.evidence import runtimes, table
-from coldfork.start.process import WAKERS
 from coldfork.start.trials import trials
+from coldfork.start.wakers import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
     from multiprocessing.context import ForkContext, ForkServerContext, SpawnContext
 
-    from coldfork.start.static_reach.cache import Reach
+    from coldfork.start.static_reach.answers import Reach
 
     Context = ForkContext | ForkServerContext | SpawnContext
 

@@ -15,7 +15,7 @@ from coldfork.start.targets import target_of
 
 if TYPE_CHECKING:
     from coldfork.model.decisions import Decision
-    from coldfork.start.static_reach.cache import Reach
+    from coldfork.start.static_reach.answers import Reach
 
 # One for the process: what could not be answered once is not waited for again.
 _REACH = StaticReach()

@@ -21,57 +21,9 @@ from coldfork.observe.probes.torch_flags import TorchFlags
 from coldfork.observe.probes.virtual_device import VirtualDevice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from coldfork.model.states import Waker
     from coldfork.observe.probes.examination import Examination
     from coldfork.observe.probes.reading import Reading
     from coldfork.observe.probes.threads import NativeThread
-
-
-class Wakers:
-    """Keeps what a watch reports: `coldfork.observe.watch(WAKERS.heard)` fills it."""
-
-    def __init__(self) -> None:
-        self._by_accelerator: dict[str, Mapping[str, Any]] = {}
-
-    def heard(self, event: Mapping[str, Any]) -> None:
-        """Take note of an event of a watch; of two wakes of one accelerator the first counts."""
-        if event.get("event") == "wake":
-            self._by_accelerator.setdefault(event["accelerator"], event["waker"])
-
-    @property
-    def count(self) -> int:
-        """How many wakes have been heard of; what was said without them may name too few."""
-        return len(self._by_accelerator)
-
-    def of(self, accelerator: str) -> Waker | None:
-        """Who woke this accelerator, here or in the process this one was forked from; None if nobody saw."""
-        waker = self._by_accelerator.get(accelerator)
-        return None if waker is None else _waker(waker)
-
-
-def _waker(waker: Mapping[str, Any]) -> Waker:
-    from coldfork.model.states import Frame, ImportSite, Waker
-
-    return Waker(
-        module=waker["module"],
-        path=waker["path"],
-        line=waker["line"],
-        function=waker["function"],
-        call=waker["call"],
-        thread=waker["thread"],
-        import_chain=tuple(
-            ImportSite(site["module"], site["path"], site["line"]) for site in waker["import_chain"]
-        ),
-        stack=tuple(Frame(frame["path"], frame["line"], frame["function"]) for frame in waker["stack"]),
-    )
-
-
-# One for the process, as a process has one driver.
-WAKERS = Wakers()
-
 
 _TASKS = "/proc/self/task"
 _SETTINGS = (tokenizers.VARIABLE, opencl.DEVICES_VARIABLE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coldfork.model.states import Level, State, Status
-from coldfork.start.process import HERE, WAKERS
+from coldfork.start.process import HERE
+from coldfork.start.wakers import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,9 @@ from coldfork.model.forking.judgement import NOTHING_KNOWN, Purpose
 from coldfork.observe.forking.idle_threads import other_threads
 from coldfork.observe.probes.openmp_pools import belongs_to_this_thread
 from coldfork.start.forkserver import Server, server
-from coldfork.start.process import HERE, WAKERS, Snapshot
-from coldfork.start.static_reach.cache import ReachAnswer
+from coldfork.start.process import HERE, Snapshot
+from coldfork.start.static_reach.answers import ReachAnswer
+from coldfork.start.wakers import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from coldfork.observe.forking.idle_threads import PythonThread
     from coldfork.observe.probes.reading import Reading
     from coldfork.observe.probes.threads import NativeThread
-    from coldfork.start.static_reach.cache import Reach
+    from coldfork.start.static_reach.answers import Reach
     from coldfork.start.targets import Target
 
 _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev/dri/renderD128")

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from coldfork.cli import output
 from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
 from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, options, paths_argument
-from coldfork.cli.output import deliver, is_for_people, note_delivery, rendering, rule_texts
+from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.selection import Selection

@@ -11,7 +11,7 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
-from coldfork.cli.output import deliver, rendering
+from coldfork.cli.rendering import deliver, rendering
 from coldfork.model.diagnosis import Health
 from coldfork.report.formats import FORMATS, renderer
 

@@ -12,7 +12,7 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
-from coldfork.cli.output import deliver, rendering
+from coldfork.cli.rendering import deliver, rendering
 from coldfork.model.diagnosis import Confidence
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS, renderer

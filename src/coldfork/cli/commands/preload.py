@@ -15,7 +15,7 @@ from coldfork.cli import options, output
 from coldfork.cli.commands.probe import refuse_name
 from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.cli.options import PRELOAD_SETTINGS
-from coldfork.cli.output import is_for_people, rendering
+from coldfork.cli.rendering import is_for_people, rendering
 from coldfork.cli.surroundings import surroundings
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import renderer

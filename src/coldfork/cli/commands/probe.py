@@ -13,7 +13,7 @@ from coldfork.checking import configuration
 from coldfork.cli import options, output
 from coldfork.cli.conventions import INTERRUPTED, debug_option
 from coldfork.cli.options import PROBE_SETTINGS
-from coldfork.cli.output import deliver, is_for_people, note_delivery, rendering, rule_texts
+from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.cli.surroundings import surroundings
 from coldfork.model.errors import ConfigurationError, UsageError
 from coldfork.model.probes import ProbeStatus, Probing

@@ -10,10 +10,10 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, colour_option, debug_option, format_option, output_option
-from coldfork.cli.output import deliver, rendering
+from coldfork.cli.rendering import deliver, rendering
 from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS, renderer
-from coldfork.report.shared import sheets
+from coldfork.report.shared import terminals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +103,7 @@ def _looking(pids: tuple[int, ...]) -> Callable[[], Census]:
 def _show(census: Census, settings: dict[str, Any], *, again: bool) -> None:
     text = renderer("census", settings["format"])(census, rendering(settings))
     if settings["format"] == "text" and not settings["output"] and again:
-        text = (_HOME_AND_CLEAR if sheets.is_terminal(sys.stdout) else "\n") + text
+        text = (_HOME_AND_CLEAR if terminals.is_terminal(sys.stdout) else "\n") + text
     deliver(text, settings)
     if settings["output"]:
         output.note(f"wrote {settings['output']}")

@@ -9,7 +9,7 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import colour_option, debug_option, output_option
-from coldfork.cli.output import deliver, rendering
+from coldfork.cli.rendering import deliver, rendering
 from coldfork.report.formats import FORMATS, format_of_file, renderer
 
 _EPILOG = """\b

@@ -133,7 +133,7 @@ def run(
     require_watching("run")
     from coldfork.launch import state_folder
     from coldfork.launch.plumbing import terminal
-    from coldfork.launch.plumbing.ask import find_interpreter
+    from coldfork.launch.plumbing.interpreter import find_interpreter
     from coldfork.launch.watch import run
 
     if virtual:

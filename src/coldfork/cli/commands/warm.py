@@ -9,7 +9,7 @@ import click
 
 from coldfork.cli import output
 from coldfork.cli.conventions import colour_option, debug_option, format_option, output_option
-from coldfork.cli.output import deliver, rendering
+from coldfork.cli.rendering import deliver, rendering
 from coldfork.report.formats import FORMATS, renderer
 from coldfork.report.shared.quantities import duration, plural
 
@@ -57,7 +57,7 @@ def start(modules: tuple[str, ...], python: str | None, idle: float | None) -> N
     from coldfork.launch.script import environment
     from coldfork.launch.script.plan import module_names
     from coldfork.launch.server.warm import control
-    from coldfork.report.shared.sheets import is_terminal
+    from coldfork.report.shared.terminals import is_terminal
 
     def tell(module: str) -> None:
         if is_terminal(sys.stderr):

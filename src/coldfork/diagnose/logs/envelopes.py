@@ -1,4 +1,4 @@
-"""What terminals, containers and collectors do to a line: colours, JSON, time stamps, and cuts at a width."""
+"""Undoes what terminals, containers and collectors do to a line: colours, JSON, time stamps, cuts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in front of a line: its number, the process, its rank, the time, the level, the place."""
+"""Prefixes of a line: its number, the process, its rank, the time, the level, the place."""
 
 from __future__ import annotations
 

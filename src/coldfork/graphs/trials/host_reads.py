@@ -1,4 +1,4 @@
-"""What of its inputs a run looks at on the host, and fresh runs on both sides of what it compares with."""
+"""The inputs that a run reads on the host, and fresh runs on both sides of the one it compares with."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def driver() -> dict[str, Any]:
 
 
 def both() -> dict[str, Any]:
-    """What NVML and the driver say; which CUDA is served is for NVML to say first."""
+    """The answers of NVML and the driver; which CUDA is served is for NVML to say first."""
     nvml, cuda = management(), driver()
     return {**cuda, **nvml, "cuda": nvml.get("cuda") or cuda.get("cuda")}
 

@@ -1,4 +1,4 @@
-"""What NVML, the driver and AMD's list in the kernel say of the devices of this machine.
+"""Asks NVML, the driver and AMD's list in the kernel about the devices of this machine.
 
 NVML and the driver are asked in a process of their own, because a broken driver may hang or kill whoever
 asks, and because whatever their libraries do is gone when it ends. Nothing of theirs, or of AMD's, is loaded

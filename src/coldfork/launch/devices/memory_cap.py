@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 from coldfork.launch.devices import management
@@ -97,6 +96,9 @@ def cap(most: int, environment: Mapping[str, str], python: str) -> DeviceMemoryC
 
 def _serves(environment: Mapping[str, str]) -> bool:
     """Whether the control daemon of MPS runs where a program with this environment looks for it."""
+    # Only here: a lease without MPS needs none of it.
+    from tempfile import gettempdir
+
     folder = Path(environment.get(_PIPES) or Path(environment.get("TMPDIR") or gettempdir(), _USUAL_PIPES))
     with suppress(OSError, ValueError):
         if (folder / "control").exists():

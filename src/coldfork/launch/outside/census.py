@@ -194,7 +194,7 @@ def _is_spawned(words: Sequence[str]) -> bool:
 
 
 class Recordings:
-    """What `coldfork run` has recorded of processes that still run: asked inside, so better than any look.
+    """Recordings by `coldfork run` of processes that still run: asked inside, so better than any look.
 
     The recording of a process is found by the environment in which it was started; each file is read once.
     """

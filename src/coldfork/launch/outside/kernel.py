@@ -1,4 +1,4 @@
-"""What the kernel tells of processes: its files, in `/proc` or in a folder that is a copy of it, and more.
+"""The kernel as it tells of processes: its files, in `/proc` or in a folder that is a copy, and more.
 
 Every question may meet a process that has ended meanwhile or that this user may not see: the answer is an
 `OSError` then, and who asked says what that means.

@@ -6,7 +6,6 @@ None of them is left running, whatever interrupts the work.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
 from types import FrameType
@@ -33,20 +31,6 @@ _AFTER_SECONDS = 0.005
 _DRAIN_BYTES = 4 * 1024 * 1024
 _AT_ONCE_SECONDS = 1.0
 _Result = TypeVar("_Result")
-
-
-def find_interpreter(named: str | None) -> str:
-    """The interpreter named, by path or as the shell finds it, else our own."""
-    wanted = sys.executable if named is None else named
-    if not wanted:
-        raise UsageError("this process does not know its own Python interpreter; name one")
-    found = shutil.which(wanted)
-    if found is not None:
-        # A virtual environment is found through the link, so it stays one.
-        return str(Path(found).absolute())
-    if Path(wanted).exists():
-        raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
-    raise UsageError(f"there is no Python interpreter {wanted!r}")
 
 
 def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
@@ -70,7 +54,7 @@ def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
 def ask(
     command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """What a command answers within some seconds."""
+    """Ask a command, and wait some seconds for its answer."""
     done = apart(lambda stop: asking.ask(command, "", seconds, variables, stop))
     if done is None:
         raise subprocess.TimeoutExpired(list(command), seconds)

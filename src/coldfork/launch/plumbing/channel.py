@@ -1,4 +1,4 @@
-"""What a caller, its server and the workers tell each other, and the descriptors that they hand over.
+"""Messages between a caller, its server and the workers, and the descriptors that they hand over.
 
 Short messages go over sockets that keep them apart; what may be long goes into a memory file whose descriptor
 travels with the message. None of the sockets has a name: they are reached by inheriting them alone.

@@ -290,7 +290,7 @@ def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
 
 
 def ended(kind: int, data: bytes, memory: int) -> tuple[object, BaseException | None]:
-    """What a task has returned, or what it has raised, as its worker says it."""
+    """A task's result, or the error that it has raised, as its worker says it."""
     try:
         return (unpack(data, memory), None) if kind == RETURNED else (None, arrived(data, memory))
     except BaseException as error:

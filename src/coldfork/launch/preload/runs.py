@@ -67,7 +67,7 @@ def run(
 
 
 class Run:
-    """What one process and its children have told, as the model has it, and how it ended."""
+    """The account of one process and its children, as the model has it, and how it ended."""
 
     def __init__(self, told: Sequence[Event], ended: Ended, origins: Origins) -> None:
         self._told = told

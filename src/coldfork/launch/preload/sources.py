@@ -100,7 +100,7 @@ def _doubts(findings: Sequence[dict[str, Any]]) -> list[Doubt]:
 def _asked(
     command: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool], question: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """What a command answers in the surroundings in which the modules will be imported."""
+    """The answer of a command where the modules will be imported."""
     surroundings = setup.variables().items()
     variables = {name: value for name, value in surroundings if not name.startswith("COLDFORK_")}
     done = ask(command, question, _SECONDS, variables, stop)

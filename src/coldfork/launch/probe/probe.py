@@ -14,7 +14,8 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
-from coldfork.launch.plumbing.ask import Interrupted, apart, ask, find_interpreter, require_watching
+from coldfork.launch.plumbing.ask import Interrupted, apart, ask, require_watching
+from coldfork.launch.plumbing.interpreter import find_interpreter
 from coldfork.launch.probe import module_listing
 from coldfork.launch.probe.comparison import device_before
 from coldfork.launch.probe.report_paths import Origins

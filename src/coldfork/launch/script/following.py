@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from coldfork.launch.plumbing.interpreter import own_interpreter
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.script import run_directory
 from coldfork.launch.script.attempts import (
@@ -192,7 +193,7 @@ def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | No
         warm = _start_warm(prepared, given, mask)
         if warm is not None:
             return warm
-        python = client.own_interpreter(prepared.python)
+        python = own_interpreter(prepared.python)
         return client.start(python, prepared.handed_over(), directory.mark, directory.lock, given, mask)
     except BaseException:
         run_directory.abandon(directory.path, prepared.report)

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
-from coldfork.launch.plumbing.ask import find_interpreter
+from coldfork.launch.plumbing.interpreter import find_interpreter
 from coldfork.launch.script import environment, run_directory
 from coldfork.launch.script.environment import ScriptEnvironment
 from coldfork.launch.script.request import ScriptRequest
@@ -45,7 +45,7 @@ class Prepared:
     """What a server must be like that the script may be forked from, where one was asked for."""
 
     def handed_over(self) -> dict[str, Any]:
-        """What the supervisor is told, with the report as it is by now."""
+        """The job as the supervisor is told it, with the report as it is by now."""
         return {**self.job, "report": self.report.told()}
 
 

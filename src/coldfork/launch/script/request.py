@@ -1,4 +1,4 @@
-"""What somebody asks for who has a script run: every option once, for the functions that take them."""
+"""A script that is to be run: every option once, for the functions that take them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class ScriptRequest:
-    """What somebody asked for."""
+    """A script and the options that it is to be run with."""
 
     script: str | os.PathLike[str]
     """A file, a folder or an archive with a `__main__`, or `-m`, behind which the module is the first

@@ -156,12 +156,12 @@ def _manner(stream: Any) -> dict[str, object] | None:
 
 
 def identity() -> dict[str, str]:
-    """What a worker has of its server and cannot be given, each under the words for it."""
+    """The things that a worker has of its server and cannot be given, each under the words for it."""
     return {**inherited(), "session": str(os.getsid(0))}
 
 
 def inherited() -> dict[str, str]:
-    """What a script has of its server and cannot be given; it begins a session of its own.
+    """The things that a script has of its server and cannot be given; it begins a session of its own.
 
     Where it is not what it was when a server was started, that server is not for this process.
     """

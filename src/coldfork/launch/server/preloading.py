@@ -102,7 +102,7 @@ MAIN = "__main__"
 
 
 class Preload:
-    """What one server has ready for the processes that it forks."""
+    """The modules that one server has ready for the processes that it forks."""
 
     def __init__(self, modules: Sequence[str], main: str | None = None, suspect: str | None = None) -> None:
         self._modules = modules
@@ -199,7 +199,7 @@ def fork(how: Callable[[], int] = os.fork) -> int:
 def _watched() -> Callable[[str], object]:
     """Watch this process from here on, each call; returns what says who woke an accelerator."""
     from coldfork.observe.watch import watch
-    from coldfork.start.process import WAKERS
+    from coldfork.start.wakers import WAKERS
 
     watching = watch(WAKERS.heard, stage2=("*",), imports=False)
 

@@ -1,4 +1,4 @@
-"""What each forked process is given anew: seeds of its own, and pools of the size that its variables allow.
+"""Gives each forked process seeds of its own, and pools of the size that its variables allow.
 
 No two of them produce the same random numbers. The server holds pools at one thread, so that nothing it
 imports starts one; a limit that a library has read is raised by the library's own function. Only what is

@@ -12,10 +12,10 @@ import socket
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.interpreter import own_variables
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, MARK, PLAN
 from coldfork.model.errors import UsageError
@@ -160,18 +160,6 @@ def start(
     return Supervised(pid, ours, mark)
 
 
-def own_interpreter(other: str) -> str:
-    """The interpreter for supervisors: ours, unless this program is a server that only holds a Python."""
-    ours = sys.executable or ""
-    return ours if "py" in Path(ours).name.lower() else other
-
-
 def input_of(given: bytes) -> int:
     """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
     return channel.holding("stdin", given)
-
-
-def own_variables() -> dict[str, str]:
-    """The supervisor's own environment: what Python and the dynamic loader need to start."""
-    kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
-    return {name: os.environ[name] for name in kept if name in os.environ}

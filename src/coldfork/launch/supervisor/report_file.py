@@ -76,7 +76,7 @@ _OF_ATTEMPT = ("id", "outcome", "status", "signal", "seconds")
 
 
 class Report:
-    """What is known of one run: begun by the caller, completed by the supervisor, read by everybody.
+    """The report of one run: begun by the caller, completed by the supervisor, read by everybody.
 
     The fields stand in the order of the file; None is what nobody knows yet.
     """

@@ -29,7 +29,7 @@ def ask(
     stop: Callable[[], bool] | None = None,
     folder: str | None = None,
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """What a command answers that reads a question; None where it took too long, or `stop` said so."""
+    """Ask a command that reads a question; None where it took too long, or `stop` said so."""
     import subprocess
 
     until = monotonic() + seconds
@@ -62,12 +62,12 @@ def ask(
 def ask_our_own(
     command: Sequence[str], question: str, seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """What a program of coldfork's own answers: it is none of those that the program here has started."""
+    """Ask a program of coldfork's own, which is none of those that the program here has started."""
     return ask(command, question, seconds, environment(), folder=_NO_FOLDER_OF_OURS)
 
 
 def last_line(said: bytes) -> str:
-    """What a program said last; empty where it said nothing."""
+    """The last line that a program said; empty where it said nothing."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
 
 

@@ -1,4 +1,4 @@
-"""What was done to a device, in words, the rule that judges it, and who woke it through which calls."""
+"""Effects in words: the rule that judges one, and who woke the device through which calls."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from coldfork.report.shared.characters import alphabet, cells
 from coldfork.report.shared.quantities import approximately
-from coldfork.report.shared.sheets import columns, is_terminal
+from coldfork.report.shared.terminals import columns, is_terminal
 
 _BAR = 24
 _INTERVAL = 0.1

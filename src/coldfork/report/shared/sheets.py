@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
 
 from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
 from coldfork.report.shared.options import Options
@@ -88,22 +86,3 @@ def table(
             yield row(index + 1 if numbered else None, name, width, behind)
         elif index == left_out.start:
             yield f"{_INDENT}{letters.ellipsis} {plural(len(left_out), 'line')} left out{elsewhere}"
-
-
-def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody watches this stream."""
-    try:
-        return stream is not None and stream.isatty()
-    except (OSError, ValueError):
-        return False
-
-
-def columns(stream: TextIO | None) -> int | None:
-    """How wide the terminal is; None where there is none, or where nobody has given it a size."""
-    # Of this very stream: standard output may be a file while somebody watches standard error.
-    try:
-        if stream is None or not is_terminal(stream):
-            return None
-        return os.get_terminal_size(stream.fileno()).columns or None
-    except (OSError, ValueError):
-        return None

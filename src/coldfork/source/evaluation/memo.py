@@ -275,7 +275,7 @@ NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
 
 
 class UnproductiveCalls:
-    """What following functions has cost so far, and what it was good for.
+    """The cost of following functions so far, and the use of it.
 
     A decorator that writes documentation may take more steps than the rest of a module, for every class of a
     large package. Its steps are the same ones each time: when a call runs no function that has not been

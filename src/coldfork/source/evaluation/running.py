@@ -1,4 +1,4 @@
-"""What an evaluator knows: the module that it follows, variables that are set, and names it looked up."""
+"""An evaluator's knowledge: the module that it follows, variables that are set, names it looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What following code brings to light: wakes, the way there and which are told, imports, and failures."""
+"""The finds of following code: wakes, the way there and which are told, imports, and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fields of nodes hold, and the one walker over them, which follows from that."""
+"""The kinds of the fields of nodes, and the one walker over them, which follows from that."""
 
 from __future__ import annotations
 

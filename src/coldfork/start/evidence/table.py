@@ -15,8 +15,9 @@ from coldfork.model.decisions import Reason
 from coldfork.model.forking.judgement import NOTHING_KNOWN, Purpose
 from coldfork.observe.forking import holdings
 from coldfork.start.evidence import circumstances, runtimes, target
-from coldfork.start.process import HERE, WAKERS
+from coldfork.start.process import HERE
 from coldfork.start.surroundings import Surroundings
+from coldfork.start.wakers import WAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import Reason, Weight
 from coldfork.model.forking.judgement import Purpose
-from coldfork.start.static_reach.cache import Reached
+from coldfork.start.static_reach.answers import Reached
 from coldfork.start.targets import Target
 
 if TYPE_CHECKING:

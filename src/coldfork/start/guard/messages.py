@@ -1,74 +1,17 @@
-"""What follows a judgement, an error, a warning or a line in a log, and what the guard says in it."""
+"""What the guard says to its user."""
 
 from __future__ import annotations
 
-import logging
-import os
-import warnings
 from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import fork_judgement
-from coldfork.model.errors import UnsafeForkError, UnsafeForkWarning
 from coldfork.model.forking.judgement import Judgement
-from coldfork.observe.forking.touches import Touches, line_of
-from coldfork.start.guard.examination import users_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import FrameType
 
     from coldfork.model.decisions import Reason
     from coldfork.model.states import Waker
-
-LOG = logging.getLogger("coldfork")
-
-
-REFUSED = {"raise": Judgement.BREAKS, "strict": Judgement.BREAKS_IF}
-"""The least that each mode refuses; the others refuse nothing."""
-
-
-def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | None) -> None:
-    """Refuse, warn or log, as the mode asks."""
-    least = REFUSED.get(mode)
-    if least is not None and fork_judgement(reasons).rank >= least.rank:
-        raise UnsafeForkError(refusal(call, reasons), reasons, call)
-    said = line(call.partition(" ")[0], reasons)
-    if mode == "log":
-        LOG.warning("%s", said)
-    elif mode == "warn":
-        _warn(said, users_frame(frame))
-    else:
-        _only_warn(said, users_frame(frame))
-
-
-def let_through(call: str, reasons: tuple[Reason, ...], reason: str) -> None:
-    """Log a fork that was allowed although something speaks against it."""
-    LOG.info("%s let through: %s. Against it: %s", call, reason, clauses(reasons))
-
-
-def _only_warn(line: str, frame: FrameType | None) -> None:
-    """Warn, and refuse nothing by it: where warnings are errors, the log has it."""
-    try:
-        _warn(line, frame)
-    except UnsafeForkWarning:
-        LOG.warning("%s", line)
-
-
-def _warn(line: str, frame: FrameType | None) -> None:
-    """Warn in the line that wanted a process, wherever the fork itself stands."""
-    if frame is None:
-        warnings.warn(line, UnsafeForkWarning, stacklevel=2)
-        return
-    names = frame.f_globals
-    warnings.warn_explicit(
-        line,
-        UnsafeForkWarning,
-        frame.f_code.co_filename,
-        frame.f_lineno or 0,
-        module=str(names.get("__name__", "<unknown>")),
-        registry=names.setdefault("__warningregistry__", {}),
-    )
-
 
 _UNSEEN = "nothing in the child can see that, so that this is all the warning there is"
 _STRICT = 'it is let through, because it may work; guard("strict") refuses it'
@@ -165,35 +108,3 @@ def _place(path: str | None, number: int | None) -> str:
     if path is None:
         return ""
     return f"  {path}:{number}" if number is not None else f"  {path}"
-
-
-class Notes:
-    """The note of this process, if it was forked in spite of something, and who adds it to errors."""
-
-    def __init__(self) -> None:
-        self.text: str | None = None
-        self._touches = Touches(self.add)
-        self.loaded = self._touches.loaded
-        self.hear = self._touches.hear
-        self._parent = 0
-        self._place: tuple[str, int] | None = None
-
-    def prepare(self, place: tuple[str, int] | None = None) -> None:
-        """In the parent, before the fork: note whose child this will be, and which line wanted it."""
-        self._parent = os.getpid()
-        self._place = place
-
-    def arm(self, reasons: tuple[Reason, ...]) -> None:
-        """In the child: errors about these runtimes get the note from here on."""
-        self.text = note(reasons, self._parent, self._place)
-        names = [reason.accelerator for reason in reasons if reason.accelerator is not None]
-        if not self._touches.arm(names):
-            self.text = None
-
-    def add(self, error: BaseException, accelerator: str, leaves: bool = False) -> None:
-        """Add the note to an error, once, wherever it is seen first."""
-        if self.text is None or any(self.text in note for note in getattr(error, "__notes__", ())):
-            return
-        place = line_of(error)
-        touched = "" if place is None else f"\n  {accelerator} was touched here by {place[0]}:{place[1]}"
-        error.add_note(self.text + touched)

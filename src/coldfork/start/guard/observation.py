@@ -12,7 +12,7 @@ from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import guard_threads
 from coldfork.observe.imports import Imports
 from coldfork.observe.waking_calls import WakingCalls
-from coldfork.start.process import WAKERS
+from coldfork.start.wakers import WAKERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

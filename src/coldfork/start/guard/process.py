@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from coldfork.model.decisions import Reason
+    from coldfork.start.guard.child_notes import Notes
     from coldfork.start.guard.examination import ForkExamination
-    from coldfork.start.guard.messages import Notes
     from coldfork.start.guard.observation import WakeObservation
     from coldfork.start.guard.protocols import ModeRequest, Permission
 
@@ -192,13 +192,13 @@ class ProcessGuard:
             # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
-        from coldfork.start.guard.examination import caller_frame
+        from coldfork.start.guard.callers import caller_frame
 
         self._examine(call, caller_frame(sys._getframe()))
 
     def _before_program(self) -> None:
         """Examine before subprocess forks, if a function of this program runs in the child first."""
-        from coldfork.start.guard.examination import caller_frame
+        from coldfork.start.guard.callers import caller_frame
 
         frame = caller_frame(sys._getframe())
         if frame is not None and frame.f_locals.get("preexec_fn") is not None:
@@ -210,19 +210,19 @@ class ProcessGuard:
         reasons = self.against(call, frame, process)
         if not reasons:
             return
-        from coldfork.start.guard import messages
-        from coldfork.start.guard.examination import users_place
+        from coldfork.start.guard import consequences
+        from coldfork.start.guard.callers import users_place
 
         allowing = ALLOWED.get()
         if allowing is not None and allowing.pid == os.getpid():
-            messages.let_through(call, reasons, allowing.reason)
+            consequences.let_through(call, reasons, allowing.reason)
         else:
-            messages.speak(self.mode, call, reasons, frame)
+            consequences.speak(self.mode, call, reasons, frame)
         self._hand_on(reasons, users_place(frame))
 
     def _hand_on(self, reasons: tuple[Reason, ...], place: tuple[str, int] | None) -> None:
         """Let the child that is forked in spite of it know why its framework fails."""
-        from coldfork.start.guard.messages import Notes
+        from coldfork.start.guard.child_notes import Notes
 
         if self.notes is None:
             self.notes = Notes()

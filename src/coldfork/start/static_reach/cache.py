@@ -1,11 +1,13 @@
-"""Answers about modules, kept in the cache folder until what they rest on changes; never needed."""
+"""Keeps answers about modules in the cache folder until what they rest on changes; never needed.
+
+An answer holds while the files beside the module, the folders on `sys.path`, the interpreter, the profile and
+coldfork itself are the same. Installing a package changes the folder it goes to, and so does removing one.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from enum import StrEnum
 from math import inf
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -13,56 +15,10 @@ from typing import TYPE_CHECKING, Any
 from coldfork import __version__
 from coldfork.observe.forking.questions import profile
 from coldfork.observe.kept_files import KeptFile, digest
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from coldfork.start.targets import Target
-
-    Reach = Callable[["Target"], "ReachAnswer"]
-
-
-class Reached(StrEnum):
-    """What importing a module reaches."""
-
-    WAKES = "wakes"
-    """A line that wakes a device."""
-    NOTHING = "nothing"
-    """No line that wakes a device, as far as can be read."""
-    UNKNOWN = "unknown"
-    """It could not be found out; the reason says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReachAnswer:
-    """What importing one module reaches."""
-
-    module: str
-    reached: Reached
-    reason: str | None = None
-    """Why it is unknown, or on what condition it wakes a device."""
-    accelerator: str | None = None
-    verdict: str | None = None
-    path: str | None = None
-    line: int | None = None
-
-    @classmethod
-    def unknown(cls, module: str, reason: str) -> ReachAnswer:
-        """The answer when there is none."""
-        return cls(module, Reached.UNKNOWN, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the source of a module lies."""
-
-    module: str
-    """The name under which it is checked; that of the file for a script."""
-    root: str
-    """The folder that holds its top package."""
-    path: str
-    """What has to be checked: the top package, or the folder of a lone module."""
-
+    from collections.abc import Iterator, Sequence
 
 _MOST_FILES = 2000
 """Beyond that, looking whether anything changed would cost more than a decision may."""

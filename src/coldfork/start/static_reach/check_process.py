@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.observe.forking.questions import profile
 from coldfork.observe.processes.asking import ask_our_own, last_line
-from coldfork.start.static_reach.cache import Place, ReachAnswer, Reached
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from coldfork.start.static_reach.cache import Place, ReachAnswer, Reached
+from coldfork.start.static_reach.answers import Place, ReachAnswer, Reached
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""What Python does not offer of Linux: calls of the C library and the kernel, made by hand."""
+"""Calls of the C library and the kernel, made by hand: Python does not offer them."""

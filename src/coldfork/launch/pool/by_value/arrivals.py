@@ -69,7 +69,7 @@ class Origins:
         return thing in self._received
 
     def news(self, copy: Any, attributes: Globals) -> tuple[Globals, set[str], bool]:
-        """What to set on a copy and what to delete, for it to be as its original is now; whether it is new.
+        """Attributes to set on a copy and to delete, for it to be as its original is now; whether it is new.
 
         A plain value that is sent as it was sent before is no news: the copy may have changed it meanwhile,
         as one does that loads a model once and keeps it.

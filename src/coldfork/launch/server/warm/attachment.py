@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.interpreter import own_interpreter, own_variables
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.server.circumstances import Circumstances, inherited
 from coldfork.launch.server.warm import protocol
 from coldfork.launch.server.warm.protocol import Wanted
-from coldfork.launch.supervisor.client import Supervised, own_interpreter, own_variables
+from coldfork.launch.supervisor.client import Supervised
 from coldfork.launch.supervisor.protocol import outside
 from coldfork.model.errors import UsageError
 from coldfork.observe.installation import ROOT

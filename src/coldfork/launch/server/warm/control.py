@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coldfork.launch.plumbing import channel
-from coldfork.launch.plumbing.ask import find_interpreter
+from coldfork.launch.plumbing.interpreter import find_interpreter
 from coldfork.launch.server.warm import protocol
 from coldfork.launch.server.warm.attachment import TRIES, connected, existing, facts
 from coldfork.launch.server.warm.protocol import Wanted

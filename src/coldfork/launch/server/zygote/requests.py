@@ -1,4 +1,4 @@
-"""What is asked of a server: what it is to be, and then a worker, with the wait for the answer."""
+"""Asks a server: what it is to be, and then for a worker, with the wait for the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call is known to come to from an earlier one, and how its caller is given what it came to."""
+"""The outcomes of calls: known from an earlier one, and handed to the caller."""
 
 from __future__ import annotations
 

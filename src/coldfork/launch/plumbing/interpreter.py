@@ -1,0 +1,36 @@
+"""The Python to start something with, and the variables that it needs to start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from coldfork.model.errors import UsageError
+
+
+def find_interpreter(named: str | None) -> str:
+    """The interpreter named, by path or as the shell finds it, else our own."""
+    wanted = sys.executable if named is None else named
+    if not wanted:
+        raise UsageError("this process does not know its own Python interpreter; name one")
+    found = shutil.which(wanted)
+    if found is not None:
+        # A virtual environment is found through the link, so it stays one.
+        return str(Path(found).absolute())
+    if Path(wanted).exists():
+        raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
+    raise UsageError(f"there is no Python interpreter {wanted!r}")
+
+
+def own_interpreter(other: str) -> str:
+    """The interpreter for supervisors: ours, unless this program is a server that only holds a Python."""
+    ours = sys.executable or ""
+    return ours if "py" in Path(ours).name.lower() else other
+
+
+def own_variables() -> dict[str, str]:
+    """The supervisor's own environment: what Python and the dynamic loader need to start."""
+    kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
+    return {name: os.environ[name] for name in kept if name in os.environ}

@@ -1,0 +1,67 @@
+"""What follows a judgement: an error in place of the fork, a warning, or a line in a log."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import TYPE_CHECKING
+
+from coldfork.model.decisions import fork_judgement
+from coldfork.model.errors import UnsafeForkError, UnsafeForkWarning
+from coldfork.model.forking.judgement import Judgement
+from coldfork.start.guard import messages
+from coldfork.start.guard.callers import users_frame
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from coldfork.model.decisions import Reason
+
+LOG = logging.getLogger("coldfork")
+
+
+REFUSED = {"raise": Judgement.BREAKS, "strict": Judgement.BREAKS_IF}
+"""The least that each mode refuses; the others refuse nothing."""
+
+
+def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | None) -> None:
+    """Refuse, warn or log, as the mode asks."""
+    least = REFUSED.get(mode)
+    if least is not None and fork_judgement(reasons).rank >= least.rank:
+        raise UnsafeForkError(messages.refusal(call, reasons), reasons, call)
+    line = messages.line(call.partition(" ")[0], reasons)
+    if mode == "log":
+        LOG.warning("%s", line)
+    elif mode == "warn":
+        _warn(line, users_frame(frame))
+    else:
+        _only_warn(line, users_frame(frame))
+
+
+def let_through(call: str, reasons: tuple[Reason, ...], reason: str) -> None:
+    """Log a fork that was allowed although something speaks against it."""
+    LOG.info("%s let through: %s. Against it: %s", call, reason, messages.clauses(reasons))
+
+
+def _only_warn(line: str, frame: FrameType | None) -> None:
+    """Warn, and refuse nothing by it: where warnings are errors, the log has it."""
+    try:
+        _warn(line, frame)
+    except UnsafeForkWarning:
+        LOG.warning("%s", line)
+
+
+def _warn(line: str, frame: FrameType | None) -> None:
+    """Warn in the line that wanted a process, wherever the fork itself stands."""
+    if frame is None:
+        warnings.warn(line, UnsafeForkWarning, stacklevel=2)
+        return
+    names = frame.f_globals
+    warnings.warn_explicit(
+        line,
+        UnsafeForkWarning,
+        frame.f_code.co_filename,
+        frame.f_lineno or 0,
+        module=str(names.get("__name__", "<unknown>")),
+        registry=names.setdefault("__warningregistry__", {}),
+    )

@@ -1,0 +1,59 @@
+"""What importing a module would reach, as an answer that is asked for and handed on.
+
+It comes through a port, `Reach`: a function from a target to an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from coldfork.start.targets import Target
+
+    Reach = Callable[["Target"], "ReachAnswer"]
+
+
+class Reached(StrEnum):
+    """What importing a module reaches."""
+
+    WAKES = "wakes"
+    """A line that wakes a device."""
+    NOTHING = "nothing"
+    """No line that wakes a device, as far as can be read."""
+    UNKNOWN = "unknown"
+    """It could not be found out; the reason says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReachAnswer:
+    """What importing one module reaches."""
+
+    module: str
+    reached: Reached
+    reason: str | None = None
+    """Why it is unknown, or on what condition it wakes a device."""
+    accelerator: str | None = None
+    verdict: str | None = None
+    path: str | None = None
+    line: int | None = None
+
+    @classmethod
+    def unknown(cls, module: str, reason: str) -> ReachAnswer:
+        """The answer when there is none."""
+        return cls(module, Reached.UNKNOWN, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the source of a module lies."""
+
+    module: str
+    """The name under which it is checked; that of the file for a script."""
+    root: str
+    """The folder that holds its top package."""
+    path: str
+    """What has to be checked: the top package, or the folder of a lone module."""

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import settings
 from packaging.requirements import Requirement
 
+from tests.amounts import LONG, examples
+
 MARKER = "must_hold"
 OPTION = "--must-hold-strict"
 
 INSTALLED = "COLDFORK_RUNTIMES"
 """The variable by which `./dev` says that it has installed the dependency group below."""
 GROUP = "runtimes"
-EXAMPLES = "COLDFORK_TEST_EXAMPLES"
-"""How many examples each property is tried on, drawn anew; the same few each time, unless told."""
 PATIENCE = "COLDFORK_TEST_PATIENCE"
 """After how many seconds a test hangs, its fixtures included; the slowest takes a tenth of the usual 300."""
 AGAIN = 30
@@ -44,12 +44,8 @@ def pytest_configure() -> None:
     """Hear signals again, watch for tests that hang, and settle what generated tests draw."""
     _hear_signals()
     _heed_the_alarm()
-    if many := os.environ.get(EXAMPLES):
-        settings.register_profile("many", max_examples=int(many), deadline=None)
-        settings.load_profile("many")
-    else:
-        settings.register_profile("same", derandomize=True, deadline=None)
-        settings.load_profile("same")
+    settings.register_profile("usual", max_examples=examples(100), derandomize=not LONG, deadline=None)
+    settings.load_profile("usual")
 
 
 def _hear_signals() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from coldfork.source.evaluation.statements import dispatch as statements
 from coldfork.source.reach.remarks import WholeFiles
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.lowering import blocks
+from tests.amounts import step
 from tests.checking.planting import PlantedError, calls, functions_of, planted
 
 PROGRAM = {
@@ -55,7 +55,6 @@ def names(prefix, *rest, **more):
     return [f"{prefix}-{item}" for item in rest if item] + list(more)
 """,
     "app/first.py": """\
-import os
 import torch
 from app.base import Base, names
 
@@ -136,7 +135,7 @@ CARRYING = frozenset({
     "reach.remarks.with_troubles",
 })  # fmt: skip
 
-STRIDE = int(os.environ.get("COLDFORK_TEST_STRIDE", "12"))
+STRIDE = step(12)
 
 
 @pytest.fixture(scope="module")

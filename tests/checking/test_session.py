@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +17,9 @@ from hypothesis import strategies as st
 import coldfork
 from coldfork.report.findings.json_format import document
 from coldfork.report.shared.options import Options
+from tests.amounts import examples
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "25"))
+EXAMPLES = examples(25)
 
 WAKES = "import torch\nX = torch.cuda.get_device_name()\n"
 ASKS = "import torch\ndef name():\n    return torch.cuda.get_device_name()\n"

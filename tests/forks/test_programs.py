@@ -19,6 +19,7 @@ from coldfork.model.forking.judgement import Judgement
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings.assembly import files
 from coldfork.report.recordings.summary.outcomes import Standing, outcome
+from tests.amounts import step
 
 pytestmark = [
     pytest.mark.once,
@@ -56,8 +57,8 @@ class Program:
 
 
 ALL = [Program(path) for path in sorted(PROGRAMS.glob("*.py"))]
-STEP = 1 if "COLDFORK_TEST_EXAMPLES" in os.environ else 4
-"""All of them twice take minutes: usually every fourth is run guarded, and the second behind it recorded."""
+STEP = step(6)
+"""All of them twice take minutes: usually every sixth is run guarded, and the third behind it recorded."""
 
 
 def needs(program: Program) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coldfork.graphs import BatchDescriptor, GraphManager, Mode, Phase, check
+from tests.amounts import examples
 
 torch: Any = pytest.importorskip("torch")
 
@@ -124,7 +125,7 @@ def eager(program: Program, values: list[float]) -> Any:
 
 
 @pytest.mark.must_hold
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=examples(5))
 @given(program=PROGRAMS)
 def test_the_check_speaks_exactly_when_a_replay_is_wrong(program: Program) -> None:
     engine = Engine(program)

@@ -5,7 +5,6 @@ The oracle is a replay beside an eager run of the same program, both from a modu
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coldfork.graphs import check
+from tests.amounts import LONG, examples
 from tests.graphs.holders import DESCRIPTOR, HOLDERS, VALUES, Program, is_right
 
 pytest.importorskip("numpy")
@@ -38,7 +38,9 @@ def verdict(program: Program, folder: Path, *, declared: bool = True) -> None:
 
 
 @pytest.mark.must_hold
-@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(program=PROGRAMS, declared=st.booleans())
 def test_the_check_speaks_exactly_when_a_replay_is_wrong(
     tmp_path: Path, program: Program, declared: bool
@@ -46,7 +48,7 @@ def test_the_check_speaks_exactly_when_a_replay_is_wrong(
     verdict(program, tmp_path, declared=declared)
 
 
-@pytest.mark.skipif("COLDFORK_TEST_EXAMPLES" not in os.environ, reason="all of them take minutes")
+@pytest.mark.skipif(not LONG, reason="all of them take minutes")
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_the_check_speaks_exactly_when_any_replay_is_wrong(tmp_path: Path, holder: str) -> None:
     for value in VALUES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -13,6 +12,7 @@ import pytest
 
 from coldfork.graphs import BatchDescriptor, LeakKind, Mode, Phase, check
 from coldfork.graphs.findings import Report
+from tests import amounts
 from tests.graphs.engine import torch
 
 DESCRIPTOR = BatchDescriptor(Mode.FULL, 4)
@@ -23,7 +23,7 @@ CONFIG = {"cascade": 350}
 
 def some(names: Iterable[str], step: int) -> list[str]:
     """Of names every so many, where not all are asked for: each takes a second."""
-    return list(names)[:: 1 if "COLDFORK_TEST_EXAMPLES" in os.environ else step]
+    return list(names)[:: amounts.step(step)]
 
 
 class Policy:

@@ -33,6 +33,10 @@ esac
 """
 
 
+#: How tests are dealt out: to one process more than there are processors.
+SHARED = f"-n {os.sysconf('SC_NPROCESSORS_ONLN') + 1} --dist worksteal"
+
+
 class Clone:
     """A checkout that holds only what `./dev` reads, and the fake interpreter on its PATH."""
 
@@ -122,7 +126,8 @@ def test_the_first_run_sets_up_and_the_second_starts_one_python(clone: Clone) ->
 def test_it_runs_where_you_stand_but_tests_from_the_root(clone: Clone, tmp_path: Path) -> None:
     assert f"ran in {tmp_path} with" in clone.dev("coldfork", "--version", cwd=tmp_path).stdout
     assert (
-        f"ran in {clone.root} with -m pytest -n 2 -k x" in clone.dev("test", "-k", "x", cwd=tmp_path).stdout
+        f"ran in {clone.root} with -m pytest {SHARED} -k x"
+        in clone.dev("test", "-k", "x", cwd=tmp_path).stdout
     )
 
 
@@ -147,13 +152,16 @@ def test_near_runs_what_the_tool_chooses(clone: Clone, words: list[str], asked: 
     clone.dev("test")
     clone.starts()
     done = clone.dev("test", *words, NEAR="tests/a.py\ntests/b.py")
-    assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2 tests/a.py tests/b.py{passed_on}\n"
+    assert (
+        done.stdout
+        == f"pytest ran in {clone.root} with -m pytest {SHARED} tests/a.py tests/b.py{passed_on}\n"
+    )
     assert f"tools/near.py {asked}" in clone.starts()
 
 
 def test_what_the_tests_import_is_compiled_once(clone: Clone) -> None:
     done = clone.dev("test", PYTHONDONTWRITEBYTECODE="1")
-    assert done.stdout == f"pytest ran in {clone.root} with -m pytest -n 2\n"
+    assert done.stdout == f"pytest ran in {clone.root} with -m pytest {SHARED}\n"
 
 
 def test_near_runs_nothing_when_the_tool_fails(clone: Clone) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,10 @@ def test_a_test_that_hangs_fails_and_the_others_run(
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("COLDFORK_TEST_PATIENCE", "1")
     pytester.plugins.append("xdist.plugin")
-    conftest = Path(__file__).parent.parent / "conftest.py"
-    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
+    tests = Path(__file__).parent.parent
+    pytester.makeconftest((tests / "conftest.py").read_text(encoding="utf-8"))
+    (pytester.path / "tests").mkdir()
+    shutil.copy(tests / "amounts.py", pytester.path / "tests")
     pytester.makepyfile(test_waiting=TESTS)
     result = pytester.runpytest_subprocess("-n", processes, "-rA", timeout=300)
     result.assert_outcomes(passed=1, failed=2, errors=1)

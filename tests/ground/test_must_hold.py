@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,10 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     """A folder with this project's conftest, promises of all kinds, and no plugin but xdist."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.plugins.append("xdist.plugin")
-    conftest = Path(__file__).parent.parent / "conftest.py"
-    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
+    tests = Path(__file__).parent.parent
+    pytester.makeconftest((tests / "conftest.py").read_text(encoding="utf-8"))
+    (pytester.path / "tests").mkdir()
+    shutil.copy(tests / "amounts.py", pytester.path / "tests")
     pytester.makeini("[pytest]\nmarkers = must_hold: a promise\n")
     pytester.makepyfile(test_promises=TESTS)
     return pytester

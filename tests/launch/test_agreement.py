@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.amounts import LONG
 from tests.observe.plantable import FILLERS, MISCHIEF, PLACES, WAYS
 
 pytestmark = pytest.mark.once
@@ -35,10 +36,9 @@ UNSEEN = (
 MISPLACED = ("running.close()",)
 """Where `check` names another line: the end of a generator is taken to run where it was begun."""
 VERSION = "{}.{}".format(*sys.version_info)
-EVERY = "COLDFORK_TEST_EXAMPLES" in os.environ
-"""Whether every way is imported from every home, or from two of them in turn: an import is a process or two.
+HOMES_OF_A_WAY = 1
+"""From so many homes each way is imported, in turn, unless the run is long: an import is a process or two.
 `check`, which starts none, always reads them all."""
-HOMES_OF_A_WAY = 2
 
 DRIVER = """\
 import ctypes
@@ -123,7 +123,7 @@ def imported(tmp_path: Path) -> Planted:
     """Those that are imported."""
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler to build the virtual driver with")
-    return plant(tmp_path, sys.maxsize if EVERY else HOMES_OF_A_WAY)
+    return plant(tmp_path, sys.maxsize if LONG else HOMES_OF_A_WAY)
 
 
 def plant(folder: Path, homes_of_a_way: int) -> Planted:

@@ -1,4 +1,4 @@
-"""Isolated scripts from an event loop: cancelled, streamed, two hundred at a time, and it never waits."""
+"""Isolated scripts from an event loop: cancelled, streamed, dozens at a time, and it never waits."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ import pytest
 from coldfork import ScriptError, ScriptResult, arun_script
 from coldfork.launch.script.result import Outcome
 from coldfork.launch.supervisor import report_file
+from tests.amounts import LONG
 from tests.launch.scripting import Bench, alive, descriptors, marked, until
 
 pytestmark = [
@@ -232,15 +233,18 @@ KINDS = {
 }
 
 
+AT_ONCE = 200 if LONG else 60
+
+
 @pytest.mark.must_hold
-def test_two_hundred_at_once_are_all_accounted_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dozens_at_once_are_all_accounted_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = bench.folder / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr(tempfile, "tempdir", None)
     script = bench.write(STORM, "storm.py")
     chance = random.Random(7)
-    kinds = [*KINDS, "cancel", "cancel", *chance.choices([*KINDS, "cancel"], k=190)]
+    kinds = [*KINDS, "cancel", "cancel", *chance.choices([*KINDS, "cancel"], k=AT_ONCE - 10)]
     before = descriptors()
     threads = threading.active_count()
 
@@ -251,7 +255,7 @@ def test_two_hundred_at_once_are_all_accounted_for(bench: Bench, monkeypatch: py
             script,
             [kind, f"mark-{number}"],
             log_dir=bench.runs / str(number),
-            timeout=20 if kind in ("hang", "stubborn") else None,
+            timeout=AT_ONCE / 10 if kind in ("hang", "stubborn") else None,
             grace=3 if kind == "hang" else 0.5,
             on_line=lambda line: begun.set(),
         )

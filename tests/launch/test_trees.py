@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.conftest import EXAMPLES
+from tests.amounts import examples
 from tests.launch.trees import HIDING, LEAVES, TREES, WAYS, Node, judged
 
 pytestmark = [
@@ -37,7 +36,7 @@ def test_every_process_of_a_tree_is_in_its_place(record_property: Callable[[str,
     unknown: list[str] = []
     out_of_sight: list[str] = []
 
-    @settings(max_examples=int(os.environ.get(EXAMPLES, "4")), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(4), suppress_health_check=list(HealthCheck))
     @given(TREES)
     def hold(tree: tuple[Node, ...]) -> None:
         nonlocal right, hidden

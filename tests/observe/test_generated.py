@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+from tests.amounts import examples
 from tests.observe.planting import Planted, Program, programs, write
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parent.parent / "src"
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "20"))
+EXAMPLES = examples(20)
 MONITORING = hasattr(sys, "monitoring")
 
 PLAINLY = f"""

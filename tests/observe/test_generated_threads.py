@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.amounts import examples
 from tests.observe.planting_threads import Threaded, threaded
 from tests.observe.processes import Event, imported, kinds, write
 
 pytestmark = pytest.mark.once
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "20"))
+EXAMPLES = examples(20)
 
 
 def wakers(folder: Path, program: Threaded, *stage2: str) -> list[Event]:

@@ -6,7 +6,6 @@ said wakes in none; and where a line wakes, the printed condition of one of its 
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from coldfork.knowledge import catalogue
 from coldfork.model.effects import PROFILES, WAKING, Effect, Verdict
 from coldfork.source.analysis import Request, analyse
+from tests.amounts import examples
 from tests.source.conditional_programs import PRELUDE, Run, modules, runs
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
+EXAMPLES = examples(200)
 _KNOWLEDGE = catalogue.load(PROFILES["cuda"], {})
 _SETTINGS = settings(
     max_examples=EXAMPLES,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.amounts import step
 from tests.source.device_programs import Program, programs
 from tests.source.expectations import findings_of, write
 
 PROGRAMS = programs()
 #: How far one program that torch is asked about lies from the next.
-STEP = 1 if "COLDFORK_TEST_EXAMPLES" in os.environ else 67
+STEP = step(131)
 
 
 def test_each_program_wakes_where_torch_does(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.effects import PROFILES, Verdict
 from coldfork.source.analysis import Request, analyse
+from tests.amounts import examples
 from tests.source.expectations import write
 from tests.source.programs import programs
 from tests.source.recorder import standing_in, waking_lines
@@ -171,7 +172,7 @@ def test_a_statement_of_many_lines_wakes_in_the_order_of_cpython(statement: str,
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -216,7 +217,7 @@ def imported(entry: str, folder: Path) -> list[tuple[str, int]]:
     return list(dict.fromkeys((Path(file).relative_to(folder).as_posix(), line) for file, line in calls))
 
 
-@settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(packages(), st.sampled_from(_MODULES))
 def test_an_entry_wakes_in_the_order_of_cpython(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], entry: str

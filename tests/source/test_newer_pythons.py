@@ -23,9 +23,10 @@ _ROOMS = ("tests/source", "tests/knowledge", "tests/rules")
 EVERYTHING = "COLDFORK_NEWER_PYTHONS"
 _DIFFERING = re.compile(r"/test_(?:deferred|newer_syntax|lazy|matching|constructs_ways)")
 
-#: Into so many runs the tests of one Python are dealt out: several processors share them, and none is left
-#: with the longest alone at the end.
-_SHARES = 4
+#: Into so many runs the tests of all rooms are dealt out, which several processors share. A run takes seconds
+#: to start, so that a few files are one.
+_SHARES = 2
+_FEW = 20
 
 pytestmark = [
     pytest.mark.once,
@@ -41,11 +42,14 @@ def shares(version: str) -> list[list[str]]:
     named = {path.relative_to(ROOT).as_posix(): path.stat().st_size for path in files}
     chosen = [name for name in named if name not in _OUTSIDE and (everything or _DIFFERING.search(name))]
     chosen.sort(key=lambda name: (-named[name], name))
-    return [chosen[share::_SHARES] for share in range(_SHARES)]
+    into = 1 if len(chosen) < _FEW else _SHARES
+    return [chosen[share::into] for share in range(into)]
 
 
-@pytest.mark.parametrize("share", range(_SHARES))
-@pytest.mark.parametrize("version", PYTHONS, ids=PYTHONS.values())
+RUNS = [(version, share) for version in PYTHONS for share in range(len(shares(version)))]
+
+
+@pytest.mark.parametrize(("version", "share"), RUNS)
 def test_the_rooms_hold_on_a_newer_python(version: str, share: int) -> None:
     tools = ROOT / "tools" / "newer_pythons"
     command = ["node", str(tools / "start.mjs"), str(FOLDER / version / "package"), "--mount", str(ROOT)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,11 +19,10 @@ from coldfork.source.syntax.lowering.context import Context
 from coldfork.source.syntax.newer.parsing import parse_any
 from coldfork.source.syntax.nodes import Binding, Case, Handler, Node, code_of
 from coldfork.source.syntax.walk import FIELDS, Holds, children, walk
+from tests.amounts import step
 
 #: Every eighth module; all of them, when the table or the lowering changes, take a minute.
-STANDARD_LIBRARY = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[
-    :: int(os.environ.get("COLDFORK_TEST_STRIDE", "8"))
-]
+STANDARD_LIBRARY = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:: step(8)]
 SOURCE = Path(nodes.__file__).parents[1]
 #: What variables are called that hold a node, or a part of one.
 HOLDERS = frozenset(

@@ -6,15 +6,15 @@ one that it executes must not be reported.
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
 import pytest
 
+from tests.amounts import examples
 from tests.source.expectations import Setting, answers_of, findings_of, lay_out
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "60"))
+EXAMPLES = examples(60)
 TOGETHER = 20
 
 PRELUDE = """\

@@ -26,7 +26,6 @@ made of:
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from pathlib import Path
 
@@ -37,10 +36,11 @@ from coldfork.knowledge import catalogue
 from coldfork.knowledge.catalogue import Catalogue
 from coldfork.model.effects import PROFILES, Verdict
 from coldfork.source.analysis import Request, analyse
+from tests.amounts import LONG, examples
 from tests.source.programs import PRELUDE, programs
 from tests.source.recorder import waking_lines
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
+EXAMPLES = examples(100)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def _numbered(source: str) -> str:
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate] if EXAMPLES <= 200 else [Phase.generate, Phase.shrink],  # shrinking takes minutes
+    phases=[Phase.generate] if not LONG else [Phase.generate, Phase.shrink],  # shrinking takes minutes
 )
 @given(programs())
 def test_what_the_import_executes_is_what_is_believed(place: Path, source: str) -> None:

@@ -19,8 +19,9 @@ from coldfork.source.files.reading import CannotRead, normalise
 from coldfork.source.syntax.imports import PlainImport
 from coldfork.source.syntax.native.compiled import compiled_skeleton, compiled_words, up_to_date
 from coldfork.source.syntax.skeleton import WORDS, Skeleton, interpreted_skeleton, interpreted_words, skeleton
+from tests.amounts import LONG, examples
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "200"))
+EXAMPLES = examples(200)
 STANDARD_LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 #: What may run code when a header that was stripped would have been evaluated.
@@ -407,7 +408,7 @@ _TOKENS = (
 @pytest.mark.once
 @pytest.mark.skipif(compiled_skeleton is None, reason="nothing was compiled for this Python")
 def test_the_compiled_skeleton_is_the_interpreted_one_for_any_tokens() -> None:
-    @settings(max_examples=10 * EXAMPLES, deadline=None, database=None)
+    @settings(max_examples=examples(10) * EXAMPLES, deadline=None, database=None)
     @given(st.lists(st.sampled_from(_TOKENS), max_size=60))
     def look(tokens: list[str]) -> None:
         assert_twins(normalise("".join(tokens).encode()))
@@ -421,7 +422,7 @@ def test_the_compiled_words_are_the_interpreted_ones() -> None:
     assert compiled_words is not None
     letters = sorted({bytes([letter]) for word in WORDS for letter in word})
 
-    @settings(max_examples=10 * EXAMPLES, deadline=None, derandomize=EXAMPLES <= 200, database=None)
+    @settings(max_examples=examples(10) * EXAMPLES, deadline=None, derandomize=not LONG, database=None)
     @given(st.lists(st.sampled_from([*WORDS, *(word[:-1] for word in WORDS), *letters]), max_size=12))
     def look(parts: list[bytes]) -> None:
         source = b"".join(parts)

@@ -7,15 +7,15 @@ nothing may be reported where it has none.
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
 import pytest
 
+from tests.amounts import examples
 from tests.source.expectations import Setting, answers_of, findings_of, lay_out
 
-EXAMPLES = int(os.environ.get("COLDFORK_TEST_EXAMPLES", "60"))
+EXAMPLES = examples(60)
 TOGETHER = 15
 
 PRELUDE = """\

@@ -7,7 +7,6 @@ functions of the program may write, decides what it does later; in `KEPT` it doe
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -17,6 +16,7 @@ from coldfork.observe.forking import bodies, questions
 from coldfork.source.bodies.following import read_body
 from coldfork.source.bodies.question import Question
 from coldfork.source.bodies.writers import written_in
+from tests.amounts import step
 from tests.start.loading import loaded
 
 BEFORE = """
@@ -398,7 +398,7 @@ CASES = [
 ]
 NAMES = [*CHANGED, *CHANGED_IN_METHODS, *KEPT, *KEPT_IN_METHODS]
 # Each is a question of a third of a second.
-CHOSEN = range(0, len(CASES), 1 if "COLDFORK_TEST_EXAMPLES" in os.environ else 3)
+CHOSEN = range(0, len(CASES), step(3))
 
 
 @pytest.fixture(scope="module")

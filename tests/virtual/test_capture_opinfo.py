@@ -13,7 +13,7 @@ pytest.importorskip("numpy")
 
 from benchmarks import opinfo, tensors
 
-EVERY = 8
+EVERY = 16
 """Of so many operators one is tried in some mode; `./dev bench opinfo` tries them all in all."""
 
 TROUBLED = (
@@ -39,7 +39,7 @@ TROUBLED = (
 """Each of them needed something of its own."""
 
 
-COMPILED = {"aot_eager": 40, "inductor": 130}
+COMPILED = {"aot_eager": 80, "inductor": 260}
 """Of so many operators one is compiled by this backend."""
 
 TROUBLED_COMPILED = (
@@ -74,7 +74,7 @@ def test_what_is_not_equal_is_refused_or_explained(mode: str) -> None:
             if outcome.kind in opinfo.WRONG:
                 wrong[outcome.operator] = outcome
     assert not wrong
-    assert kinds["equal"] > 100
+    assert kinds["equal"] > 50
     assert set(kinds) <= {*opinfo.FINE, "equal-if-watched", "not-capturable"}
 
 
@@ -103,5 +103,5 @@ def test_what_was_compiled_computes_the_same_in_a_graph(
             if outcome.kind in opinfo.WRONG:
                 wrong[outcome.operator] = outcome
     assert not wrong
-    assert kinds["equal"] > 12
+    assert kinds["equal"] > 6
     assert set(kinds) <= {*opinfo.FINE, "not-capturable"}

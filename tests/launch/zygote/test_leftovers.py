@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -11,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from coldfork.launch.server.zygote.handle import zygote
+from tests.amounts import LONG
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
 from tests.launch.zygote.test_deaths import children
 
 pytestmark = pytest.mark.once
 
-STARTS = 1000 if os.environ.get("COLDFORK_TEST_EXAMPLES") else 200
+STARTS = 1000 if LONG else 200
 AT_ONCE = 4
 
 

@@ -9,24 +9,32 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import coldfork
+from tests.amounts import step
 
 #: Where no process can start another one.
 ALONE = sys.platform == "emscripten"
 
 
 def is_run(name: str, names: Iterable[str]) -> bool:
-    """Whether a test runs a program: every third is run, or all where COLDFORK_TEST_STRIDE is 1."""
-    stride = int(os.environ.get("COLDFORK_TEST_STRIDE", "3"))
-    return not ALONE and name in list(names)[::stride]
+    """Whether a test runs a program: every fifth is run, or all in a long run."""
+    return not ALONE and name in list(names)[:: step(5)]
+
+
+def without_packages(folder: Path) -> None:
+    """Let `check` read a program without what is installed, unless its configuration says something itself.
+
+    It takes seconds to follow all of torch, and other tests do.
+    """
+    settings = folder / "pyproject.toml"
+    said = settings.read_text() if settings.exists() else ""
+    if "[tool.coldfork]" not in said:
+        (folder / "empty").mkdir(exist_ok=True)
+        settings.write_text(f'{said}\n[tool.coldfork]\nsite-packages = ["empty"]\n')
 
 
 def lines_of(rule: str, folder: Path, version: str) -> list[int]:
     """The lines of the program in a folder that a rule names, for a version of Python."""
-    settings = folder / "pyproject.toml"
-    said = settings.read_text() if settings.exists() else ""
-    if "[tool.coldfork]" not in said:  # what is installed is read by other tests
-        (folder / "empty").mkdir(exist_ok=True)
-        settings.write_text(f'{said}\n[tool.coldfork]\nsite-packages = ["empty"]\n')
+    without_packages(folder)
     report = coldfork.check([folder / "run.py"], target_version=version)
     return [finding.line for finding in report.findings if finding.rule == rule]
 

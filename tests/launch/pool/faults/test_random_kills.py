@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from coldfork.launch.pool.errors import TaskKilledError, TaskTimeoutError, WorkerDiedError
+from tests.amounts import LONG, examples
 from tests.launch.pool.faults import tasks
 
 pytestmark = pytest.mark.once
 
 Make = Callable[..., Any]
-MANY = os.environ.get("COLDFORK_TEST_EXAMPLES")
-TASKS = int(MANY or 200)
-SEEDS = [random.SystemRandom().randrange(10**9)] if MANY else [1, 2, 3]
+TASKS = examples(200)
+SEEDS = [random.SystemRandom().randrange(10**9)] if LONG else [1, 2, 3]
 WORKERS = 3
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from coldfork.launch.pool.errors import RemoteError
+from tests.amounts import LONG
 from tests.launch.pool.faults import tasks
 from tests.launch.pool.faults.conftest import Script
 from tests.launch.pool.faults.tasks import LIMIT
 
 Make = Callable[..., Any]
-EXAMPLES = "COLDFORK_TEST_EXAMPLES"
 
 
 def still_works(pool: Any) -> bool:
@@ -96,7 +96,7 @@ def test_values_of_every_size_around_where_the_way_changes(pool: Any) -> None:
 
 
 def test_a_huge_result(pool: Any) -> None:
-    size = 1 << 30 if os.environ.get(EXAMPLES) else 1 << 26
+    size = 1 << 30 if LONG else 1 << 26
     assert len(pool.submit(tasks.zeros, size).result(10 * LIMIT)) == size
     assert still_works(pool)
 

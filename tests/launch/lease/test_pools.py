@@ -28,7 +28,7 @@ def seen_by_each(pool: WorkerPool) -> Counter[str]:
     for _ in range(1000):
         if len(said) == pool.health().warm:
             break
-        futures = [pool.submit(os.getenv, SEEN) for _ in range(pool.health().warm)]
+        futures = [pool.submit(os.getenv, SEEN, "nothing") for _ in range(pool.health().warm)]
         for future in futures:
             value = future.result(SECONDS)
             assert future.worker is not None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, as_completed, wait
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,7 +123,8 @@ def test_many_large_tasks_at_once(pool: WorkerPool) -> None:
 def test_a_worker_that_changes_its_argument_changes_it_for_itself(pool: WorkerPool) -> None:
     content = bytearray(100_000)
     shared = pickle.PickleBuffer(content)
-    assert [pool.submit(targets.fill, shared).result(LIMIT) for _ in range(4)] == [bytes(4)] * 4
+    filled: Any = targets.fill
+    assert [pool.submit(filled, shared).result(LIMIT) for _ in range(4)] == [bytes(4)] * 4
     assert not any(content)
 
 

@@ -75,6 +75,7 @@ class Pooled:
             transcript, settings.engine, settings.model, settings.virtual is not None, str(file)
         )
         began = time.monotonic()
+        done: in_worker.Done | coldfork.ColdforkError
         with Hearing(file, tell):
             future = self._pool.submit(in_worker.do, work)
             try:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import array
 import os
+import resource
 import socket
+from errno import EFBIG
 
 from coldfork.observe.recording.events import decode, encode
 
@@ -87,7 +89,13 @@ def holding(name: str, *contents: bytes | memoryview) -> int:
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
         os.lseek(descriptor, 0, os.SEEK_SET)
-    except BaseException:
+    except BaseException as error:
         os.close(descriptor)
+        if isinstance(error, OSError) and error.errno == EFBIG:
+            most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+            said = (
+                f"what goes to another process does so in a file, and this one may write {most} bytes to one"
+            )
+            raise OSError(EFBIG, f"{os.strerror(EFBIG)}: {said} (RLIMIT_FSIZE)") from None
         raise
     return descriptor

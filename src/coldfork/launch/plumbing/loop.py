@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     Action = Callable[[], object]
 
+_DAY = 86_400.0
+
 
 class Loop:
     """Actions, each for a descriptor or for a moment. One thread waits, and what was added first comes first.
@@ -68,7 +70,8 @@ class Loop:
         if self._due:
             left = max(0.0, min(moment for moment, _ in self._due) - monotonic())
             patience = left if patience is None else min(left, patience)
-        wait = None if patience is None else patience * self._second
+        # The kernel counts milliseconds in 32 bits, and nobody minds a turn a day.
+        wait = None if patience is None else min(patience, _DAY) * self._second
         # One action may close what the next is about, and another thread open a file that has its number.
         ready = [(number, self._actions.get(number)) for number, _ in self._poll.poll(wait)]
         for number, action in ready:
@@ -92,4 +95,4 @@ def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)
-    return [descriptor for descriptor, _ in poll.poll(None if seconds is None else seconds * 1000)]
+    return [descriptor for descriptor, _ in poll.poll(None if seconds is None else min(seconds, _DAY) * 1000)]

@@ -1,6 +1,6 @@
 """Which worker was given which task: what waits, what was given out, and what is given to whom next.
 
-All of it is called with the lock of the dispatcher held, which is the only one that has it.
+All of it is called by the pool's thread.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from coldfork.launch.pool import wire
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from coldfork.launch.pool.health import Durations
     from coldfork.launch.pool.task import Task
@@ -55,6 +56,10 @@ class Worker(ABC):
     def give(self, tasks: Sequence[Task]) -> bool:
         """Send it tasks, those that fit together; False if there is no room for more just now."""
 
+    def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
+        """Calls of C functions, with their arguments, that give it this task; none where it takes more."""
+        return ()
+
     @abstractmethod
     def take_back(self, most: int | None = None) -> list[int]:
         """Take tasks from it that it has not come to, in their order, and return their numbers."""
@@ -88,7 +93,8 @@ class Assignments:
         """Where they are counted, if somebody has asked."""
         self._max_tasks = max_tasks
         self._wake = wake
-        self._idle: list[Worker] = []
+        self.idle: dict[Worker, None] = {}
+        """Those that have nothing to do, whom a caller may give a task itself once it has taken them out."""
         self._ahead = 1
         self._pace = 1.0
         """How long tasks have taken lately."""
@@ -98,17 +104,43 @@ class Assignments:
     def add(self, task: Task) -> None:
         """Take a task on, and give it to a worker that has nothing to do."""
         self.waiting.append(task)
-        if self._idle or (self._ahead > 1 and not len(self.waiting) % _TOGETHER):
+        if self.idle or (self._ahead > 1 and not len(self.waiting) % _TOGETHER):
             self.give_out()
+
+    def given_at_once(self, worker: Worker, task: Task) -> None:
+        """A caller has given a worker this task, which waited nowhere."""
+        worker.given.append(task)
+        self._note([task], worker)
+
+    def unsent(self, worker: Worker, task: Task) -> None:
+        """What a caller was about to give to a worker has not come to it."""
+        if task in worker.given:
+            worker.given.remove(task)
+            worker.taken -= 1
+            del self.running[task.number]
+            self.waiting.appendleft(task)
+            self.feed(worker)
 
     def give_out(self) -> None:
         """Give what waits to whoever can begin with it, or is quick enough to come to it soon."""
-        while self._idle and self.waiting:
-            self.feed(self._idle.pop())
+        while self.waiting and (worker := self._any_idle()):
+            self.feed(worker)
         if self._ahead > 1 and len(self.waiting) >= _TOGETHER:
             for worker in self.workers.values():
-                if worker.takes_more and len(worker.given) <= self._ahead // 2:
+                if worker.takes_more and len(worker.given) <= self._ahead // 2 and self._is_free(worker):
                     self.feed(worker)
+
+    def _any_idle(self) -> Worker | None:
+        try:
+            return self.idle.popitem()[0]
+        except KeyError:
+            return None
+
+    def _is_free(self, worker: Worker) -> bool:
+        """Whether a worker may be given something from here; not while a caller is at it."""
+        if worker.given:
+            return True
+        return worker in self.idle and self.idle.pop(worker, self) is None
 
     def feed(self, worker: Worker) -> None:
         """Give a worker what waits, as much as it may have; it ends if it may have no more."""
@@ -126,8 +158,8 @@ class Assignments:
             self._wake()
             return
         self._take_from_others(worker)
-        if not (worker.given or worker.is_clearing) and worker not in self._idle:
-            self._idle.append(worker)
+        if not (worker.given or worker.is_clearing):
+            self.idle[worker] = None
 
     def _batch(self, worker: Worker) -> list[Task]:
         """What a worker is given next: one task if it may run only so long, several if they are quick."""
@@ -145,7 +177,7 @@ class Assignments:
             if not task.begun and not task.future.set_running_or_notify_cancel():
                 task.payload.close()
                 continue
-            task.begun = True
+            task.begun, task.is_on_its_way = True, False
             batch.append(task)
             if task.timeout is not None:
                 break
@@ -162,16 +194,8 @@ class Assignments:
                 worker.is_clearing = True
                 worker.clear()
             return False
-        pid, device = worker.pid, worker.device
-        for task in batch:
-            task.future.worker, task.future.device = pid, device
-            self.running[task.number] = worker
         worker.given.extend(batch)
-        worker.taken += len(batch)
-        if self._max_tasks is not None and worker.taken >= self._max_tasks:
-            worker.takes_more, worker.leaves = False, worker.leaves or "max-tasks"
-        if self.durations is not None:
-            self._count_waits(batch, self.durations)
+        self._note(batch, worker)
         if batch[0].timeout is not None:
             # It is alone: what may run only so long is given to nobody who has something else to do.
             worker.deadline = monotonic() + batch[0].timeout
@@ -179,7 +203,19 @@ class Assignments:
             self._wake()
         return True
 
-    def _count_waits(self, batch: list[Task], durations: Durations) -> None:
+    def _note(self, batch: Sequence[Task], worker: Worker) -> None:
+        """Note who has these now."""
+        pid, device = worker.pid, worker.device
+        for task in batch:
+            task.future.worker, task.future.device = pid, device
+            self.running[task.number] = worker
+        worker.taken += len(batch)
+        if self._max_tasks is not None and worker.taken >= self._max_tasks:
+            worker.takes_more, worker.leaves = False, worker.leaves or "max-tasks"
+        if self.durations is not None:
+            self._count_waits(batch, self.durations)
+
+    def _count_waits(self, batch: Sequence[Task], durations: Durations) -> None:
         now = monotonic()
         for task in batch:
             if task.submitted is not None:
@@ -243,8 +279,7 @@ class Assignments:
         del self.workers[worker.place]
         self.take_back(worker)
         self._forget_deadline(worker)
-        if worker in self._idle:
-            self._idle.remove(worker)
+        self.idle.pop(worker, None)
         begun = list(worker.given)
         worker.given.clear()
         for task in begun:

@@ -100,7 +100,9 @@ async def streamed(
             del waiting[done]
             yield done.result()
     finally:
-        for future in waiting.values():
+        for awaiting, future in waiting.items():
+            # Nobody asks any more how it ended, and asyncio would say so of each.
+            awaiting.cancel()
             future.kill()
 
 

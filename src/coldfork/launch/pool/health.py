@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from coldfork.launch.distribution import Distribution
+from coldfork.launch.pool.errors import kind
 
 FAILURES = ("raised", "timed-out", "killed", "worker-died", "memory-cap", "pool-broken")
 """Why a task may fail."""
@@ -39,13 +40,21 @@ class Counts:
     ends: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ENDS, 0))
     """Why workers have ended."""
 
+    def count(self, error: BaseException | None) -> None:
+        """A task has ended, by this error if it failed."""
+        if error is None:
+            self.done += 1
+        else:
+            self.failed += 1
+            self.failures[kind(error)] += 1
+
     def copied(self) -> Counts:
         """As they are now."""
         return replace(self, failures=dict(self.failures), ends=dict(self.ends))
 
 
 class Durations:
-    """In seconds; counted where somebody has asked, and added to with the dispatcher's lock held."""
+    """In seconds; counted where somebody has asked, and added to by the pool's thread."""
 
     __slots__ = ("starts", "tasks", "waits")
 

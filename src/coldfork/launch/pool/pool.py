@@ -14,7 +14,17 @@ from coldfork.launch.pool.calls import awaited, call_all, chunked, mapped, strea
 from coldfork.launch.pool.errors import PoolError
 from coldfork.launch.pool.local.main_module import is_inheriting, preparation
 from coldfork.launch.pool.task import PoolFuture, Task
-from coldfork.launch.pool.terms import PoolTerms, capped, counted, log_folder, seconds
+from coldfork.launch.pool.terms import (
+    PoolTerms,
+    capped,
+    counted,
+    environment,
+    log_folder,
+    refuse_two_timeouts,
+    require_found,
+    seconds,
+    workers_wanted,
+)
 from coldfork.launch.pool.wire import by_reference, by_value, pack
 from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import UsageError
@@ -23,12 +33,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
-    from typing import Any
+    from typing import Any, ParamSpec, TypeVar, overload
 
     from coldfork.launch.devices.choice import DevicesWanted
     from coldfork.launch.pool.calls import Progress
     from coldfork.launch.pool.dispatcher import Dispatcher
     from coldfork.launch.pool.health import Durations, PoolHealth
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
 
 LOCAL, RAY = "local", "ray"
 BACKENDS = (LOCAL, RAY)
@@ -72,28 +85,28 @@ class WorkerPool(Executor):
         log_dir: str | os.PathLike[str] | None = None,
         most_logged: int | str = "16 MiB",
         max_device_memory: int | str | None = None,
+        max_workers: int | None = None,
+        mp_context: None = None,
     ) -> None:
         if is_inheriting():
             raise PoolError(
                 "a worker imports the main module, and its top level starts a pool of its own; put what the "
                 'program does under `if __name__ == "__main__":`'
             )
-        seconds("timeout", timeout)
-        if retries < 0:
-            raise UsageError(
-                f"retries is how often a task may be done again, and {retries} is no such number"
-            )
+        wanted = workers_wanted(workers, max_workers, mp_context)
+        counted("retries", retries, least=0)
+        require_found(preload, environment(env))
         _check_backend(backend, max_memory, log_dir, max_device_memory)
         if initializer is not None and not callable(initializer):
             raise UsageError("initializer has to be something that can be called")
         self._terms = terms = PoolTerms(
-            workers=counted("workers", workers) or _usual_workers(backend),
+            workers=wanted or _usual_workers(backend),
             preload=preload,
             devices=devices,
             env=capped(env or {}, max_device_memory),
             # The nodes of a cluster have no such file, or another one.
             main=preparation() if backend == LOCAL else {},
-            timeout=timeout,
+            timeout=seconds("timeout", timeout),
             initializer=initializer,
             initargs=tuple(initargs),
             max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
@@ -113,18 +126,33 @@ class WorkerPool(Executor):
         self._closed.atexit = False
         _living(os.getpid()).add(self._dispatcher)
 
-    def submit(  # type: ignore[override]
+    if TYPE_CHECKING:
+
+        @overload
+        def submit(
+            self, fn: Callable[..., T], /, *args: Any, timeout: float | None, **kwargs: Any
+        ) -> PoolFuture[T]: ...
+
+        @overload
+        def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> PoolFuture[T]: ...
+
+    def submit(  # type: ignore[misc]
         self, fn: Callable[..., Any], /, *args: Any, timeout: float | None = None, **kwargs: Any
-    ) -> PoolFuture:
+    ) -> PoolFuture[Any]:
         """Have a worker call this function; returns its future.
 
         It is pickled now, so that what is changed afterwards makes no difference. `timeout` is in seconds
-        from when a worker begins with it, and is not handed to the function.
+        from when a worker begins with it, and is not handed to the function: one that has a parameter of that
+        name is given it by `functools.partial`.
         """
         if self._home != os.getpid():
             raise PoolError(f"this pool belongs to process {self._home}, which forked this one")
-        future = PoolFuture()
-        timeout = self._terms.timeout if timeout is None else seconds("timeout", timeout)
+        future: PoolFuture[Any] = PoolFuture()
+        if timeout is None:
+            timeout = self._terms.timeout
+        else:
+            timeout = seconds("timeout", timeout)
+            refuse_two_timeouts(fn)
         try:
             # Each memory file needs a descriptor, and whoever waits may wait without.
             payload = pack((fn, args, kwargs), self._dumps, keep=self._dispatcher.many_wait)
@@ -144,13 +172,13 @@ class WorkerPool(Executor):
 
     def map(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., T],
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
         progress: Progress | bool = False,
-    ) -> Iterator[Any]:
+    ) -> Iterator[T]:
         """The results of a call for each group of arguments, in their order.
 
         `timeout` is how long the caller waits for all of them. With `chunksize`, so many calls are one task,
@@ -168,18 +196,28 @@ class WorkerPool(Executor):
         lists = mapped(partial(self.submit, call_all, fn), chunks, timeout, buffersize, progress)
         return chain.from_iterable(lists)
 
+    if TYPE_CHECKING:
+
+        @overload
+        async def arun(
+            self, fn: Callable[..., T], /, *args: Any, timeout: float | None, **kwargs: Any
+        ) -> T: ...
+
+        @overload
+        async def arun(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
     async def arun(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """`submit`, and await its result; when that is cancelled, the task is killed."""
         return await awaited(self.submit(fn, *args, **kwargs))
 
     def astream(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[..., T],
         *iterables: Iterable[Any],
         timeout: float | None = None,
         ahead: int | None = None,
         ordered: bool = True,
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncIterator[T]:
         """The results of a call for each group of arguments, for `async for`; in their order or as they come.
 
         So many calls are under way `ahead` of the results, twice as many as there are workers unless told.
@@ -213,6 +251,11 @@ class WorkerPool(Executor):
         if not self._dispatcher.await_workers(wanted, timeout):
             raise PoolError(f"{wanted} workers were not ready within {timeout:g} s: {self.health()}")
         return self
+
+    @property
+    def _max_workers(self) -> int:
+        """How many workers there are, by the name under which dask and others ask an executor for it."""
+        return self._terms.workers
 
     def health(self) -> PoolHealth:
         """How the pool stands: who is warm, at work or starting, and why workers could not be started."""

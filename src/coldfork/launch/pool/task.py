@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, TypeVar
 
 from coldfork.launch.plumbing import channel
 
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+T = TypeVar("T")
 _OPEN = ("multiprocessing.connection", "socket", "_socket")
 """Where the classes stand whose objects are open here, and are opened there by what multiprocessing knows.
 
@@ -66,7 +67,7 @@ class Payload:
             os.close(memory)
 
 
-class PoolFuture(Future[Any]):
+class PoolFuture(Future[T]):
     """What `submit` returns: a `concurrent.futures.Future` that knows who works on it, and can end that."""
 
     def __init__(self) -> None:
@@ -78,6 +79,19 @@ class PoolFuture(Future[Any]):
         self.attempts: tuple[BaseException, ...] = ()
         """How earlier attempts ended, where the pool was asked to try again."""
         self._killer: Callable[[], bool] | None = None
+        self._raised: list[BaseException] | None = None
+        """What callbacks have raised, where it is the pool's thread that has called them."""
+
+    def _invoke_callbacks(self) -> None:
+        """Call what was to be called; what that raises in the pool's thread is kept, whatever it is."""
+        if self._raised is None:
+            super()._invoke_callbacks()  # type: ignore[misc]
+            return
+        for callback in self._done_callbacks:  # type: ignore[attr-defined]
+            try:
+                callback(self)
+            except BaseException as error:
+                self._raised.append(error)
 
     def kill(self) -> bool:
         """End it, even while it runs: its worker is killed and replaced. False if it has ended already.
@@ -95,7 +109,7 @@ class Task:
     """A task of a pool, until its future is settled."""
 
     number: int
-    future: PoolFuture
+    future: PoolFuture[Any]
     payload: Payload
     timeout: float | None = None
     """So many seconds it may run."""
@@ -105,19 +119,23 @@ class Task:
     """When, by the monotonic clock, where somebody asks how long tasks wait."""
     begun: bool = False
     """Whether its future says that it runs."""
+    is_on_its_way: bool = False
+    """Whether a caller is about to give it to a worker."""
     stopped: BaseException | None = None
     """Why its worker is being killed, when that was the pool."""
 
-    def settle(self, value: object, error: BaseException | None) -> None:
-        """Tell its caller how it ended."""
+    def settle(self, value: object, error: BaseException | None) -> list[BaseException]:
+        """Tell its caller how it ended; what callbacks have raised."""
         self.payload.close()
         future = self.future
+        raised = future._raised = []
         # Or the two would keep each other until somebody collects garbage.
         future._killer = None
         if error is None:
             future.set_result(value)
         elif self.begun or future.set_running_or_notify_cancel():
             future.set_exception(error)
+        return raised
 
     def cancel(self) -> bool:
         """Cancel it, if nobody has begun with it."""

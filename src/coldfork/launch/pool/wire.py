@@ -2,14 +2,11 @@
 
 Tasks travel several to a message, over a socket that can carry a memory file with one of them. A *permit*
 follows for each, over a pipe: a worker reads one before it begins with a task, and so may the pool, to take
-back what the worker has not come to. Whoever has read the permit has the task, and nobody else.
-
-Answers are frames in a pipe, so that many are read at once; what is large comes over the socket, before its
-frame.
+back what the worker has not come to. Whoever has read the permit has the task, and nobody else. Answers are
+frames in a pipe, so that many are read at once; what is large comes over the socket, before its frame.
 
 A value is a pickle in the message itself, or a memory file beside it. Large buffers, such as those of arrays,
-are not copied into the pickle: they follow it in the memory file, and whoever unpickles them works on the
-pages of that file.
+follow it in the memory file, and whoever unpickles them works on the pages of that file.
 """
 
 from __future__ import annotations
@@ -21,15 +18,15 @@ import pickle
 import socket
 import struct
 import traceback
-from errno import EMFILE
 
 from coldfork.launch.plumbing import channel
-from coldfork.launch.pool.errors import RemoteError, RemoteTraceback
+from coldfork.launch.pool.errors import LostDescriptorError, RemoteError, RemoteTraceback
 from coldfork.launch.pool.task import Payload, reducers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from io import FileIO
     from typing import Any
 
     from coldfork.launch.pool.task import Task
@@ -44,6 +41,8 @@ UNFIT = 4
 """A worker could not be made ready; the payload is the text that says why."""
 CLEARED = 5
 """What the pool had taken back is gone, and there is room again."""
+ENDED = 6
+"""The worker has ended; the number is its status as the kernel has it, told by the process above it."""
 LARGE = 128
 """Added to the kind where the payload comes over the socket."""
 LONGEST_TEXT = 16_384
@@ -59,22 +58,25 @@ _MOST_APART = 2_000
 _ALIGNMENT = 64
 
 _TASK = struct.Struct("<QI")
-_ANSWER = struct.Struct("<IBQd")
+_ANSWER = struct.Struct("<HBIQd")
+_BEGIN = 0xC01D
+_END = b"\xf0\x4b"
+"""Around each answer: a task may write to any pipe that it finds."""
+_KINDS = frozenset({RETURNED, RAISED, READY, UNFIT, CLEARED, ENDED, RETURNED | LARGE, RAISED | LARGE})
 PERMIT = struct.Struct("<Q")
 CLEAR = 0
 """In place of a task's number: nothing that was sent is wanted."""
+END = (1 << 64) - 1
+"""In place of a task's number: no more will come."""
 _ROOM = 2 * INLINE + 4096
 _MOST_TOGETHER = 64
 # As plain numbers: joining members of an enumeration takes longer than sending.
 _QUIETLY = int(socket.MSG_NOSIGNAL)
-_AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
+AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
 
-class LostDescriptorError(OSError):
-    """Something large was sent in a memory file, and this process had no descriptor free to receive it."""
-
-    def __init__(self) -> None:
-        super().__init__(EMFILE, f"{os.strerror(EMFILE)}: it was sent something large, in a memory file")
+class GarbledError(Exception):
+    """Something that no worker says has come out of the pipe of its answers, or over its socket."""
 
 
 def reopened(descriptor: int) -> int:
@@ -181,13 +183,16 @@ def together(tasks: Sequence[Task]) -> int:
     return count
 
 
-def send_tasks(to: socket.socket, permits: int, tasks: Sequence[Task]) -> None:
+def send_tasks(to: socket.socket, permits: FileIO, tasks: Sequence[Task]) -> None:
     """Send these to a worker in one message; `OSError` and nothing sent if there is no room for it now."""
-    parts: list[bytes] = []
-    for task in tasks:
-        parts += (_TASK.pack(task.number, len(task.payload.data)), task.payload.data)
-    send(to, b"".join(parts), tasks[0].payload.memory, _AT_ONCE)
-    os.write(permits, b"".join([PERMIT.pack(task.number) for task in tasks]))
+    content = b"".join([task_message(task) for task in tasks])
+    send(to, content, tasks[0].payload.memory, AT_ONCE)
+    permits.write(b"".join([PERMIT.pack(task.number) for task in tasks]))
+
+
+def task_message(task: Task) -> bytes:
+    """One task, as it stands in a message."""
+    return _TASK.pack(task.number, len(task.payload.data)) + task.payload.data
 
 
 def tasks_in(content: bytes) -> Iterator[tuple[int, memoryview]]:
@@ -207,11 +212,27 @@ def answer(pipe: int, over: socket.socket, kind: int, number: int, payload: Payl
     """Send an answer; `BrokenPipeError` if nobody is there to read it."""
     data = payload.data
     if payload.memory >= 0:
-        send(over, data, payload.memory)
+        send(over, PERMIT.pack(number) + data, payload.memory)
         kind, data = kind | LARGE, b""
-    frame = memoryview(_ANSWER.pack(len(data), kind, number, seconds) + data)
+    frame = memoryview(_ANSWER.pack(_BEGIN, kind, len(data), number, seconds) + data + _END)
     while frame:
         frame = frame[os.write(pipe, frame) :]
+
+
+def end_of_worker(status: int) -> bytes:
+    """The frame that says how a worker has ended."""
+    return _ANSWER.pack(_BEGIN, ENDED, 0, status, 0.0) + _END
+
+
+def large(over: socket.socket, number: int) -> tuple[bytes, int]:
+    """What has come over the socket for an answer that was told of: its data and its memory file."""
+    try:
+        message = receive(over, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        message = None
+    if message is None or message[0][: PERMIT.size] != PERMIT.pack(number):
+        raise GarbledError
+    return message[0][PERMIT.size :], message[1]
 
 
 class Answers:
@@ -220,6 +241,8 @@ class Answers:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._rest = b""
+        self.is_garbled = False
+        """Whether somebody else has written to it: what comes next is nobody's answer."""
 
     def read(self) -> list[tuple[int, int, float, bytes]] | None:
         """Those that are there now, as kind, number, seconds and data; None when there are no more."""
@@ -234,12 +257,16 @@ class Answers:
         frames = []
         position, end = 0, len(content)
         while end - position >= _ANSWER.size:
-            length, kind, number, seconds = _ANSWER.unpack_from(content, position)
+            mark, kind, length, number, seconds = _ANSWER.unpack_from(content, position)
+            self.is_garbled = mark != _BEGIN or kind not in _KINDS or length > INLINE
             begin = position + _ANSWER.size
-            if end - begin < length:
+            if self.is_garbled or end - begin < length + len(_END):
                 break
-            position = begin + length
-            frames.append((kind, number, seconds, content[begin:position]))
+            position = begin + length + len(_END)
+            self.is_garbled = content[begin + length : position] != _END
+            if self.is_garbled:
+                break
+            frames.append((kind, number, seconds, content[begin : begin + length]))
         self._rest = content[position:]
         return frames
 

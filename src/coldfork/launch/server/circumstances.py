@@ -37,7 +37,7 @@ class Circumstances:
         """Note those of this process and thread."""
         status = _status()
         self.environment = dict(os.environb)
-        self.folder = _folder()
+        self.folder = working_directory()
         self.processors = os.sched_getaffinity(0)
         self.umask = int(status[b"Umask:"], 8)
         self.limits = {kind: resource.getrlimit(kind) for kind in _LIMITS}
@@ -128,11 +128,12 @@ def _status() -> Mapping[bytes, bytes]:
         return {words[0]: words[1].strip() if len(words) > 1 else b"" for words in lines if words}
 
 
-def _folder() -> bytes | None:
+def working_directory() -> bytes | None:
+    """Where this process is; None where that was deleted."""
     try:
         return os.getcwdb()
     except OSError:
-        # It was removed; the worker stays where its server is.
+        # A worker stays where its server is.
         return None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from coldfork.launch.pool.errors import PoolBrokenError
-from coldfork.model.errors import ColdforkError
+from coldfork.model.errors import ColdforkError, UsageError
 from tests.launch.pool.faults import tasks
 from tests.launch.pool.faults.tasks import LIMIT
 
@@ -85,9 +85,12 @@ def test_a_module_that_cannot_be_preloaded_is_named(make: Make, module: Module, 
 
 
 def test_a_module_that_is_not_there(make: Make) -> None:
-    error = make(2, preload=["no_such_module"]).submit(tasks.double, 4).exception(LIMIT)
-    assert isinstance(error, PoolBrokenError)
-    assert "no_such_module" in str(error)
+    with pytest.raises(UsageError, match="preload: there is no module 'no_such_module' here"):
+        make(2, preload=["json", "no_such_module"])
+    # It may be where the workers look for it, and this program does not.
+    error = make(2, preload=["no_such_module"], env={"PYTHONPATH": "/nowhere"}).submit(tasks.double, 4)
+    assert "no_such_module" in str(error.exception(LIMIT))
+    assert isinstance(error.exception(), PoolBrokenError)
 
 
 def test_an_initializer_that_raises(make: Make) -> None:

@@ -14,7 +14,7 @@ from coldfork.launch.pool import wire
 from coldfork.launch.pool.dispatcher import Dispatcher
 from coldfork.launch.pool.errors import MemoryCapError
 from coldfork.launch.pool.local.outputs import LogFile, OutputPump, to_standard_error
-from coldfork.launch.pool.local.worker import LocalWorker, ended_by
+from coldfork.launch.pool.local.worker import LocalWorker
 from coldfork.launch.pool.terms import variables
 from coldfork.launch.server.zygote.handle import Zygote
 from coldfork.launch.server.zygote.requests import terms as zygote_terms
@@ -54,13 +54,14 @@ class LocalBackend:
             self._pause = 0.0
             self._ending = threading.Event()
             self._starting = threading.Thread(target=self._start, name="worker pool starts", daemon=True)
-            self.dispatcher = Dispatcher(terms, self._wanted.put, self._wake)
+            self.dispatcher = Dispatcher(terms, self._wanted.put, self._wake, self._outputs.write)
             self._loop = Loop(shared=True)
             self._workers: dict[int, LocalWorker] = {}
             self._finishing: dict[LocalWorker, float] = {}
             """Those that were told to end, and when."""
             self._waking = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            self._awake = threading.Lock()
+            self._awake = threading.RLock()
+            """Which a signal handler may take while its thread holds it."""
             self._loop.watch(self._waking, self._woken)
             self._memory: _WorkersMemory | None = None
             # The server begins to import, from the thread that asks, whose end ends it, too.
@@ -85,7 +86,7 @@ class LocalBackend:
             place = self._wanted.get()
             if place is None or self._ending.wait(self._pause):
                 return
-            self._pause = 0.0
+            pause, self._pause = self._pause, 0.0
             try:
                 worker = LocalWorker(place, self._sink(place))
                 worker.start(self._zygote, self._terms, self._leases[place] if self._leases else None)
@@ -93,7 +94,8 @@ class LocalBackend:
             except Exception as error:
                 if self._ending.is_set():
                     return
-                self._unbegun(place, error)
+                self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, pause * 2))
+                self.dispatcher.ask(partial(self._unbegun, place, error))
             else:
                 self._workers[place] = worker
                 self._loop.watch(worker.answers, partial(self._hear, worker))
@@ -104,6 +106,8 @@ class LocalBackend:
             return to_standard_error
         return LogFile(self._terms.log_dir / f"worker-{place}.log", self._terms.most_logged).take
 
+    # --- what the pool's thread does ---
+
     def _unbegun(self, place: int, error: Exception) -> None:
         """Say why a worker was not started, and whether that is so for good."""
         if isinstance(error, ZygoteError):
@@ -113,15 +117,11 @@ class LocalBackend:
         known = isinstance(error, ColdforkError | OSError)
         why = str(error) if known else f"{type(error).__name__}: {error}"
         if self.dispatcher.failed_to_start(place, why, for_good=for_good):
-            self._pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, self._pause * 2))
             self.dispatcher.staff()
-        self._wake()
-
-    # --- what hears them does ---
 
     def _turn(self) -> None:
-        self._loop.turn(self._patience())
-        self.dispatcher.see_to_deadlines()
+        self._loop.turn(self._patience() if self.dispatcher.may_sleep() else 0.0)
+        self.dispatcher.attend()
         for worker, since in self._finishing.items():
             if monotonic() - since > GRACE_SECONDS:
                 worker.kill()
@@ -142,36 +142,53 @@ class LocalBackend:
 
     def _hear(self, worker: LocalWorker) -> bool:
         """Take what a worker has answered by now; False if that is nothing."""
+        self.dispatcher.hear_requests()
+        try:
+            return self._take_answers(worker)
+        except wire.GarbledError:
+            # What else it says cannot be told from what it does not say.
+            worker.is_garbled = True
+            self._loop.forget(worker.answers)
+            worker.kill()
+            return False
+
+    def _take_answers(self, worker: LocalWorker) -> bool:
         answers = worker.incoming.read()
         if answers is None:
             return False
-        done = []
+        done: list[tuple[int, float, int, bytes]] = []
         for kind, number, seconds, data in answers:
             if kind == wire.READY:
                 worker.is_ready, worker.pid = True, number
                 self.dispatcher.ready(worker)
             elif kind == wire.CLEARED:
                 self.dispatcher.cleared(worker)
+            elif kind == wire.ENDED:
+                worker.status = os.waitstatus_to_exitcode(number)
             elif kind == wire.UNFIT:
                 worker.is_unfit = True
                 why = f"the initializer raised:\n{data.decode('utf-8', 'replace')}"
                 self.dispatcher.failed_to_start(worker.place, why, for_good=True)
+            elif not worker.awaits(number, len(done)):
+                raise wire.GarbledError
             else:
-                memory = -1
-                if kind & wire.LARGE:
-                    data, memory = wire.receive(worker.tasks) or (b"", wire.LOST)
-                done.append((number, seconds, kind & ~wire.LARGE, data, memory))
+                done.append((number, seconds, kind, data))
         if done:
             tasks = self.dispatcher.answered(worker, [(number, seconds) for number, seconds, *_ in done])
-            for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
-                self.dispatcher.settle(task, *wire.ended(kind, data, memory))
+            for task, (number, _, kind, data) in zip(tasks, done, strict=False):
+                memory = -1
+                if kind & wire.LARGE:
+                    data, memory = wire.large(worker.tasks, number)
+                self.dispatcher.settle(task, *wire.ended(kind & ~wire.LARGE, data, memory))
+        if worker.incoming.is_garbled:
+            raise wire.GarbledError
         return True
 
     def _ended(self, worker: LocalWorker) -> None:
         """A worker's process has ended: take what it has still said, and tell the dispatcher."""
         self._loop.forget(worker.answers)
         self._loop.forget(worker.process.sentinel)
-        while self._hear(worker):
+        while not worker.is_garbled and self._hear(worker):
             pass
         status = worker.leave()
         self._outputs.remove(worker.output)
@@ -182,11 +199,11 @@ class LocalBackend:
         finally:
             worker.let_go()
 
-    def _tell_end(self, worker: LocalWorker, status: int) -> None:
+    def _tell_end(self, worker: LocalWorker, status: int | None) -> None:
         if worker.is_ready:
             self.dispatcher.died(worker, worker.died(status))
         elif not worker.is_unfit:
-            said = f"process {worker.pid} {ended_by(status)} before it was ready"
+            said = f"process {worker.pid} {worker.ended_by(status)} before it was ready"
             lines = worker.output.last_lines()
             why = f"{said}; its last lines were:\n{lines}" if lines else said
             if self.dispatcher.failed_to_start(worker.place, why):
@@ -246,9 +263,9 @@ class _WorkersMemory:
             held = f"killed at {spoken(watch.held)} of {spoken_cap(self._most)}"
             said = f"the worker that ran the task (pid {worker.pid}) was {held} of memory"
             error = MemoryCapError(said, worker.pid, -9, "SIGKILL", worker.device, worker.output.last_lines())
-            self._dispatcher.stop_worker(worker, error)
+            self._dispatcher.ask(partial(self._dispatcher.stop_worker, worker, error))
         elif watch.held > self._most * _MUCH:
-            self._dispatcher.retire(worker)
+            self._dispatcher.ask(partial(self._dispatcher.retire, worker))
         return watch.pause
 
 

@@ -12,6 +12,8 @@ import sys
 from multiprocessing import process, spawn
 from types import ModuleType
 
+from coldfork.launch.server.zygote.processes import preparation_data
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +42,7 @@ class AwaitedMain(ModuleType):
 
 def preparation() -> dict[str, Any]:
     """How another process imports the main module of this one; empty where it cannot."""
-    said = spawn.get_preparation_data("coldfork")
+    said = preparation_data("coldfork")
     path = said.get("init_main_from_path")
     if path is not None and not os.path.isfile(path):
         # What is read from standard input says that it is in a file of that name.

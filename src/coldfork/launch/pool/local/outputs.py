@@ -5,52 +5,64 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections import deque
+from contextlib import suppress
 from functools import partial
 from logging import getLogger
 from pathlib import Path
 
 from coldfork.launch.plumbing.loop import Loop, readable
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _LOG = getLogger("coldfork")
 _AT_ONCE = 65_536
 _REMEMBERED = 4_096
 _LAST_LINES = 20
 _OLDER = ".older.log"
+_PATIENCE = 1.0
+"""So long the end of a pool waits for who reads what its workers wrote."""
 
 
 class OutputStream:
-    """What one worker writes."""
+    """What one worker writes. It is read by one thread while the worker lives, and by another at its end."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
-        """`sink` takes what is read; it is called by one thread at a time."""
+        """`sink` takes what is read, and may take its time."""
         self.reading, self.writing = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.reading, False)
-        self._sink = sink
+        self.sink = sink
         self._tail = b""
+        self._rest: list[bytes] = []
         self._lock = threading.Lock()
+        """Held while it is read, and never while somebody else takes it."""
         self._open = True
 
-    def pump(self) -> bool:
-        """Take what there is; False when nothing more will come."""
+    def read(self) -> bytes | None:
+        """What there is; None when nothing more will come."""
         with self._lock:
             if not self._open:
-                return False
+                return None
             try:
                 content = os.read(self.reading, _AT_ONCE)
             except BlockingIOError:
-                return True
+                return b""
             except OSError:
-                return False
-            if content:
-                self._tail = (self._tail + content)[-_REMEMBERED:]
-                self._sink(content)
-            return bool(content)
+                return None
+            self._tail = (self._tail + content)[-_REMEMBERED:]
+            return content or None
 
     def drain(self) -> None:
-        """Take all that a worker that has ended had written."""
-        while readable([self.reading], 0) and self.pump():
-            pass
+        """Read all that a worker that has ended had written."""
+        while readable([self.reading], 0) and (content := self.read()):
+            self._rest.append(content)
+
+    def rest(self) -> bytes:
+        """What was drained, once."""
+        rest, self._rest = self._rest, []
+        return b"".join(rest)
 
     def last_lines(self) -> str:
         """The last lines of what it wrote."""
@@ -66,15 +78,21 @@ class OutputStream:
 
 
 class OutputPump:
-    """A thread that passes on what the workers of a pool write, so that a slow reader holds up no task."""
+    """A thread that passes on what the workers of a pool write.
+
+    Whoever is to read that may take long, or never come: then nothing but this thread waits.
+    """
 
     def __init__(self) -> None:
         self._loop = Loop(shared=True)
         self._pumping: dict[OutputStream, Callable[[], object]] = {}
+        self._left: deque[Callable[[], object]] = deque()
+        """What else is to be written, such as the rest of what workers had to say when they ended."""
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
-        self._ending, self._end = os.pipe2(os.O_CLOEXEC)
-        self._loop.watch(self._ending, self._stop)
+        # A message, and no end that is closed: a child that the program forks has a copy of every end.
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._loop.watch(self._bell, self._heard)
 
     def open(self) -> None:
         """Begin while there can be new threads: a program that ends has none, and its pool goes on."""
@@ -88,16 +106,38 @@ class OutputPump:
     def _run(self) -> None:
         while self._going_on:
             self._loop.turn()
+            self._pass_on()
+        self._pass_on()
+        self._close()
 
-    def _stop(self) -> None:
-        self._going_on = False
+    def _pass_on(self) -> None:
+        while self._left:
+            self._left.popleft()()
+
+    def _heard(self) -> None:
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._bell)
 
     def _pump(self, stream: OutputStream) -> None:
-        if not stream.pump():
-            self.remove(stream)
+        content = stream.read()
+        if content is None:
+            self._forget(stream)
+        elif content:
+            stream.sink(content)
 
     def remove(self, stream: OutputStream) -> None:
-        """It has nothing more to say."""
+        """It has nothing more to say than what was drained, and may be closed."""
+        self._forget(stream)
+        content = stream.rest()
+        if content:
+            self.write(partial(stream.sink, content))
+
+    def write(self, action: Callable[[], object]) -> None:
+        """Have the thread do something that may have to wait for a reader."""
+        self._left.append(action)
+        os.eventfd_write(self._bell, 1)
+
+    def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
         if pump is not None:
             # Whoever comes second finds it forgotten, too: only then may it be closed.
@@ -105,12 +145,17 @@ class OutputPump:
             self._pumping.pop(stream, None)
 
     def end(self) -> None:
-        """End the thread; the streams are closed by who has opened them."""
-        os.close(self._end)
-        if self._thread.ident is not None:
-            self._thread.join()
+        """End the thread, which goes on alone if nobody reads what it passes on."""
+        self._going_on = False
+        if self._thread.ident is None:
+            self._close()
+        else:
+            os.eventfd_write(self._bell, 1)
+            self._thread.join(_PATIENCE)
+
+    def _close(self) -> None:
         self._loop.close()
-        os.close(self._ending)
+        os.close(self._bell)
 
 
 def to_standard_error(content: bytes) -> None:
@@ -132,6 +177,11 @@ def to_standard_error(content: bytes) -> None:
         pass
 
 
+def _private(path: str, flags: int) -> int:
+    """Open a file that nobody else may read: what a worker prints may hold what is not for others."""
+    return os.open(path, flags, 0o600)
+
+
 class LogFile:
     """A file that keeps what a worker writes, and no more than so much of it."""
 
@@ -144,13 +194,13 @@ class LogFile:
         """Write this; where the disk is full, it is lost and said so once, and no task fails of it."""
         try:
             # Its size is asked each time: the worker before this one has written to it, and another pool.
-            with open(self._path, "ab", buffering=0) as stream:
+            with open(self._path, "ab", buffering=0, opener=_private) as stream:
                 if stream.tell() + len(content) <= self._most or stream.tell() == 0:
                     stream.write(content)
                     return
             older = self._path.with_suffix(_OLDER)
             os.replace(self._path, older)
-            with open(self._path, "ab", buffering=0) as stream:
+            with open(self._path, "ab", buffering=0, opener=_private) as stream:
                 stream.write(b"[coldfork: what came before is in %s]\n" % os.fsencode(older.name))
                 stream.write(content)
         except OSError as error:

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 from contextlib import suppress
 from time import monotonic, sleep
 
 from coldfork.launch.plumbing.linux import kernel
-from coldfork.launch.plumbing.loop import readable
+from coldfork.launch.pool import wire
 from coldfork.observe.processes.endings import end_as
 
 _PATIENCE = 5.0
 """So long processes may take to end that were killed."""
 
 
-def stay_above(caller: int) -> None:
-    """Go on in a child of this process; this one stays above it as its reaper and ends as it does."""
+def stay_above(caller: int, answers: int, permits: int) -> None:
+    """Go on in a child of this process; this one stays above it as its reaper and ends as it does.
+
+    It tells how the worker has ended in the pipe of its `answers`: the caller may not be able to wait for it.
+    The writing end of `permits` is open in the caller alone, also when that becomes another program.
+    """
     control = kernel.process_control()
     # Of its own, so that neither a terminal's Ctrl-C nor what a task does to its group ends it.
     os.setpgid(0, 0)
@@ -38,39 +43,60 @@ def stay_above(caller: int) -> None:
     try:
         # Wakes it where it was stopped: then it sees for itself that the caller has gone.
         kernel.hear_of_parent(control, signal.SIGCONT)
-        status = _watched(worker, caller)
+        status = _watched(worker, caller, answers, permits)
+        _tell(answers, status)
     except BaseException:
         _end_all()
         os._exit(1)
     end_as(status)
 
 
-def _watched(worker: int, caller: int) -> int:
+def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
     """Wait for the worker's end, or the caller's, and end all that is left; the worker's status."""
     # An object that is thrown away must not close a file that has its descriptor's number by then.
     gc.disable()
-    os.closerange(3, 1 << 20)
+    _close_all_but({answers, permits})
     waking = _woken_by_children()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    gone = waking
+    hearing = select.poll()
+    hearing.register(waking, select.POLLIN)
+    # It is read by the worker; here it only says that its other end is gone.
+    hearing.register(permits, 0)
     try:
-        gone = os.pidfd_open(caller)
+        hearing.register(os.pidfd_open(caller), select.POLLIN)
     except ProcessLookupError:
         os.kill(worker, signal.SIGKILL)
     except OSError:
-        # Where there is nothing of the kind, a busy worker sees that nobody wants its answer.
+        # Where there is nothing of the kind, the other end of the permits is gone when the caller is.
         pass
     status = None
     while status is None:
-        if gone in readable([waking, gone], None):
+        if any(number != waking for number, _ in hearing.poll()):
             os.kill(worker, signal.SIGKILL)
-            gone = waking
+            hearing = select.poll()
+            hearing.register(waking, select.POLLIN)
         with suppress(BlockingIOError):
             os.read(waking, 4096)
         status = _reaped(worker)
     _end_all()
     return status
+
+
+def _close_all_but(kept: set[int]) -> None:
+    last = 2
+    for number in (*sorted(kept), 1 << 20):
+        os.closerange(last + 1, number)
+        last = number
+
+
+def _tell(answers: int, status: int) -> None:
+    """Say how the worker has ended, if there is room: who does not read is not waited for."""
+    poll = select.poll()
+    poll.register(answers, select.POLLOUT)
+    with suppress(OSError):
+        if any(event & select.POLLOUT for _, event in poll.poll(0)):
+            os.write(answers, wire.end_of_worker(status))
 
 
 def _woken_by_children() -> int:

@@ -83,13 +83,13 @@ def serve(
     initializer: Any,
     caller: int,
 ) -> None:
-    """Do tasks until the pool closes its end of the socket that they come over.
+    """Do tasks until the pool says that no more will come.
 
     `permits` and `answers` are pipes; `outputs` are written to in place of the standard streams with these
     numbers. `main` is how the main module is imported, and `initializer` an `Initializer` or None. `caller`
     is the pool's process, without which nobody needs a worker.
     """
-    stay_above(caller)
+    stay_above(caller, answers.number, permits.number)
     _take_outputs(outputs)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     await_main(main)
@@ -116,6 +116,8 @@ class Desk:
         if not permit:
             return None
         (wanted,) = wire.PERMIT.unpack(permit)
+        if wanted == wire.END:
+            return None
         if wanted == wire.CLEAR:
             self._clear()
             return self.next()

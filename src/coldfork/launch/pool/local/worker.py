@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from contextlib import ExitStack, suppress
+from io import FileIO
 from time import monotonic
 from typing import Any
 
@@ -45,14 +45,18 @@ class LocalWorker(Worker):
         self.is_ready = False
         self.is_unfit = False
         """Whether it has said itself why it cannot begin."""
-        self._lock = threading.Lock()
+        self.is_garbled = False
+        """Whether something else has written where it answers."""
+        self.status: int | None = None
+        """As what it has ended, where the process above it could tell."""
         self._gone = False
-        self._permits_more = True
         with ExitStack() as opened:
             self.tasks, self._their_tasks = channel.pair()
             opened.callback(self._their_tasks.close)
             opened.callback(self.tasks.close)
-            self._their_permits, self._permitting = _pipe(opened)
+            self._their_permits, permitting = _pipe(opened)
+            # Not a number, which could be another file's by the time that somebody writes to it.
+            self._permitting = FileIO(permitting, "wb")
             self._permits_back = wire.reopened(self._their_permits)
             opened.callback(os.close, self._permits_back)
             self.answers, self._answering = _pipe(opened)
@@ -106,12 +110,25 @@ class LocalWorker(Worker):
             tasks[0].payload = payload = wire.pack((_fail, (error.errno, said), {}))
         try:
             wire.send_tasks(self.tasks, self._permitting, tasks)
-        except OSError:
+        except (OSError, ValueError):
             return False
         finally:
             if payload.kept:
                 payload.close()
         return True
+
+    def awaits(self, number: int, after: int) -> bool:
+        """Whether this is the task that it answers next, after so many others."""
+        return after < len(self.given) and self.given[after].number == number
+
+    def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
+        """A message and a permit, where neither needs a file."""
+        if task.payload.is_large:
+            return ()
+        return (
+            (self.tasks.send, wire.task_message(task), wire.AT_ONCE),
+            (self._permitting.write, wire.PERMIT.pack(task.number)),
+        )
 
     def take_back(self, most: int | None = None) -> list[int]:
         """Take the permits of what it has not come to, so that it never will."""
@@ -120,23 +137,30 @@ class LocalWorker(Worker):
             permits = os.read(self._permits_back, size)
         except OSError:
             return []
-        return [number for (number,) in wire.PERMIT.iter_unpack(permits)]
+        numbers = [number for (number,) in wire.PERMIT.iter_unpack(permits)]
+        if wire.END in numbers:
+            numbers.remove(wire.END)
+            self._permit(wire.END)
+        return numbers
 
     def clear(self) -> None:
         """Have it throw away what was taken back, which leaves no room for more."""
-        with suppress(OSError):
-            os.write(self._permitting, wire.PERMIT.pack(wire.CLEAR))
+        self._permit(wire.CLEAR)
+
+    def _permit(self, number: int) -> None:
+        # It may have ended and be closed.
+        with suppress(OSError, ValueError):
+            self._permitting.write(wire.PERMIT.pack(number))
 
     def kill(self) -> None:
         """End it and all that it has started."""
-        with self._lock:
-            if not self._gone:
-                above = [self.process.pid]
-                below = self.processes()
-                kernel.signal_all(below or above, signal.SIGKILL)
-                if below:
-                    # It ends when they have, and finds what they have started meanwhile.
-                    kernel.signal_all(above, signal.SIGCONT)
+        if not self._gone:
+            above = [self.process.pid]
+            below = self.processes()
+            kernel.signal_all(below or above, signal.SIGKILL)
+            if below:
+                # It ends when they have, and finds what they have started meanwhile.
+                kernel.signal_all(above, signal.SIGCONT)
 
     def processes(self) -> list[int]:
         """Its own and all that it has started."""
@@ -146,21 +170,17 @@ class LocalWorker(Worker):
         """Let it end when it has done what it has permits for."""
         if self.finishing_since is None:
             self.finishing_since = monotonic()
-            self._permit_no_more()
+            # Said, and not by closing a pipe that a child which the program has forked holds open.
+            self._permit(wire.END)
 
-    def _permit_no_more(self) -> None:
-        if self._permits_more:
-            self._permits_more = False
-            os.close(self._permitting)
-
-    def leave(self) -> int:
-        """See to what is left of it, now that it has ended; the status that it left."""
-        with self._lock:
-            # While nobody has waited for it, no other process can have its number.
-            self._gone = True
-            status = self.process.poll()
+    def leave(self) -> int | None:
+        """See to what is left of it, now that it has ended; the status that it left, where that is known."""
+        # While nobody has waited for it, no other process can have its number.
+        self._gone = True
+        status = self.process.poll()
         self.output.drain()
-        return -signal.SIGKILL if status is None else status
+        # A program that ignores SIGCHLD, or waits for every child, has taken the status.
+        return self.status if status is None else status
 
     def let_go(self) -> None:
         """Close what this process has of it."""
@@ -169,20 +189,26 @@ class LocalWorker(Worker):
         self._close()
 
     def _close(self) -> None:
-        self._permit_no_more()
+        self._permitting.close()
         self.tasks.close()
         os.close(self._permits_back)
         os.close(self.answers)
         self.output.close()
 
-    def died(self, status: int) -> WorkerDiedError:
+    def ended_by(self, status: int | None) -> str:
+        """How it ended, in words."""
+        if self.is_garbled:
+            return "was killed, because something that it ran has written to the pipe of its answers"
+        return _ended_by(status)
+
+    def died(self, status: int | None) -> WorkerDiedError:
         """What its task is told."""
         who = f"pid {self.pid}" if self.device is None else f"pid {self.pid}, {self.device}"
         errors = self.output.last_lines()
-        said = f"the worker that ran the task ({who}) {ended_by(status)}"
+        said = f"the worker that ran the task ({who}) {self.ended_by(status)}"
         if errors:
             said += f"; its last lines were:\n{errors}"
-        name = kernel.signal_name(-status) if status < 0 else None
+        name = kernel.signal_name(-status) if status is not None and status < 0 else None
         return WorkerDiedError(said, self.pid, status, name, self.device, errors)
 
 
@@ -198,8 +224,9 @@ def _fail(number: int, text: str) -> NoReturn:
     raise OSError(number, text)
 
 
-def ended_by(status: int) -> str:
-    """How a process ended, in words."""
+def _ended_by(status: int | None) -> str:
+    if status is None:
+        return "has ended; how is not known, because this program waits for children that are not its own"
     if status < 0:
         return f"was killed by {kernel.signal_name(-status)}"
     return f"ended with status {status}"

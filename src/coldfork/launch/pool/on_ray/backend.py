@@ -87,7 +87,7 @@ class RayBackend:
             pass
         else:
             event()
-        self.dispatcher.see_to_deadlines()
+        self.dispatcher.attend()
         if self._again is not None and monotonic() >= self._again:
             self._again = None
             self.dispatcher.staff()

@@ -7,6 +7,7 @@ import os
 import socket
 from multiprocessing import context as contexts
 from multiprocessing import popen_fork, process, reduction, spawn, util
+from types import FunctionType
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.loop import readable
@@ -99,7 +100,7 @@ class Popen(popen_fork.Popen):
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
         """What the worker does before it unpickles the process, as multiprocessing has it."""
-        return spawn.get_preparation_data(process_obj._name)
+        return preparation_data(process_obj._name)
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
         """How it ended, waiting for that without the flag; None while it runs."""
@@ -121,6 +122,29 @@ class Popen(popen_fork.Popen):
                 os.kill(self.pid, sig)
             except ProcessLookupError:
                 pass
+
+
+class _Nowhere:
+    """`os` for a process whose working directory was deleted."""
+
+    path = os.path
+
+    @staticmethod
+    def getcwd() -> str:
+        """Where it would be."""
+        return os.curdir
+
+
+def preparation_data(name: str) -> dict[str, Any]:
+    """What a new process is to prepare, as multiprocessing has it, wherever this one is."""
+    try:
+        return spawn.get_preparation_data(name)
+    except FileNotFoundError:
+        code = spawn.get_preparation_data.__code__
+        data: dict[str, Any] = FunctionType(code, {**vars(spawn), "os": _Nowhere})(name)
+        # It is not told to go there.
+        del data["dir"]
+        return data
 
 
 class ZygoteProcess(process.BaseProcess):

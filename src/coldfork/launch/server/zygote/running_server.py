@@ -17,7 +17,7 @@ from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.server import variables
-from coldfork.launch.server.circumstances import identity
+from coldfork.launch.server.circumstances import identity, working_directory
 from coldfork.launch.server.zygote.requests import GoneError, Started, answered, ask, request, why_unfit
 from coldfork.model.errors import UsageError, ZygoteError
 from coldfork.observe.installation import ROOT
@@ -100,7 +100,9 @@ class RunningServer:
         weakref.finalize(self, _close_descriptor, os.getpid(), self._process)
 
     def _plan(self, suspect: str | None) -> dict[str, Any]:
-        path = [entry or os.getcwd() for entry in sys.path]
+        here = os.fsdecode(working_directory() or b"")
+        # One that was deleted holds no modules.
+        path = [entry or here for entry in sys.path if entry or here]
         return {
             "modules": self.modules,
             "suspect": suspect,

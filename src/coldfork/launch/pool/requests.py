@@ -1,0 +1,179 @@
+"""What callers ask of the pool's thread, and how they wait for what it does.
+
+Nothing here is changed in two steps. A caller may be interrupted anywhere, and a signal handler may come here
+while its thread does; so there is no lock either that the pool's thread would ever wait for.
+"""
+
+from __future__ import annotations
+
+import threading
+from _thread import allocate_lock
+from collections import deque
+from itertools import starmap
+from operator import call
+from time import monotonic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _thread import LockType
+    from collections.abc import Callable
+
+    from coldfork.launch.pool.assignments import Worker
+    from coldfork.launch.pool.task import Task
+
+    Request = Callable[[], object]
+
+_MANY = 256
+_MOMENT = 0.005
+ENDED = "cannot schedule new futures after shutdown"
+
+
+class Requests:
+    """The requests of callers in their order, each a task to be taken on or a call; and who waits."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """`wake` has the pool's thread see to them."""
+        self._wake = wake
+        self._asked: deque[Task | Request] = deque()
+        self.handed_over: deque[tuple[Worker, Task]] = deque()
+        """What callers have given to workers, and the thread has not noted."""
+        self._waiters: deque[LockType] = deque()
+        """Locks of callers that wait for something to change, each released once."""
+        self._one_at_a_time = threading.RLock()
+        """Held by callers that may ask only while there is room, and never by the pool's thread."""
+        self._thread: threading.Thread | None = None
+        self._unattended = False
+        """Whether no thread sees to them any more."""
+        self._is_over = False
+        self.is_asleep = True
+        """Whether it has to be woken; the thread says so before it looks for requests the last time."""
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def begin(self) -> None:
+        """This thread sees to them from now on."""
+        self._thread = threading.current_thread()
+
+    @property
+    def are_own(self) -> bool:
+        """Whether it is the pool's thread that asks, in a callback."""
+        return threading.current_thread() is self._thread
+
+    def ask(self, request: Task | Request) -> None:
+        """Have the pool's thread see to this by and by."""
+        self._asked.append(request)
+        if self.is_asleep:
+            self._wake()
+        if len(self._asked) > _MANY and not self.are_own:
+            # Whoever asks without a pause leaves the thread no time to begin with any of it.
+            self.await_change(lambda: len(self._asked) <= _MANY, _MOMENT)
+        if self._unattended:
+            # The thread has found it when it ended, or whoever comes here does.
+            self._refuse()
+
+    def hand_over(self, offered: dict[Worker, None], worker: Worker, task: Task) -> bool:
+        """Give a task to a worker that is offered; False if somebody else was quicker.
+
+        `OSError` or `ValueError` where it could not be sent. It is a single call that runs no Python code, so
+        that no signal handler comes in between; and who has the task is noted before the worker can answer.
+        """
+        sending = worker.handing(task)
+        if not sending:
+            return False
+        task.is_on_its_way = True
+        calls = (
+            (offered.__delitem__, worker),
+            (self.handed_over.append, (worker, task)),
+            *sending,
+            (setattr, task, "is_on_its_way", False),
+        )
+        try:
+            deque(starmap(call, calls), 0)
+        except KeyError:
+            return False
+        return True
+
+    def ask_when(self, may: Callable[[], bool], request: Task | Request) -> None:
+        """Have it see to this once it may be asked to.
+
+        A callback is not kept waiting: it would wait for itself.
+        """
+        while not self.are_own:
+            self.await_change(may)
+            with self._one_at_a_time:
+                if may():
+                    self.ask(request)
+                    return
+        self.ask(request)
+
+    def answer(self, request: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Have the pool's thread do this, and wait for what it says; False when the time is up."""
+        if self.are_own:
+            return request()
+        answers: list[bool] = []
+
+        def reply() -> None:
+            answers.append(request())
+            self.tell()
+
+        self.ask(reply)
+        self.await_change(lambda: bool(answers), timeout)
+        return answers == [True]
+
+    def see_to(self, take_on: Callable[[Task], None], note: Callable[[Worker, Task], None]) -> None:
+        """Do what was asked for: `take_on` is given the tasks, and `note` those that workers have by now."""
+        asked, handed_over = self._asked, self.handed_over
+        while asked or handed_over:
+            while handed_over:
+                note(*handed_over.popleft())
+            if not asked:
+                break
+            request = asked[0]
+            if callable(request):
+                asked.popleft()
+                request()
+            else:
+                # Whoever counts what waits finds it in one place at least.
+                take_on(request)
+                asked.popleft()
+        self.tell()
+
+    def end(self) -> None:
+        """No thread sees to them from now on: tasks are refused, and who waits need not."""
+        self._unattended = True
+        self._refuse()
+        self._is_over = True
+        self.tell()
+
+    def _refuse(self) -> None:
+        while True:
+            try:
+                request = self._asked.popleft()
+            except IndexError:
+                return
+            if callable(request):
+                request()
+            else:
+                request.settle(None, RuntimeError(ENDED))
+
+    def await_change(self, is_so: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until something is so, which the pool's thread brings about; False when the time is up."""
+        until = None if timeout is None else monotonic() + timeout
+        while True:
+            waiter = allocate_lock()
+            waiter.acquire()
+            # Before it looks, so that no change goes unnoticed.
+            self._waiters.append(waiter)
+            if is_so():
+                return True
+            if self._is_over:
+                return False
+            left = -1 if until is None else min(max(0.0, until - monotonic()), threading.TIMEOUT_MAX)
+            if not waiter.acquire(timeout=left):
+                return is_so()
+
+    def tell(self) -> None:
+        """Let those that wait look again."""
+        while self._waiters:
+            self._waiters.popleft().release()

@@ -102,6 +102,23 @@ def test_a_script_that_fills_the_disk_of_its_run(bench: Bench, disk: Path, way: 
     assert [note for note in result["notes"] if note.endswith(about_stdout)]
 
 
+def test_a_state_folder_without_room_costs_the_report_only(bench: Bench, disk: Path) -> None:
+    bench.write("print('said')", "short.py")
+    program = f"""
+fill()
+os.environ["COLDFORK_STATE_DIR"] = str(disk / "state")
+import coldfork
+{TELL}
+result = coldfork.run_script("short.py")
+assert result.no_report.endswith("{FULL}"), result.no_report
+assert not list(disk.glob("state/runs/*"))
+tell(result)
+"""
+    (disk / "state").mkdir(parents=True)
+    result = told(on_tiny_disk(disk, program))
+    assert (result["outcome"], result["stdout"]) == ("succeeded", "said\n")
+
+
 def test_the_old_report_makes_room_for_the_new_one(bench: Bench, disk: Path) -> None:
     program = f"""{HOW}\n{TELL}
 {WAYS["run_script"]}
@@ -165,15 +182,13 @@ def test_exec_says_that_the_report_found_no_room(bench: Bench, disk: Path) -> No
     assert done.stderr.splitlines()[-1] == f"coldfork: the report could not be written: {FULL}"
 
 
-@pytest.mark.parametrize("place", ["log_dir", "state"])
 @pytest.mark.parametrize("way", ["exec", "run_script"])
-def test_a_disk_that_is_full_from_the_start_is_said_in_one_line(
-    bench: Bench, disk: Path, place: str, way: str
+def test_a_log_dir_that_is_full_from_the_start_is_said_in_one_line(
+    bench: Bench, disk: Path, way: str
 ) -> None:
     """Nothing is started: there is no room for what it would say. And nothing is left of the attempt."""
     bench.write("from pathlib import Path; Path('began').touch()")
-    given = {"log_dir": "log_dir=disk", "state": ""}[place]
-    option = {"log_dir": ["--log-dir", str(disk)], "state": []}[place]
+    option = ["--log-dir", str(disk)]
     program = {
         "exec": f"""
             fill()
@@ -187,7 +202,7 @@ def test_a_disk_that_is_full_from_the_start_is_said_in_one_line(
             fill()
             import coldfork
             try:
-                coldfork.run_script('script.py', {given})
+                coldfork.run_script('script.py', log_dir=disk)
             except coldfork.ColdforkError as error:
                 print(f"coldfork: {{error}}", file=sys.stderr)
                 assert not list(disk.rglob("*-script-*")), list(disk.rglob("*"))

@@ -70,17 +70,22 @@ def prepare(
     if device_cap is not None:
         surroundings.add(device_cap.variables)
         caps = replace(caps, device_memory=device_cap.report())
-    directory = run_directory.make(
-        words[1] if words[0] == "-m" else words[0],
-        request.log_dir,
-        kept=request.report,
-        keep_runs=request.keep_runs,
-    )
-    try:
-        veil = Veil(secrets(surroundings.variables, words))
+    script = words[1] if words[0] == "-m" else words[0]
+    veil = Veil(secrets(surroundings.variables, words))
+
+    def begun(directory: RunDirectory) -> Report:
         report = _report(request, [python, *words], cwd, surroundings, directory, veil, caps)
         report.begin_attempts(earlier)
         directory.begin(report)
+        return report
+
+    directory = run_directory.make(script, request.log_dir, kept=request.report, keep_runs=request.keep_runs)
+    try:
+        try:
+            report = begun(directory)
+        except OSError as error:
+            directory = run_directory.instead_of(directory, script, error)
+            report = begun(directory)
     except BaseException:
         directory.let_go()
         directory.discard()

@@ -88,6 +88,8 @@ class RunDirectory:
 
     def __init__(self, path: Path, mark: str, lock: int, no_report: str | None = None) -> None:
         self.path = path
+        self.is_usual = False
+        """Whether it lies in the state folder, where nobody has asked for it."""
         self.mark = mark
         """Tells this run from every other."""
         self.lock = lock
@@ -95,12 +97,13 @@ class RunDirectory:
         """Why nothing of it is kept; None where it is."""
 
     def begin(self, report: Report) -> None:
-        """Write the report of a run that is about to start."""
+        """Write the report of a run that is about to start; `OSError` where the state folder has no room."""
         try:
             report_file.write(os.fspath(self.path), report)
         except OSError as error:
-            with suppress(OSError):
-                self.path.rmdir()
+            report_file.delete(os.fspath(self.path))
+            if self.is_usual:
+                raise
             raise UsageError(
                 f"cannot write in {self.path}: {error.strerror}; nothing was started; log_dir names another "
                 "place for the run's files"
@@ -145,9 +148,17 @@ def _in_state_folder(script: str, space: Room, environment: Mapping[str, str]) -
         return _for_now(script, "there is no folder for it, because HOME is not set")
     folder = state / "runs"
     try:
-        return _made_in(folder, script, space)
+        made = _made_in(folder, script, space)
     except OSError as error:
         return _for_now(script, f"cannot write in {folder}: {error.strerror}")
+    made.is_usual = True
+    return made
+
+
+def instead_of(directory: RunDirectory, script: str, error: OSError) -> RunDirectory:
+    """Another one for the same run, among the temporary files, where nothing can be written to this."""
+    directory.let_go()
+    return _for_now(script, f"cannot write in {directory.path.parent}: {error.strerror}")
 
 
 def _for_now(script: str, why: str) -> RunDirectory:

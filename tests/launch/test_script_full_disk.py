@@ -198,13 +198,13 @@ def test_a_log_dir_that_is_full_from_the_start_is_said_in_one_line(
             assert not list(disk.rglob("*-script-*")), list(disk.rglob("*"))
             sys.exit(done.returncode)
             """,
-        "run_script": f"""
+        "run_script": """
             fill()
             import coldfork
             try:
                 coldfork.run_script('script.py', log_dir=disk)
             except coldfork.ColdforkError as error:
-                print(f"coldfork: {{error}}", file=sys.stderr)
+                print(f"coldfork: {error}", file=sys.stderr)
                 assert not list(disk.rglob("*-script-*")), list(disk.rglob("*"))
                 sys.exit(2)
             """,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import coldfork
 from coldfork.launch.devices.choice import FreeDevices, Lease
 from coldfork.launch.devices.leases import take
 from coldfork.model.errors import LeaseError, UsageError
@@ -62,6 +63,20 @@ def test_devices_are_spread_over_the_workers(loaded: Host, devices: Any, workers
 
 def test_nothing_wanted_is_nothing_leased(host: Host) -> None:
     assert take(None, 4, {}) == []
+
+
+def test_a_lease_without_a_block_lasts_until_it_is_released(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in host.environment.items():
+        monkeypatch.setenv(name, value)
+    held = coldfork.lease(8)
+    with pytest.raises(LeaseError):
+        coldfork.lease()
+    held.release()
+    with coldfork.lease(8) as again:
+        assert again.variables == held.variables
+    coldfork.lease().release()
 
 
 def test_a_device_is_kept_until_its_last_worker_has_given_it_back(host: Host) -> None:

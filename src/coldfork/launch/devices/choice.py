@@ -34,6 +34,12 @@ class Lease:
         """Give the devices back; nothing happens the second time, or in a process forked from the holder."""
         self._give_back()
 
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
 
 @dataclass(frozen=True, slots=True)
 class FreeDevices:

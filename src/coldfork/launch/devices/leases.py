@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 
 from coldfork.launch.devices import choice, management, memory_cap
@@ -19,9 +18,8 @@ from coldfork.model.errors import LeaseError, UsageError
 _LOOK_SECONDS = 0.25
 
 
-@contextmanager
-def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> Iterator[Lease]:
-    """Take devices that no other lease of this user holds, and give them back at the end of the block.
+def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> Lease:
+    """Take devices that no other lease of this user holds, until the end of the `with` block or `release()`.
 
     `devices` is how many, a list of places or identifiers, or `FreeDevices`; only what this process sees is
     taken. `share` lets so many leases hold one device. `wait` is for how many seconds to wait until devices
@@ -29,18 +27,11 @@ def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> I
     environment of whatever is to use the devices: `run_script(..., devices=lease)` does that, this process's
     own environment is left as it is.
 
-    The lease ends with the block or with this process, however it ends, and not with what it started.
+    The lease ends with this process at the latest, however that ends, and not with what it started.
     """
     if devices is None:
         raise UsageError("devices=None leases nothing; give a number, a list or FreeDevices")
-    taken = _taken(devices, share, time.monotonic() + wait)
-    try:
-        yield taken
-    finally:
-        taken.release()
-
-
-def _taken(devices: DevicesWanted, share: int, until: float) -> Lease:
+    until = time.monotonic() + wait
     while True:
         try:
             (taken,) = take(devices, 1, os.environ, share=share)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from coldfork.launch.pool.errors import MemoryCapError
+from coldfork.launch.pool.errors import MemoryCapError, PoolBrokenError
 from coldfork.launch.pool.pool import WorkerPool
 from coldfork.launch.supervisor.limits import parse_size
 from tests.launch.pool import targets
@@ -20,6 +22,16 @@ def test_who_holds_too_much_is_killed_and_replaced() -> None:
             victim.result(LIMIT)
         assert caught.value.signal == "SIGKILL"
         assert pool.submit(targets.square, 4).result(LIMIT) == 16
+
+
+def test_a_cap_that_no_worker_keeps_breaks_the_pool_and_says_so() -> None:
+    with WorkerPool(1, max_memory=10) as pool:
+        while not pool.health().broken:
+            time.sleep(0.01)
+        with pytest.raises(
+            PoolBrokenError, match="max_memory is 10 bytes, and one that has done nothing holds"
+        ):
+            pool.submit(targets.square, 4)
 
 
 def test_what_a_worker_has_started_counts() -> None:

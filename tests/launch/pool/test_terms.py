@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from coldfork.launch.pool.errors import WorkerDiedError
 from coldfork.launch.pool.pool import WorkerPool
 from coldfork.model.errors import UsageError
 from tests.launch.pool import targets
 from tests.launch.pool.conftest import LIMIT
+from tests.launch.pool.faults.tasks import say_and_leave
 
 
 @pytest.mark.parametrize(
@@ -60,6 +62,14 @@ def test_a_timeout_that_two_could_mean_is_refused(pool: WorkerPool) -> None:
         pool.submit(timed, timeout=5)
     assert pool.submit(timed, 5).result(LIMIT) == 5
     assert pool.submit(functools.partial(timed, timeout=4), timeout=LIMIT).result(LIMIT) == 4
+
+
+def test_the_last_lines_of_a_worker_are_told_without_their_secrets() -> None:
+    with WorkerPool(1) as pool:
+        error = pool.submit(say_and_leave, "API_KEY=sk-1234567890abcdef\nit ends").exception(LIMIT)
+    assert isinstance(error, WorkerDiedError)
+    assert error.errors == "API_KEY=<redacted>\nit ends"
+    assert "sk-1234567890abcdef" not in str(error)
 
 
 def test_nobody_else_may_read_what_workers_have_written(tmp_path: Path) -> None:

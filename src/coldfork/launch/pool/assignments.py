@@ -119,6 +119,8 @@ class Assignments:
             worker.taken -= 1
             del self.running[task.number]
             self.waiting.appendleft(task)
+        self.give_out()
+        if self.workers.get(worker.place) is worker:
             self.feed(worker)
 
     def give_out(self) -> None:

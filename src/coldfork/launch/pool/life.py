@@ -154,6 +154,8 @@ class PoolLife:
             for worker in list(self._assigned.workers.values()):
                 self._end(worker, self._broken)
             self._closing = self._is_letting_go = True
+        self._assigned.idle.clear()
+        self.hear_requests()
         lost = list(self._assigned.waiting)
         self._assigned.waiting.clear()
         if unheard:
@@ -172,9 +174,7 @@ class PoolLife:
     def retire(self, worker: Worker) -> None:
         """Have a worker replaced when it has done what it has begun."""
         if self._assigned.workers.get(worker.place) is worker and worker.takes_more:
-            # Nobody gives it a task from now on, and what somebody has given it is known.
-            self._assigned.idle.pop(worker, None)
-            self.hear_requests()
+            self._withhold(worker)
             self._counts.recycled += 1
             worker.takes_more, worker.leaves = False, "max-memory"
             self._assigned.take_back(worker)
@@ -182,6 +182,7 @@ class PoolLife:
 
     def died(self, worker: Worker, error: BaseException) -> None:
         """A worker has ended: what it had begun fails, and what it had not goes to others."""
+        self._withhold(worker)
         failed: list[tuple[Task, BaseException]] = []
         begun = self._assigned.remove(worker)
         is_ours = all(task.stopped is not None for task in begun) and worker.leaves
@@ -209,8 +210,14 @@ class PoolLife:
             self.settle(task, error=why)
         self.staff()
 
+    def _withhold(self, worker: Worker) -> None:
+        """Let no caller give it a task from now on, and know of what somebody has given it."""
+        self._assigned.idle.pop(worker, None)
+        self.hear_requests()
+
     def _end(self, worker: Worker, why: BaseException) -> None:
         """Kill a worker, with what it has begun and with nothing else."""
+        self._withhold(worker)
         self._assigned.take_back(worker)
         for task in worker.given:
             task.stopped = task.stopped or why

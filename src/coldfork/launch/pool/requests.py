@@ -35,6 +35,7 @@ class Requests:
         """`wake` has the pool's thread see to them."""
         self._wake = wake
         self._asked: deque[Task | Request] = deque()
+        self._in_hand = 0
         self.handed_over: deque[tuple[Worker, Task]] = deque()
         """What callers have given to workers, and the thread has not noted."""
         self._waiters: deque[LockType] = deque()
@@ -49,7 +50,7 @@ class Requests:
         """Whether it has to be woken; the thread says so before it looks for requests the last time."""
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._asked) + self._in_hand
 
     def begin(self) -> None:
         """This thread sees to them from now on."""
@@ -135,8 +136,10 @@ class Requests:
                 request()
             else:
                 # Whoever counts what waits finds it in one place at least.
-                take_on(request)
+                self._in_hand += 1
                 asked.popleft()
+                take_on(request)
+                self._in_hand -= 1
         self.tell()
 
     def end(self) -> None:

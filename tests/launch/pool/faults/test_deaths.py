@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,21 @@ def test_a_worker_without_standard_streams_goes_on(make: Make) -> None:
     assert pool.submit(tasks.double, 4).result(LIMIT) == 8
     large = pool.submit(tasks.zeros, 3_000_000).result(LIMIT)
     assert len(large) == 3_000_000
+
+
+def test_a_task_that_a_caller_gives_to_a_worker_which_has_just_died(make: Make) -> None:
+    """It never came to that worker, and goes to the one that has taken its place and has nothing to do."""
+    pool = make(1).wait()
+    offered = pool._dispatcher._assigned.idle
+    (dead,) = offered
+    os.kill(dead.pid, signal.SIGKILL)
+    until = time.monotonic() + LIMIT
+    while dead in offered or not offered:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    # So a caller sees it that looked a moment ago.
+    offered[dead] = None
+    assert pool.submit(tasks.double, 4).result(LIMIT) == 8
 
 
 def test_a_thread_that_stays_does_not_keep_the_pool(make: Make) -> None:

@@ -260,6 +260,11 @@ class _WorkersMemory:
     def _look(self, worker: LocalWorker, watch: MemoryWatch) -> float:
         """Look at one worker; returns how long it can be left alone."""
         if watch.look(worker.processes()):
+            if not worker.taken:
+                held = f"one that has done nothing holds {spoken(watch.held)}"
+                why = f"no worker of the pool can live: max_memory is {spoken_cap(self._most)}, and {held}"
+                self._dispatcher.ask(partial(self._dispatcher.give_up, why))
+                return watch.pause
             held = f"killed at {spoken(watch.held)} of {spoken_cap(self._most)}"
             said = f"the worker that ran the task (pid {worker.pid}) was {held} of memory"
             error = MemoryCapError(said, worker.pid, -9, "SIGKILL", worker.device, worker.output.last_lines())

@@ -12,6 +12,8 @@ from logging import getLogger
 from pathlib import Path
 
 from coldfork.launch.plumbing.loop import Loop, readable
+from coldfork.observe.recording.redaction import REDACTED
+from coldfork.observe.secrets.texts import hidden, secret_spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,9 +67,10 @@ class OutputStream:
         return b"".join(rest)
 
     def last_lines(self) -> str:
-        """The last lines of what it wrote."""
+        """The last lines of what it wrote, without their secrets: errors go to logs and reports."""
         lines = self._tail.decode("utf-8", "backslashreplace").splitlines()
-        return "\n".join(lines[-_LAST_LINES:])
+        said = "\n".join(lines[-_LAST_LINES:])
+        return hidden(said, secret_spans(said), REDACTED)
 
     def close(self) -> None:
         """Read no more of it."""

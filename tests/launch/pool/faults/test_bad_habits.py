@@ -98,7 +98,7 @@ NOWHERE = """
             died = pool.submit(tasks.leave, 3).exception()
             print(type(died).__name__, pool.submit(tasks.double, 4).result())
         if sys.version_info[:2] == (3, 13):
-            # CPython 3.13.0 itself does not start with -c in a folder that is gone.
+            # CPython 3.13.0 itself cannot import socket in a program of -c whose folder is gone.
             print(8)
             return
         with coldfork.WorkerPool(1) as pool:

@@ -168,7 +168,7 @@ class Mixture:
         self.submits()
 
     def alarm(self, *_: object) -> None:
-        """What the handler of a signal does, wherever the program is."""
+        """Submit in a signal handler, wherever the program is."""
         with suppress(RuntimeError):
             self.keep(self.pool.submit(tasks.nothing, b""))
 

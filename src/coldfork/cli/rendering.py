@@ -20,7 +20,7 @@ def is_for_people(form: str) -> bool:
 
 
 def rendering(settings: Mapping[str, Any]) -> Options:
-    """What a renderer has to know of the stream and of the user's wishes for it."""
+    """Tell a renderer about the stream and the user's wishes for it."""
     on_screen = is_for_people(settings["format"]) and not settings["output"]
     return Options(
         version=__version__,

@@ -53,7 +53,7 @@ def test_it_has_the_names_of_other_executors() -> None:
 
 
 def timed(timeout: float) -> float:
-    """What a function of its own timeout makes of it."""
+    """Give back the timeout that it is handed."""
     return timeout
 
 

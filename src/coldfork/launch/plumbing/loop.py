@@ -5,8 +5,9 @@ Descriptors may have any number: `select.select` knows none from 1024 on.
 
 from __future__ import annotations
 
+import os
 import select
-from _thread import allocate_lock
+from _thread import RLock, allocate_lock
 from time import monotonic
 
 TYPE_CHECKING = False
@@ -88,6 +89,38 @@ class Loop:
         """Let go of what is shared; nobody waits any more."""
         if isinstance(self._poll, select.epoll):
             self._poll.close()
+
+
+class Bell:
+    """Wakes whoever waits in a loop: from any thread or signal handler, and in vain once put away."""
+
+    def __init__(self, loop: Loop, action: Action) -> None:
+        """`action` is what is done when it has been rung, once or several times."""
+        self._number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._action = action
+        # A signal handler may ring while its thread does.
+        self._lock = RLock()
+        loop.watch(self._number, self._heard)
+
+    def ring(self) -> None:
+        """Have the loop take a turn."""
+        with self._lock:
+            if self._number >= 0:
+                os.eventfd_write(self._number, 1)
+
+    def _heard(self) -> None:
+        try:
+            os.eventfd_read(self._number)
+        except BlockingIOError:
+            # It was heard of already.
+            pass
+        self._action()
+
+    def close(self) -> None:
+        """Put it away, when its loop is over."""
+        with self._lock:
+            os.close(self._number)
+            self._number = -1
 
 
 def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:

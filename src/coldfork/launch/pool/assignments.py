@@ -113,7 +113,7 @@ class Assignments:
         self._note([task], worker)
 
     def unsent(self, worker: Worker, task: Task) -> None:
-        """What a caller was about to give to a worker has not come to it."""
+        """Take back a task that a caller was about to give to a worker, and that has not come to it."""
         if task in worker.given:
             worker.given.remove(task)
             worker.taken -= 1

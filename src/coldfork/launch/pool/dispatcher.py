@@ -1,4 +1,4 @@
-"""What callers ask of a pool: they give a task to a worker that has nothing to do, or hand on a request."""
+"""The side of a pool for callers: they give a task to a worker that is idle, or hand on a request."""
 
 from __future__ import annotations
 

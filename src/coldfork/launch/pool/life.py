@@ -154,8 +154,7 @@ class PoolLife:
             for worker in list(self._assigned.workers.values()):
                 self._end(worker, self._broken)
             self._closing = self._is_letting_go = True
-        self._assigned.idle.clear()
-        self.hear_requests()
+        self._withhold(*self._assigned.workers.values())
         lost = list(self._assigned.waiting)
         self._assigned.waiting.clear()
         if unheard:
@@ -210,9 +209,10 @@ class PoolLife:
             self.settle(task, error=why)
         self.staff()
 
-    def _withhold(self, worker: Worker) -> None:
-        """Let no caller give it a task from now on, and know of what somebody has given it."""
-        self._assigned.idle.pop(worker, None)
+    def _withhold(self, *workers: Worker) -> None:
+        """Let no caller give them a task from now on, and know of what somebody has given them."""
+        for worker in workers:
+            self._assigned.idle.pop(worker, None)
         self.hear_requests()
 
     def _end(self, worker: Worker, why: BaseException) -> None:
@@ -228,9 +228,7 @@ class PoolLife:
         """Let the workers go, when nothing is left for them to do."""
         if not self._is_letting_go:
             return
-        # Nobody gives them a task from now on, and what somebody has given them is known.
-        self._assigned.idle.clear()
-        self.hear_requests()
+        self._withhold(*self._assigned.workers.values())
         if not self._assigned.waiting and not self._assigned.running:
             for worker in list(self._assigned.workers.values()):
                 worker.takes_more, worker.leaves = False, worker.leaves or "shutdown"
@@ -300,8 +298,7 @@ class PoolLife:
         self._counts.seconds += sum(seconds for _, seconds in answers)
         if self._terms.max_queue is not None:
             self._requests.tell()
-        if self._is_letting_go:
-            self._let_go_when_done()
+        self._let_go_when_done()
         return done
 
     def cleared(self, worker: Worker) -> None:

@@ -1,4 +1,4 @@
-"""What callers ask of the pool's thread, and how they wait for what it does.
+"""Requests of callers to the pool's thread, and how they wait for what it does.
 
 Nothing here is changed in two steps. A caller may be interrupted anywhere, and a signal handler may come here
 while its thread does; so there is no lock either that the pool's thread would ever wait for.

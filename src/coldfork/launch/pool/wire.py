@@ -75,10 +75,6 @@ _QUIETLY = int(socket.MSG_NOSIGNAL)
 AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
 
-class GarbledError(Exception):
-    """Something that no worker says has come out of the pipe of its answers, or over its socket."""
-
-
 def reopened(descriptor: int) -> int:
     """The reading end of a pipe once more, from which it is read without waiting."""
     return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -224,14 +220,14 @@ def end_of_worker(status: int) -> bytes:
     return _ANSWER.pack(_BEGIN, ENDED, 0, status, 0.0) + _END
 
 
-def large(over: socket.socket, number: int) -> tuple[bytes, int]:
-    """What has come over the socket for an answer that was told of: its data and its memory file."""
+def large(over: socket.socket, number: int) -> tuple[bytes, int] | None:
+    """The data and the memory file of an answer that was told of; None where something else has come."""
     try:
         message = receive(over, socket.MSG_DONTWAIT)
     except BlockingIOError:
         message = None
     if message is None or message[0][: PERMIT.size] != PERMIT.pack(number):
-        raise GarbledError
+        return None
     return message[0][PERMIT.size :], message[1]
 
 

@@ -1,4 +1,4 @@
-"""What is known of the terminal behind a stream, if one is there; asking never raises."""
+"""All that is known of the terminal behind a stream, if one is there; asking never raises."""
 
 from __future__ import annotations
 

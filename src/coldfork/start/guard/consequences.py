@@ -1,4 +1,4 @@
-"""What follows a judgement: an error in place of the fork, a warning, or a line in a log."""
+"""Consequences of a judgement: an error in place of the fork, a warning, or a line in a log."""
 
 from __future__ import annotations
 

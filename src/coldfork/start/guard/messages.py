@@ -1,4 +1,4 @@
-"""What the guard says to its user."""
+"""The words of the guard to its user."""
 
 from __future__ import annotations
 

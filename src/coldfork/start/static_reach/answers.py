@@ -1,4 +1,4 @@
-"""What importing a module would reach, as an answer that is asked for and handed on.
+"""Answers to the question what importing a module would reach, asked for and handed on.
 
 It comes through a port, `Reach`: a function from a target to an answer.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reached(StrEnum):
-    """What importing a module reaches."""
+    """How far an import reaches."""
 
     WAKES = "wakes"
     """A line that wakes a device."""
@@ -30,7 +30,7 @@ class Reached(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReachAnswer:
-    """What importing one module reaches."""
+    """How far the import of one module reaches."""
 
     module: str
     reached: Reached

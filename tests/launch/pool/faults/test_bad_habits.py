@@ -15,7 +15,8 @@ from tests.launch.pool.faults.tasks import LIMIT
 from tests.launch.sidebyside import variables
 
 HEAD = """
-    import asyncio, math, multiprocessing, os, shutil, signal, sys, tempfile, threading, time
+    import asyncio, atexit, math, multiprocessing, os, shutil, signal, sys, tempfile, threading, time
+    from pathlib import Path
     import coldfork
     from tests.launch.pool.faults import tasks
     """
@@ -25,9 +26,11 @@ FORKED = """
             pool.submit(tasks.double, 4).result()
             child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(300,), daemon=True)
             child.start()
-            began = time.monotonic()
-        # A worker that is not told of its end is killed after five seconds.
-        print("ended", time.monotonic() - began < 4)
+            pool.wait()
+            for number in range(20):
+                pool.submit(atexit.register, tasks.note, f"left-{number}").result()
+        # A worker that is not told of its end is killed, and calls nothing any more.
+        print("ended", len(list(Path().glob("left-*"))) == 20)
         child.kill()
     """
 UNREAD = """
@@ -60,6 +63,21 @@ WRITES = """
     def main():
         with coldfork.WorkerPool(1) as pool:
             print(pool.submit(write_to_pipes).exception())
+            print(pool.submit(tasks.double, 4).result())
+    """
+SENDS = """
+    def send_to_sockets():
+        for number in range(3, 40):
+            try:
+                if os.readlink(f"/proc/self/fd/{number}").startswith("socket:"):
+                    os.write(number, b"hello")
+            except OSError:
+                pass
+        return bytes(1 << 20)
+
+    def main():
+        with coldfork.WorkerPool(1) as pool:
+            print(pool.submit(send_to_sockets).exception(60))
             print(pool.submit(tasks.double, 4).result())
     """
 CALLS_BACK = """
@@ -160,7 +178,6 @@ EXECS = """
         pool = coldfork.WorkerPool(1).wait()
         pid = pool.health().pids[0]
         pool.submit(tasks.compute_for_ever, "begun")
-        from pathlib import Path
         tasks.noted(Path("begun"))
         print(pid, flush=True)
         os.execv("/bin/sleep", ["sleep", "300"])
@@ -196,6 +213,12 @@ def test_a_task_that_writes_where_its_worker_answers_fails_alone(script: Script)
     lines = said.splitlines()
     assert "was killed, because something that it ran has written to the pipe of its answers" in lines[0]
     assert lines[-1] == "8", errors
+
+
+def test_so_does_one_that_writes_where_large_answers_come(script: Script) -> None:
+    said, errors = script(HEAD + SENDS + END).communicate(timeout=2 * LIMIT)
+    assert "was killed, because something that it ran has written to" in said.splitlines()[0]
+    assert said.splitlines()[-1] == "8", errors
 
 
 def test_nothing_is_said_of_a_stream_that_was_left(script: Script) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from time import monotonic
 
-from coldfork.launch.plumbing.loop import Loop, readable
+from coldfork.launch.plumbing.loop import Bell, Loop, readable
 from coldfork.launch.pool import wire
 from coldfork.launch.pool.dispatcher import Dispatcher
 from coldfork.launch.pool.errors import MemoryCapError
@@ -54,15 +54,12 @@ class LocalBackend:
             self._pause = 0.0
             self._ending = threading.Event()
             self._starting = threading.Thread(target=self._start, name="worker pool starts", daemon=True)
-            self.dispatcher = Dispatcher(terms, self._wanted.put, self._wake, self._outputs.write)
             self._loop = Loop(shared=True)
+            self._bell = Bell(self._loop, self._woken)
+            self.dispatcher = Dispatcher(terms, self._wanted.put, self._bell.ring, self._outputs.write)
             self._workers: dict[int, LocalWorker] = {}
             self._finishing: dict[LocalWorker, float] = {}
             """Those that were told to end, and when."""
-            self._waking = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-            self._awake = threading.RLock()
-            """Which a signal handler may take while its thread holds it."""
-            self._loop.watch(self._waking, self._woken)
             self._memory: _WorkersMemory | None = None
             # The server begins to import, from the thread that asks, whose end ends it, too.
             self._zygote.start()
@@ -72,12 +69,6 @@ class LocalBackend:
                 self._memory = _WorkersMemory(terms.max_memory, self.dispatcher, self._workers)
             self.dispatcher.open(self._turn, self._end)
             undoing.pop_all()
-
-    def _wake(self) -> None:
-        """Look at the clock, and at whether all is over."""
-        with self._awake:
-            if self._waking >= 0:
-                os.eventfd_write(self._waking, 1)
 
     # --- what starts workers does: a server that imports for long keeps no answer waiting ---
 
@@ -134,8 +125,6 @@ class LocalBackend:
         return max(0.0, min(moments) - monotonic()) if moments else None
 
     def _woken(self) -> None:
-        with suppress(BlockingIOError):
-            os.eventfd_read(self._waking)
         for worker in list(self._workers.values()):
             if worker.finishing_since is not None:
                 self._finishing[worker] = worker.finishing_since
@@ -143,20 +132,10 @@ class LocalBackend:
     def _hear(self, worker: LocalWorker) -> bool:
         """Take what a worker has answered by now; False if that is nothing."""
         self.dispatcher.hear_requests()
-        try:
-            return self._take_answers(worker)
-        except wire.GarbledError:
-            # What else it says cannot be told from what it does not say.
-            worker.is_garbled = True
-            self._loop.forget(worker.answers)
-            worker.kill()
-            return False
-
-    def _take_answers(self, worker: LocalWorker) -> bool:
         answers = worker.incoming.read()
         if answers is None:
             return False
-        done: list[tuple[int, float, int, bytes]] = []
+        done: list[tuple[int, float, int, bytes, int]] = []
         for kind, number, seconds, data in answers:
             if kind == wire.READY:
                 worker.is_ready, worker.pid = True, number
@@ -169,26 +148,27 @@ class LocalBackend:
                 worker.is_unfit = True
                 why = f"the initializer raised:\n{data.decode('utf-8', 'replace')}"
                 self.dispatcher.failed_to_start(worker.place, why, for_good=True)
-            elif not worker.awaits(number, len(done)):
-                raise wire.GarbledError
+            elif worker.awaits(number, len(done)) and (said := worker.whole(kind, number, data)):
+                done.append((number, seconds, kind, *said))
             else:
-                done.append((number, seconds, kind, data))
+                worker.incoming.is_garbled = True
+                break
         if done:
             tasks = self.dispatcher.answered(worker, [(number, seconds) for number, seconds, *_ in done])
-            for task, (number, _, kind, data) in zip(tasks, done, strict=False):
-                memory = -1
-                if kind & wire.LARGE:
-                    data, memory = wire.large(worker.tasks, number)
+            for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
                 self.dispatcher.settle(task, *wire.ended(kind & ~wire.LARGE, data, memory))
         if worker.incoming.is_garbled:
-            raise wire.GarbledError
+            # What else it says cannot be told from what it does not say.
+            self._loop.forget(worker.answers)
+            worker.kill()
+            return False
         return True
 
     def _ended(self, worker: LocalWorker) -> None:
         """A worker's process has ended: take what it has still said, and tell the dispatcher."""
         self._loop.forget(worker.answers)
         self._loop.forget(worker.process.sentinel)
-        while not worker.is_garbled and self._hear(worker):
+        while not worker.incoming.is_garbled and self._hear(worker):
             pass
         status = worker.leave()
         self._outputs.remove(worker.output)
@@ -228,9 +208,7 @@ class LocalBackend:
         for lease in self._leases:
             lease.release()
         self._loop.close()
-        with self._awake:
-            os.close(self._waking)
-            self._waking = -1
+        self._bell.close()
 
 
 class _WorkersMemory:

@@ -6,12 +6,11 @@ import os
 import sys
 import threading
 from collections import deque
-from contextlib import suppress
 from functools import partial
 from logging import getLogger
 from pathlib import Path
 
-from coldfork.launch.plumbing.loop import Loop, readable
+from coldfork.launch.plumbing.loop import Bell, Loop, readable
 from coldfork.observe.recording.redaction import REDACTED
 from coldfork.observe.secrets.texts import hidden, secret_spans
 
@@ -29,7 +28,7 @@ _PATIENCE = 1.0
 
 
 class OutputStream:
-    """What one worker writes. It is read by one thread while the worker lives, and by another at its end."""
+    """The output of one worker, read by one thread while the worker lives, and by another at its end."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
         """`sink` takes what is read, and may take its time."""
@@ -43,7 +42,7 @@ class OutputStream:
         self._open = True
 
     def read(self) -> bytes | None:
-        """What there is; None when nothing more will come."""
+        """Take what there is; None when nothing more will come."""
         with self._lock:
             if not self._open:
                 return None
@@ -62,7 +61,7 @@ class OutputStream:
             self._rest.append(content)
 
     def rest(self) -> bytes:
-        """What was drained, once."""
+        """Hand out what was drained, once."""
         rest, self._rest = self._rest, []
         return b"".join(rest)
 
@@ -94,8 +93,7 @@ class OutputPump:
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
         # A message, and no end that is closed: a child that the program forks has a copy of every end.
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._loop.watch(self._bell, self._heard)
+        self._bell = Bell(self._loop, self._pass_on)
 
     def open(self) -> None:
         """Begin while there can be new threads: a program that ends has none, and its pool goes on."""
@@ -109,17 +107,12 @@ class OutputPump:
     def _run(self) -> None:
         while self._going_on:
             self._loop.turn()
-            self._pass_on()
         self._pass_on()
         self._close()
 
     def _pass_on(self) -> None:
         while self._left:
             self._left.popleft()()
-
-    def _heard(self) -> None:
-        with suppress(BlockingIOError):
-            os.eventfd_read(self._bell)
 
     def _pump(self, stream: OutputStream) -> None:
         content = stream.read()
@@ -138,7 +131,7 @@ class OutputPump:
     def write(self, action: Callable[[], object]) -> None:
         """Have the thread do something that may have to wait for a reader."""
         self._left.append(action)
-        os.eventfd_write(self._bell, 1)
+        self._bell.ring()
 
     def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
@@ -153,12 +146,12 @@ class OutputPump:
         if self._thread.ident is None:
             self._close()
         else:
-            os.eventfd_write(self._bell, 1)
+            self._bell.ring()
             self._thread.join(_PATIENCE)
 
     def _close(self) -> None:
         self._loop.close()
-        os.close(self._bell)
+        self._bell.close()
 
 
 def to_standard_error(content: bytes) -> None:

@@ -72,10 +72,10 @@ def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
         pass
     status = None
     while status is None:
-        if any(number != waking for number, _ in hearing.poll()):
-            os.kill(worker, signal.SIGKILL)
-            hearing = select.poll()
-            hearing.register(waking, select.POLLIN)
+        for heard, _ in hearing.poll():
+            if heard != waking:
+                os.kill(worker, signal.SIGKILL)
+                hearing.unregister(heard)
         with suppress(BlockingIOError):
             os.read(waking, 4096)
         status = _reaped(worker)

@@ -45,8 +45,6 @@ class LocalWorker(Worker):
         self.is_ready = False
         self.is_unfit = False
         """Whether it has said itself why it cannot begin."""
-        self.is_garbled = False
-        """Whether something else has written where it answers."""
         self.status: int | None = None
         """As what it has ended, where the process above it could tell."""
         self._gone = False
@@ -130,6 +128,10 @@ class LocalWorker(Worker):
             (self._permitting.write, wire.PERMIT.pack(task.number)),
         )
 
+    def whole(self, kind: int, number: int, data: bytes) -> tuple[bytes, int] | None:
+        """The data of an answer and its memory file, also where it is large; None where it is none."""
+        return wire.large(self.tasks, number) if kind & wire.LARGE else (data, -1)
+
     def take_back(self, most: int | None = None) -> list[int]:
         """Take the permits of what it has not come to, so that it never will."""
         try:
@@ -197,7 +199,7 @@ class LocalWorker(Worker):
 
     def ended_by(self, status: int | None) -> str:
         """How it ended, in words."""
-        if self.is_garbled:
+        if self.incoming.is_garbled:
             return "was killed, because something that it ran has written to the pipe of its answers"
         return _ended_by(status)
 

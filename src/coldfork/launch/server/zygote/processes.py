@@ -136,7 +136,7 @@ class _Nowhere:
 
 
 def preparation_data(name: str) -> dict[str, Any]:
-    """What a new process is to prepare, as multiprocessing has it, wherever this one is."""
+    """Tell a new process what to prepare, as multiprocessing does, wherever this one is."""
     try:
         return spawn.get_preparation_data(name)
     except FileNotFoundError:

@@ -172,6 +172,10 @@ class Mixture:
         with suppress(RuntimeError):
             self.keep(self.pool.submit(tasks.nothing, b""))
 
+    def opens_another(self) -> None:
+        with coldfork.WorkerPool(1) as pool:
+            self.keep(pool.submit(tasks.nothing, b""))
+
     def deletes_its_folder(self) -> None:
         folder = tempfile.mkdtemp()
         os.chdir(folder)
@@ -189,6 +193,7 @@ class Mixture:
         self.steps = steps = [self.submits, self.maps, self.awaits, self.submits, self.maps, self.awaits]
         steps += [self.kills_a_worker, self.loses_a_worker, self.kills_a_task, self.limits_a_task, self.forks]
         steps += [self.is_noisy, self.calls_back, self.hears_an_alarm, self.deletes_its_folder]
+        steps += [self.opens_another]
         for _ in range(STEPS):
             step = self.draw.choice(steps)
             if self.draw.random() < 0.5 and step != self.forks:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
-import threading
 import weakref
 from concurrent.futures import Executor
-from functools import cache, partial
+from functools import partial
 from itertools import chain, count
 
 from coldfork.launch.pool.calls import awaited, call_all, chunked, mapped, streamed
 from coldfork.launch.pool.errors import PoolError
 from coldfork.launch.pool.local.main_module import is_inheriting, preparation
+from coldfork.launch.pool.opening import LOCAL, Opening, check_backend, usual_workers
 from coldfork.launch.pool.task import PoolFuture, Task
 from coldfork.launch.pool.terms import (
     PoolTerms,
@@ -37,14 +36,10 @@ if TYPE_CHECKING:
 
     from coldfork.launch.devices.choice import DevicesWanted
     from coldfork.launch.pool.calls import Progress
-    from coldfork.launch.pool.dispatcher import Dispatcher
     from coldfork.launch.pool.health import Durations, PoolHealth
 
     P = ParamSpec("P")
     T = TypeVar("T")
-
-LOCAL, RAY = "local", "ray"
-BACKENDS = (LOCAL, RAY)
 
 
 class WorkerPool(Executor):
@@ -96,11 +91,11 @@ class WorkerPool(Executor):
         wanted = workers_wanted(workers, max_workers, mp_context)
         counted("retries", retries, least=0)
         require_found(preload, environment(env))
-        _check_backend(backend, max_memory, log_dir, max_device_memory)
+        check_backend(backend, max_memory, log_dir, max_device_memory)
         if initializer is not None and not callable(initializer):
             raise UsageError("initializer has to be something that can be called")
         self._terms = terms = PoolTerms(
-            workers=wanted or _usual_workers(backend),
+            workers=wanted or usual_workers(backend),
             preload=preload,
             devices=devices,
             env=capped(env or {}, max_device_memory),
@@ -119,12 +114,13 @@ class WorkerPool(Executor):
         self._dumps = by_reference if terms.main else by_value
         self._home = os.getpid()
         self._numbers = count(1)
-        self._dispatcher = _opened(backend, terms)
+        opening = Opening(backend, terms)
+        # Before there is anything to close: who opens it may be interrupted, and then nobody has it.
+        self._closed = weakref.finalize(self, opening.abandon)
+        self._closed.atexit = False
+        self._dispatcher = opening.dispatcher()
         self._submit = self._dispatcher.submit
         self._kill = self._dispatcher.kill
-        self._closed = weakref.finalize(self, _abandon, self._dispatcher, os.getpid())
-        self._closed.atexit = False
-        _living(os.getpid()).add(self._dispatcher)
 
     if TYPE_CHECKING:
 
@@ -233,16 +229,16 @@ class WorkerPool(Executor):
         With `wait`, return when they have ended. With `cancel_futures`, what has not begun is cancelled.
         """
         if self._home == os.getpid():
-            self._closed.detach()
             self._dispatcher.close(cancel=cancel_futures)
+            self._closed.detach()
             if wait:
                 self._dispatcher.await_end()
 
     def kill(self) -> None:
         """End the pool now: what runs is killed, what waits is cancelled."""
         if self._home == os.getpid():
-            self._closed.detach()
             self._dispatcher.close(cancel=True, kill=True)
+            self._closed.detach()
             self._dispatcher.await_end()
 
     def wait(self, workers: int | None = None, timeout: float | None = None) -> WorkerPool:
@@ -276,62 +272,3 @@ class WorkerPool(Executor):
 
     def __repr__(self) -> str:
         return f"<coldfork.WorkerPool: {self.health()}>"
-
-
-def _check_backend(backend: str, max_memory: object, log_dir: object, max_device_memory: object) -> None:
-    """Refuse a backend that there is none of, or that cannot keep these terms."""
-    if backend not in BACKENDS:
-        raise UsageError(f"there is no backend {backend!r}; it is one of {', '.join(BACKENDS)}")
-    if backend == RAY:
-        from coldfork.launch.pool.on_ray.cluster import ray_package, refuse_what_ray_lacks
-
-        ray_package()
-        refuse_what_ray_lacks(max_memory, log_dir, max_device_memory)
-
-
-def _usual_workers(backend: str) -> int:
-    """So many workers a pool has unless it is told: one for each processor that it may use."""
-    if backend == LOCAL:
-        return len(os.sched_getaffinity(0))
-    from coldfork.launch.pool.on_ray.cluster import cluster
-
-    cluster().connect()
-    return cluster().processors()
-
-
-def _opened(backend: str, terms: PoolTerms) -> Dispatcher:
-    """Have workers started; returns who gives them their tasks."""
-    if backend == LOCAL:
-        from coldfork.launch.pool.local.backend import LocalBackend
-
-        return LocalBackend(terms).dispatcher
-    from coldfork.launch.pool.on_ray.backend import RayBackend
-
-    return RayBackend(terms).dispatcher
-
-
-def _abandon(dispatcher: Dispatcher, home: int) -> None:
-    """Nobody has the pool any more: it ends when what it has taken on is done."""
-    if os.getpid() == home:
-        dispatcher.close(cancel=False)
-
-
-@cache
-def _living(home: int) -> weakref.WeakSet[Dispatcher]:
-    """The pools of this process, which are waited for at its end as those of `concurrent.futures` are."""
-    living: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
-
-    def end() -> None:
-        if os.getpid() != home:
-            # A child of this process has it with its memory, and none of the threads that it waits for.
-            return
-        for dispatcher in list(living):
-            # After a Ctrl-C that nobody has caught, nobody waits for what was to be done.
-            interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
-            dispatcher.close(cancel=interrupted, kill=interrupted)
-        for dispatcher in list(living):
-            dispatcher.await_end()
-
-    # Before threads are waited for, as `concurrent.futures` does it: functions of `atexit` come too late.
-    threading._register_atexit(end)  # type: ignore[attr-defined]
-    return living

@@ -17,8 +17,10 @@ from tests.launch.sidebyside import variables
 HEAD = """
     import asyncio, atexit, math, multiprocessing, os, shutil, signal, sys, tempfile, threading, time
     from pathlib import Path
+    from concurrent.futures import wait
     import coldfork
     from tests.launch.pool.faults import tasks
+    from tests.launch.pool.faults.leftovers import children, command
     """
 FORKED = """
     def main():
@@ -173,6 +175,32 @@ INTERRUPTED = """
         pool.shutdown()
         print(survived)
     """
+OPENED = """
+    def main():
+        import random
+        caught, futures = 0, []
+        while caught < 30:
+            after = threading.Timer(random.random() * 0.25, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                after.start()
+                while True:
+                    with coldfork.WorkerPool(2) as pool:
+                        some = [pool.submit(tasks.double, number) for number in range(4)]
+                        futures += some
+                        [future.result() for future in some]
+            except KeyboardInterrupt:
+                caught += 1
+            after.join()
+        assert not wait(futures, 60).not_done
+        until = time.monotonic() + 60
+        def ours():
+            names = [thread.name for thread in threading.enumerate()]
+            servers = [pid for pid in children() if b"zygote" in command(pid)]
+            return servers + [name for name in names if name.startswith("worker pool")]
+        while (left := ours()) and time.monotonic() < until:
+            time.sleep(0.05)
+        print(left)
+    """
 EXECS = """
     def main():
         pool = coldfork.WorkerPool(1).wait()
@@ -192,6 +220,7 @@ SAID = {
     "children-that-nobody-waits-for": (REAPS, "3 None\n-11 SIGSEGV\n"),
     "a-handler-that-submits": (HEARS_SIGNALS, "{18}\n"),
     "interrupts": (INTERRUPTED, "60\n"),
+    "interrupts-while-pools-come-and-go": (OPENED, "[]\n"),
 }
 END = """
 

@@ -31,11 +31,15 @@ WORKERS = 3
 class Drawn:
     """One task, what it may end with, and how often it was settled."""
 
-    def __init__(self, pool: Any, draw: random.Random, number: int, log: str) -> None:
+    def __init__(
+        self, pool: Any, draw: random.Random, number: int, log: str, done: threading.Semaphore | None = None
+    ) -> None:
+        """`done` counts the tasks that have brought something about."""
         kind = draw.choices(["value", "large", "raise", "leave", "hang", "die"], [60, 4, 10, 2, 3, 2])[0]
         self.kind = kind
         self.number = number
         self.settled = 0
+        self._done = done
         self.expected: Any = number * 2
         if kind == "large":
             self.expected = number % 251
@@ -48,6 +52,8 @@ class Drawn:
 
     def _settle(self, future: Any) -> None:
         self.settled += 1
+        if self._done is not None and not future.cancelled() and future.exception() is None:
+            self._done.release()
 
     def outcome(self) -> str:
         """How it has ended, if that is how it may have."""
@@ -81,12 +87,13 @@ def test_every_task_is_settled_once_while_workers_are_killed(make: Make, tmp_pat
     pool = make(WORKERS)
     log = str(tmp_path / "log")
     over = threading.Event()
-    killer = threading.Thread(target=_kill_workers, args=(pool, random.Random(seed), over))
+    done = threading.Semaphore(0)
+    killer = threading.Thread(target=_kill_workers, args=(pool, random.Random(seed), done, over))
     killer.start()
     drawn = []
     try:
         for number in range(TASKS):
-            drawn.append(Drawn(pool, draw, number, log))
+            drawn.append(Drawn(pool, draw, number, log, done))
             victim = draw.choice(drawn[-20:])
             fate = draw.random()
             if fate < 0.02:
@@ -143,8 +150,12 @@ def test_threads_submit_while_another_shuts_down(make: Make) -> None:
         assert {each.result(0) for each in futures} == {6}
 
 
-def _kill_workers(pool: Any, draw: random.Random, over: threading.Event) -> None:
-    while not over.wait(draw.random() * 0.05):
+def _kill_workers(pool: Any, draw: random.Random, done: threading.Semaphore, over: threading.Event) -> None:
+    """Kill one after every few tasks that were done, however long a busy machine takes."""
+    while not over.is_set():
+        for _ in range(draw.randrange(1, 6)):
+            while not (done.acquire(timeout=0.05) or over.is_set()):
+                pass
         pids = pool.health().pids
         if pids:
             with suppress(ProcessLookupError):

@@ -47,8 +47,10 @@ class LocalBackend:
                 undoing.callback(lease.release)
             self._terms = terms
             self._zygote = Zygote({**zygote_terms(terms.preload, "fail"), "environment": dict(terms.env)})
+            undoing.callback(self._zygote.close)
             # After what may be refused, for it opens files.
             self._outputs = OutputPump()
+            undoing.callback(self._outputs.end)
             self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
             """The places that workers are to be started for."""
             self._pause = 0.0
@@ -57,16 +59,19 @@ class LocalBackend:
             self._loop = Loop(shared=True)
             self._bell = Bell(self._loop, self._woken)
             self.dispatcher = Dispatcher(terms, self._wanted.put, self._bell.ring, self._outputs.write)
+            undoing.callback(self._loop.close)
+            undoing.callback(self._bell.close)
             self._workers: dict[int, LocalWorker] = {}
             self._finishing: dict[LocalWorker, float] = {}
             """Those that were told to end, and when."""
             self._memory: _WorkersMemory | None = None
-            # The server begins to import, from the thread that asks, whose end ends it, too.
             self._zygote.start()
             self._outputs.open()
             self._starting.start()
+            undoing.callback(self._wanted.put, None)
             if terms.max_memory is not None:
                 self._memory = _WorkersMemory(terms.max_memory, self.dispatcher, self._workers)
+                undoing.callback(self._memory.end)
             self.dispatcher.open(self._turn, self._end)
             undoing.pop_all()
 

@@ -89,8 +89,9 @@ def serve(
     numbers. `main` is how the main module is imported, and `initializer` an `Initializer` or None. `caller`
     is the pool's process, without which nobody needs a worker.
     """
-    stay_above(caller, answers.number, permits.number)
+    # First, so that the pool hears of whatever fails from here on.
     _take_outputs(outputs)
+    stay_above(caller, answers.number, permits.number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     await_main(main)
     with socket.socket(fileno=tasks.number) as source:

@@ -1,0 +1,127 @@
+"""How a pool begins, and how it ends though its caller has not shut it: interrupted, or simply gone."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from errno import EAGAIN
+from functools import cache
+
+from coldfork.model.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.launch.pool.dispatcher import Dispatcher
+    from coldfork.launch.pool.terms import PoolTerms
+
+LOCAL, RAY = "local", "ray"
+BACKENDS = (LOCAL, RAY)
+_NO_THREAD = "can't start new thread"
+
+
+class Opening:
+    """A pool that is opened, by a thread of its own: the caller may be interrupted at any moment.
+
+    Then what the thread has begun is whole all the same, and ends as soon as it is known that nobody has it.
+    """
+
+    def __init__(self, backend: str, terms: PoolTerms) -> None:
+        self._backend = backend
+        self._terms = terms
+        self._home = os.getpid()
+        self._living = _living(self._home)
+        self._is_abandoned = False
+        self._dispatcher: Dispatcher | None = None
+        self._error: BaseException | None = None
+
+    def dispatcher(self) -> Dispatcher:
+        """Have workers started; returns who gives them their tasks."""
+        if self._backend == RAY:
+            # What connects to a cluster asks for the main thread.
+            self._open()
+        else:
+            # Imported by the caller, who may hold the lock of an import itself.
+            import coldfork.launch.pool.local.backend  # noqa: F401
+
+            thread = threading.Thread(target=self._open, name="worker pool opens", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self._error = error
+            else:
+                thread.join()
+        if self._dispatcher is None:
+            assert self._error is not None
+            if str(self._error) == _NO_THREAD:
+                raise UsageError(f"cannot start the threads of a pool: {os.strerror(EAGAIN)}") from None
+            raise self._error
+        return self._dispatcher
+
+    def _open(self) -> None:
+        try:
+            self._dispatcher = opened = self._opened()
+        except BaseException as error:
+            self._error = error
+            return
+        self._living.add(opened)
+        if self._is_abandoned:
+            self.abandon()
+
+    def _opened(self) -> Dispatcher:
+        if self._backend == RAY:
+            from coldfork.launch.pool.on_ray.backend import RayBackend
+
+            return RayBackend(self._terms).dispatcher
+        from coldfork.launch.pool.local.backend import LocalBackend
+
+        return LocalBackend(self._terms).dispatcher
+
+    def abandon(self) -> None:
+        """Nobody has the pool any more: it ends when what it has taken on is done."""
+        self._is_abandoned = True
+        if self._dispatcher is not None and os.getpid() == self._home:
+            self._dispatcher.close(cancel=False)
+
+
+def check_backend(backend: str, max_memory: object, log_dir: object, max_device_memory: object) -> None:
+    """Refuse a backend that there is none of, or that cannot keep these terms."""
+    if backend not in BACKENDS:
+        raise UsageError(f"there is no backend {backend!r}; it is one of {', '.join(BACKENDS)}")
+    if backend == RAY:
+        from coldfork.launch.pool.on_ray.cluster import ray_package, refuse_what_ray_lacks
+
+        ray_package()
+        refuse_what_ray_lacks(max_memory, log_dir, max_device_memory)
+
+
+def usual_workers(backend: str) -> int:
+    """So many workers a pool has unless it is told: one for each processor that it may use."""
+    if backend == LOCAL:
+        return len(os.sched_getaffinity(0))
+    from coldfork.launch.pool.on_ray.cluster import cluster
+
+    cluster().connect()
+    return cluster().processors()
+
+
+@cache
+def _living(home: int) -> weakref.WeakSet[Dispatcher]:
+    """The pools of this process, which are waited for at its end as those of `concurrent.futures` are."""
+    living: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+
+    def end() -> None:
+        if os.getpid() != home:
+            # A child of this process has it with its memory, and none of the threads that it waits for.
+            return
+        for dispatcher in list(living):
+            # After a Ctrl-C that nobody has caught, nobody waits for what was to be done.
+            interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
+            dispatcher.close(cancel=interrupted, kill=interrupted)
+        for dispatcher in list(living):
+            dispatcher.await_end()
+
+    # Before threads are waited for, as `concurrent.futures` does it: functions of `atexit` come too late.
+    threading._register_atexit(end)  # type: ignore[attr-defined]
+    return living

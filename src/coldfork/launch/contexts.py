@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from coldfork.model.decisions import METHODS
@@ -11,9 +12,12 @@ from coldfork.start import contexts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypeVar
 
     from coldfork.launch.server.zygote.processes import ZygoteContext
     from coldfork.start.static_reach.answers import Reach
+
+    C = TypeVar("C")
 
 ZYGOTE = "zygote"
 
@@ -41,13 +45,23 @@ def get_context(
             raise UsageError(f"there is no start method {method!r}; there are {known}")
         if preload is not None:
             raise UsageError('only the method "zygote" takes preload')
-        return contexts.get_context(
+        context = contexts.get_context(
             method, apply_env=apply_env, strict=strict, target=target, reach=reach, levels=4
         )
+        return _suited(context)
     if apply_env:
         # They know no zygote, and spawn is as safe.
         contexts.apply("spawn", os.environ)
-    return _of_a_zygote(preload, on_error)
+    return _suited(_of_a_zygote(preload, on_error))
+
+
+def _suited(context: C) -> C:
+    """The same, unless no other process can import the main module of this program: then by value."""
+    if hasattr(sys.modules["__main__"], "__file__"):
+        return context
+    from coldfork.launch.mainless import suited
+
+    return suited(context)
 
 
 def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str) -> ZygoteContext:

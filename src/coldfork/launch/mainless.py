@@ -1,0 +1,166 @@
+"""Contexts of `multiprocessing` for programs whose main module cannot be imported, such as a notebook.
+
+There a new process finds no function of a cell, and a pool of `multiprocessing` starts worker after worker
+that all fail of it. What goes into these processes and queues travels by value, as in a `WorkerPool`.
+"""
+
+from __future__ import annotations
+
+import pickle
+from multiprocessing import context as contexts
+from multiprocessing import pool, process, queues
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from coldfork.launch.pool.local.main_module import imported_from
+from coldfork.launch.pool.wire import by_value
+from coldfork.launch.server.zygote.processes import ZygoteContext, ZygoteProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeVar
+
+    C = TypeVar("C")
+    _Base = contexts.BaseContext
+    _Process = process.BaseProcess
+    _Queue = queues.Queue[Any]
+    _JoinableQueue = queues.JoinableQueue[Any]
+    _SimpleQueue = queues.SimpleQueue[Any]
+else:
+    _Base = _Process = object
+    _Queue, _JoinableQueue, _SimpleQueue = queues.Queue, queues.JoinableQueue, queues.SimpleQueue
+
+
+class _Parcel:
+    """A value that is pickled by value, and is itself again where it arrives."""
+
+    def __init__(self, content: object) -> None:
+        self._content = content
+
+    def __reduce__(self) -> Any:
+        return pickle.loads, (by_value(self._content),)
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+class _ProcessByValue(_Process):
+    _known: Mapping[type, type] = MappingProxyType({})
+    """Of a class that is there for this side alone, the one that stands for it on the other."""
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        kind = type(self)
+        return _arrived, (_Parcel((self._known.get(kind, kind), self.__dict__)),)
+
+
+def _arrived(content: tuple[type, dict[str, Any]]) -> object:
+    kind, state = content
+    made: Any = object.__new__(kind)
+    made.__dict__.update(state)
+    return made
+
+
+class SpawnProcess(_ProcessByValue, contexts.SpawnProcess):
+    """A process that is spawned with what it was given by value."""
+
+
+class ForkServerProcess(_ProcessByValue, contexts.ForkServerProcess):
+    """A process of a fork server, with what it was given by value."""
+
+
+SpawnProcess._known = {SpawnProcess: contexts.SpawnProcess}
+ForkServerProcess._known = {ForkServerProcess: contexts.ForkServerProcess}
+
+
+# --- queues and pools ---------------------------------------------------------------------------------------
+
+
+class Queue(_Queue):
+    """A queue of what travels by value."""
+
+    def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
+        """Have it sent."""
+        super().put(_Parcel(obj), block, timeout)
+
+
+class JoinableQueue(_JoinableQueue):
+    """The same, for who says when all is done."""
+
+    def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
+        """Have it sent."""
+        super().put(_Parcel(obj), block, timeout)
+
+
+class SimpleQueue(_SimpleQueue):
+    """The same, without a thread."""
+
+    def put(self, obj: object) -> None:
+        """Send it."""
+        super().put(_Parcel(obj))
+
+
+class Pool(pool.Pool):
+    """A pool whose functions and results travel by value."""
+
+    def _setup_queues(self) -> None:
+        super()._setup_queues()  # type: ignore[misc]
+        inner: Any = self
+        inner._quick_put = inner._inqueue.put
+
+
+class _ContextByValue(_Base):
+    def Pool(
+        self,
+        processes: int | None = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: Iterable[Any] = (),
+        maxtasksperchild: int | None = None,
+    ) -> Any:
+        return Pool(processes, initializer, initargs, maxtasksperchild, context=self)
+
+    def Queue(self, maxsize: int = 0) -> Any:
+        return Queue(maxsize, ctx=self)
+
+    def JoinableQueue(self, maxsize: int = 0) -> Any:
+        return JoinableQueue(maxsize, ctx=self)
+
+    def SimpleQueue(self) -> Any:
+        return SimpleQueue(ctx=self)
+
+
+class SpawnContext(_ContextByValue, contexts.SpawnContext):
+    """`spawn`, with what is given by value."""
+
+    Process = SpawnProcess
+
+
+class ForkServerContext(_ContextByValue, contexts.ForkServerContext):
+    """`forkserver`, with what is given by value."""
+
+    Process = ForkServerProcess
+
+
+class ZygoteContextByValue(_ContextByValue, ZygoteContext):
+    """The workers of a server, with what they are given by value."""
+
+    def __init__(self, context: ZygoteContext) -> None:
+        super().__init__(context.zygote, context.get_start_method())
+        made: Any = type("ZygoteProcess", (_ProcessByValue, self.Process), {"__module__": __name__})
+        made._known = {made: ZygoteProcess}
+        self.Process = made
+
+
+_BY_VALUE: dict[type, Callable[..., Any]] = {
+    contexts.SpawnContext: lambda _: SpawnContext(),
+    contexts.ForkServerContext: lambda _: ForkServerContext(),
+    ZygoteContext: ZygoteContextByValue,
+}
+
+
+def suited(context: C) -> C:
+    """A context as this program needs it: the same, unless no other process can import its main module."""
+    wanted = _BY_VALUE.get(type(context))
+    if wanted is None or imported_from():
+        return context
+    made: C = wanted(context)
+    return made

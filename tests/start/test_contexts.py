@@ -33,6 +33,8 @@ SAVES_NOTHING = Reason("forkserver-preloads-nothing", "it saves nothing", "forks
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_the_context_is_that_of_multiprocessing(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     deciding(monkeypatch, method=method)
+    # As in a program that has a file; pytest's own processes have none.
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
     assert coldfork.get_context() is multiprocessing.get_context(method)
     assert coldfork.get_context().get_start_method() == method
 

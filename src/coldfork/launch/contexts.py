@@ -59,9 +59,9 @@ def _suited(context: C) -> C:
     """The same, unless no other process can import the main module of this program: then by value."""
     if hasattr(sys.modules["__main__"], "__file__"):
         return context
-    from coldfork.launch.mainless import suited
+    from coldfork.launch.mainless import taking_by_value
 
-    return suited(context)
+    return taking_by_value(context)
 
 
 def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str) -> ZygoteContext:

@@ -12,7 +12,6 @@ from multiprocessing import pool, process, queues
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from coldfork.launch.pool.local.main_module import imported_from
 from coldfork.launch.pool.wire import by_value
 from coldfork.launch.server.zygote.processes import ZygoteContext, ZygoteProcess
 
@@ -157,10 +156,11 @@ _BY_VALUE: dict[type, Callable[..., Any]] = {
 }
 
 
-def suited(context: C) -> C:
-    """A context as this program needs it: the same, unless no other process can import its main module."""
+def taking_by_value(context: C) -> C:
+    """A context like this one whose processes and queues take by value what they are given."""
     wanted = _BY_VALUE.get(type(context))
-    if wanted is None or imported_from():
+    if wanted is None:
+        # A forked child has it all.
         return context
     made: C = wanted(context)
     return made

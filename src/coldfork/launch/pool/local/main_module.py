@@ -40,27 +40,20 @@ class AwaitedMain(ModuleType):
         return getattr(_imported(preparation), name)
 
 
-def imported_from() -> dict[str, Any]:
-    """What multiprocessing would have another process import as the main module; empty for a notebook."""
+def preparation() -> dict[str, Any]:
+    """How another process imports the main module of this one; empty where it cannot."""
     said = preparation_data("coldfork")
     path = said.get("init_main_from_path")
     if path is not None and not os.path.isfile(path):
         # What is read from standard input says that it is in a file of that name.
         return {}
-    return {name: said[name] for name in KEYS if name in said}
-
-
-def preparation() -> dict[str, Any]:
-    """How another process imports the main module of this one; empty where it cannot."""
-    said = imported_from()
-    path = said.get("init_main_from_path")
     if path is not None and not _is_guarded(path):
         # All of it would run again in every worker.
         return {}
     if str(said.get("init_main_from_name")).endswith(".__main__"):
         # multiprocessing imports no module that is there to be run.
         return {}
-    return said
+    return {name: said[name] for name in KEYS if name in said}
 
 
 def _is_guarded(path: str) -> bool:

@@ -17,6 +17,7 @@ import tempfile
 import threading
 from html import escape
 from pathlib import Path
+from traceback import walk_stack
 from typing import TYPE_CHECKING, Any
 
 from coldfork.model.decisions import Decision
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 NAME = "coldfork"
 _USAGE = "%coldfork state, %coldfork decide [TARGET], or %%coldfork run [OPTIONS] above the code to run"
+_UNSURE, _OR = "unknown: ", " or "
+"""How those are told of whom each may have woken it."""
 _PAGE_STYLE = "width: 100%; height: 40em; border: 0"
 
 
@@ -142,9 +145,12 @@ class CellObserver:
         self._shell = shell
         self._watch: Watch | None = None
         self._statement: tuple[str, int | None] | None = None
+        self._kernels: frozenset[str] = frozenset()
+        """The kernel's own threads, which run none of the notebook's code, by name."""
 
     def begin(self) -> None:
         """Begin to watch."""
+        self._kernels = self._threads_without_cells()
         self._watch = watch(self._heard, base=MAIN, imports=False)
         # A kernel runs threads of its own, so that only CUDA itself can always tell which of them it was.
         library = injection.build()
@@ -197,11 +203,25 @@ class CellObserver:
         if self._statement is None:
             return waker
         cell, line = self._statement
-        if waker["module"] == MAIN:
-            return {**waker, "path": cell, "line": line, "function": None}
-        # One of the kernel's own threads may have computed meanwhile.
         main = threading.main_thread().name
-        return {**waker, "thread": waker["thread"].replace(main, f"{main} in {cell}, line {line}")}
+        suspects = waker["thread"].removeprefix(_UNSURE).split(_OR)
+        others = [name for name in suspects if name != main and name not in self._kernels]
+        if waker["module"] == MAIN or not others:
+            return {**waker, "module": MAIN, "path": cell, "line": line, "function": None, "thread": main}
+        # A thread that a cell has started may have computed meanwhile.
+        return {**waker, "thread": _UNSURE + _OR.join([f"{main} in {cell}, line {line}", *others])}
+
+    def _threads_without_cells(self) -> frozenset[str]:
+        """The threads that are there now, without those of cells and the one that runs these."""
+        known = {thread.ident: thread.name for thread in threading.enumerate()}
+        known.pop(threading.main_thread().ident, None)
+        frames = sys._current_frames()
+        return frozenset(
+            name
+            for ident, name in known.items()
+            if ident in frames
+            and not any(self._cell(each.f_code.co_filename) for each, _ in walk_stack(frames[ident]))
+        )
 
     def _in_cell(self, place: Mapping[str, Any]) -> dict[str, Any]:
         cell = None if place["path"] is None else self._cell(place["path"])

@@ -6,6 +6,8 @@ would warn in every such process that its assertions cannot be rewritten; there 
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from coldfork import graphs, virtual
@@ -132,6 +134,8 @@ _HOOKS = {
     "unload_ipython_extension": "coldfork.plugins.notebook",
 }
 """What other programs look for by a name of theirs, and people never write."""
+_VARIABLES = frozenset({"COLDFORK_GUARD", "COLDFORK_VIRTUAL"})
+"""Those of which people think that they have an effect wherever coldfork is."""
 
 
 def __getattr__(name: str) -> object:
@@ -143,6 +147,8 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name) or _HOOKS.get(name)
     if home is None:
         raise AttributeError(f"module 'coldfork' has no attribute {name!r}")
+    if _VARIABLES & os.environ.keys():
+        importlib.import_module("coldfork.plugins.unheard").watch()
     return getattr(importlib.import_module(home), name)
 
 

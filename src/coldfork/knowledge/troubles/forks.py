@@ -29,8 +29,8 @@ FORKS = (
             ),
             (
                 "Count what could wake a device as a reason against fork, and not only what has: "
-                "`coldfork.decide(strict=True)`, or `COLDFORK_GUARD=strict`, which refuses the fork and "
-                "names the line."
+                "`coldfork.decide(strict=True)`, or, once `coldfork guard install` has put the guard into "
+                "this Python, `COLDFORK_GUARD=strict`, which refuses the fork and names the line."
             ),
         ),
         "coldfork run --follow PROGRAM",

@@ -1,0 +1,43 @@
+"""Says at the end of a program that uses coldfork which variable had no effect on it.
+
+Only what was installed, or a command, reads them before a program; set beside `python`, they do nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from functools import cache
+
+GUARD, VIRTUAL = "COLDFORK_GUARD", "COLDFORK_VIRTUAL"
+_READ_BY = {GUARD: "coldfork.start.guard.process", VIRTUAL: "coldfork.virtual.installation"}
+"""What is imported in every process in which the variable has had its effect."""
+_INSTEAD = {
+    GUARD: "the guard is not installed in this Python; `coldfork guard install` does that, and the program "
+    "may call coldfork.guard()",
+    VIRTUAL: "only `coldfork run` and the other commands read it; the program may call "
+    "coldfork.virtual.install({value!r})",
+}
+
+
+@cache
+def watch() -> None:
+    """Look at the end of this program."""
+    atexit.register(_tell, os.getpid())
+
+
+def _tell(home: int) -> None:
+    if os.getpid() != home or _is_child():
+        return
+    for name, module in _READ_BY.items():
+        value = os.environ.get(name, "").strip()
+        if value and value.lower() != "off" and module not in sys.modules and sys.stderr is not None:
+            instead = _INSTEAD[name].format(value=value)
+            sys.stderr.write(f"coldfork: {name}={value} had no effect on this program: {instead}\n")
+
+
+def _is_child() -> bool:
+    """Whether another process of the program says so already."""
+    processes = sys.modules.get("multiprocessing.process")
+    return processes is not None and processes.parent_process() is not None

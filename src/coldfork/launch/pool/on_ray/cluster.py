@@ -6,12 +6,16 @@ And what each worker asks of it, and which terms of a pool no cluster can keep.
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from logging import getLogger
+from time import monotonic, sleep
 from typing import Any
+from urllib.parse import urlsplit
 
 from coldfork.launch.devices.choice import AUTO
 from coldfork.launch.pool.errors import PoolError
@@ -25,6 +29,12 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.terms import PoolTerms
 
 
+_LOG = getLogger("coldfork")
+_PATIENCE = 30.0
+"""So long a cluster that is only about to begin is waited for."""
+_MOMENT = 0.2
+
+
 def ray_package() -> Any:
     """Ray itself; `UsageError` says how to get it where it is not installed."""
     found = find_spec("ray")
@@ -36,6 +46,35 @@ def ray_package() -> Any:
     import ray
 
     return ray
+
+
+def await_answer(address: str, patience: float) -> None:
+    """Wait until somebody listens at the address of a cluster; `PoolError` if nobody does for so long.
+
+    What names no host and port is left to Ray.
+    """
+    try:
+        named = urlsplit(address if "//" in address else f"//{address}")
+        host, port = named.hostname, named.port
+    except ValueError:
+        return
+    if not host or not port:
+        return
+    until = monotonic() + patience
+    told = False
+    while True:
+        try:
+            socket.create_connection((host, port), max(_MOMENT, until - monotonic())).close()
+        except OSError as error:
+            why = error.strerror or str(error)
+            if monotonic() + _MOMENT > until:
+                raise PoolError(f"no cluster of Ray answers at RAY_ADDRESS={address}: {why}") from None
+            if not told:
+                told = True
+                _LOG.warning("RAY_ADDRESS=%s does not answer yet (%s); it has %g s", address, why, patience)
+            sleep(_MOMENT)
+        else:
+            return
 
 
 class Connection:
@@ -80,6 +119,8 @@ class Cluster:
         with self._lock:
             if ray.is_initialized():
                 return
+            # Ray asks again and again for ten minutes, and says nothing of it.
+            await_answer(os.environ.get("RAY_ADDRESS", ""), _PATIENCE)
             try:
                 ray.init(include_dashboard=False)
             except (OSError, RuntimeError, ValueError) as error:

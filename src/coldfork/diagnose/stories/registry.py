@@ -21,6 +21,7 @@ STORIES = MappingProxyType(
     {
         "cuda-in-forked-child": "forks",
         "initialization-error": "forks",
+        "aborted-after-fork": "forks",
         "fork-refused": "forks",
         "threads-at-fork": "forks",
         "openmp-after-fork": "forks",

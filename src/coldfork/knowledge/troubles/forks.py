@@ -83,6 +83,25 @@ FORKS = (
         alternatives=("a driver that does not work on this machine at all, in the parent either",),
     ),
     Trouble(
+        "aborted-after-fork",
+        "`terminate called after throwing an instance of 'c10::...'` and `what():  CUDA error: "
+        "initialization error`, as the last words of a worker that had done its work",
+        r"terminate called after throwing an instance of '[\w:]+' *what\(\): *(?:CUDA|HIP) error: "
+        r"initialization error",
+        "A worker that was forked while CUDA was initialised in its parent gave back what it had from there, "
+        "mostly pinned memory or an event. C++ throws where nobody can catch it: the worker is aborted, "
+        "and the program ends with an error after a run that succeeded.",
+        (
+            (
+                'Give the DataLoader `multiprocessing_context="spawn"`, with a dataset and a `collate_fn` '
+                "that can be pickled, or make its workers before the model goes to the device."
+            ),
+            _SPAWN,
+        ),
+        "coldfork run --follow PROGRAM",
+        needles=("terminate called",),
+    ),
+    Trouble(
         "fork-refused",
         "`UnsafeForkError` in a program, or in an isolated script",
         r"UnsafeForkError",

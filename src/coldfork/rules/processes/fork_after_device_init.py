@@ -56,7 +56,8 @@ coldfork offers no automatic fix for this rule: whether arguments can be pickled
 - **Static**: `coldfork check` follows a program's calls to the line that forks. It is `certain` where the
   wake, the fork and the use in the child lie on every feasible path; `conditional` quotes what has to hold.
   A child that never uses a device is not reported, nor one of which the code is unknown: that PyTorch's
-  pinned memory can abort such a child when it ends, as in speculators 0.6.0, is not seen.
+  pinned memory can abort such a child when it ends, as in speculators 0.6.0, is not seen; `coldfork explain`
+  knows what it says then.
 - **Runtime**: `coldfork run PROGRAM` ends the child at its first use of the device, and names both lines.
   `coldfork check --confirm=run` runs the program so, and says what came of each finding.
 

@@ -1,0 +1,33 @@
+"""A forked worker was aborted when it gave back what it had inherited of the device.
+
+## How it is told
+
+By what the C++ runtime says of an exception that nobody has caught: `what():` and CUDA's error 3.
+
+## What else it could be
+
+A C++ thread of a forked process that uses the device for the first time. The remedy is the same.
+
+## Reproduced
+
+Not reproduced here: it needs a device. Known from speculators, whose DataLoader forked its workers while the
+model was on the device; its run succeeded and ended with SIGABRT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coldfork.diagnose.case import Case
+from coldfork.diagnose.stories import telling
+from coldfork.knowledge.troubles import named
+from coldfork.model.diagnosis import Story
+
+NAME = "aborted-after-fork"
+
+
+def tell(case: Case) -> Iterator[Story]:
+    """The story, if the words stand in the log."""
+    yield from telling.by_sign(
+        case, named(NAME), "A forked worker was aborted when it gave back what it had of the device"
+    )

@@ -3,7 +3,8 @@
 Each contender has a process of its own in each round, and they take turns, so that what the machine does
 besides weighs on all of them; who begins changes with the round. All run in one environment. With `--faults`
 it is measured how soon a killed worker, a deadline and a killed program are seen to; with `--soak MINUTES`
-whether memory and descriptors stay flat. Ratios are those of medians, a peer's over ours.
+whether memory and descriptors stay flat; `--mixtures N` mixes interrupts, forks, deaths and callbacks that
+misbehave at random, and counts what is not settled. Ratios are those of medians, a peer's over ours.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.measure import Spread
-from benchmarks.pool import faults, soak
+from benchmarks.pool import faults, mixtures, soak
 from benchmarks.pool.contenders import CONTENDERS, USUAL
 from benchmarks.pool.programs import Lost, environment, measure
 from published.errors import UnavailableError
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     if not sys.platform.startswith("linux"):
         raise UnavailableError("the worker pool is for Linux only")
+    if chosen.mixtures:
+        return mixtures.main(chosen.mixtures, chosen.first, chosen.json)
     python = environment(chosen.modules, {"ray", "dask"} & set(chosen.only or ()))
     if chosen.soak:
         return soak.main(python, chosen.soak, chosen.json)
@@ -75,6 +78,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--arrays", type=int, default=3, help="how many arrays; 0: none")
     made.add_argument("--json", type=Path, help="write the figures to this file, too")
     made.add_argument("--faults", action="store_true", help="measure what faults cost instead")
+    made.add_argument(
+        "--mixtures", type=int, default=0, metavar="N", help="mix N times what callers do wrong"
+    )
+    made.add_argument("--first", type=int, default=1, metavar="SEED", help="the seed of the first mixture")
     made.add_argument(
         "--soak", type=float, default=0.0, metavar="MINUTES", help="watch memory and descriptors"
     )

@@ -39,7 +39,7 @@ def run() -> Transcript:
     ENVIRONMENT.prepare()
     transcript = Transcript("The worker pool on Ray 2.60.0", INTRODUCTION)
     local = _ran("pool_ray_same", "local")
-    transcript.step(f'{SAME}"local"`.', local, r"^a pool in a task: 15$", r"^after the end: PoolError$")
+    transcript.step(f'{SAME}"local"`.', local, r"^a pool in a task: 15$", r"^after the end: RuntimeError$")
     on_ray = _ran("pool_ray_same", "ray")
     transcript.promise(
         'The same program with `backend="ray"` prints the same, line for line.',

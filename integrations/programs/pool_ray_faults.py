@@ -182,7 +182,7 @@ def starts() -> None:
     """Workers that cannot be made ready."""
     with Pool(1, initializer=refuse) as pool:
         told("an initializer that fails", failure(pool.wait), "|", str(failure_text(pool)).splitlines()[-1])
-    with Pool(1, ["no_such_module"]) as pool:
+    with Pool(1, ["pool_ray_preload"]) as pool:
         told("a preload that fails", failure(pool.wait), "|", str(failure_text(pool)).splitlines()[-1])
     with Pool(1, initializer=os._exit, initargs=(3,)) as pool:
         told("an initializer that ends the worker", failure(lambda: pool.wait(timeout=LIMIT)))

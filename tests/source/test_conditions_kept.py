@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.source.expectations import Setting, assert_as_expected, cases
+from coldfork.model.effects import Verdict
+from tests.source.expectations import Setting, assert_as_expected, cases, observe
 
 PROGRAMS = {
     "a return inside a try": """
@@ -87,3 +88,29 @@ def test_what_has_to_hold_is_kept(text: str, setting: Setting, tmp_path: Path) -
     (name,) = [name for name, program in PROGRAMS.items() if program == text]
     said = [finding.condition for finding in findings if finding.verdict.value == "conditional"]
     assert said == [words for words in [WORDS.get(name)] if words]
+
+
+V0 = "the environment variable V0 is set"
+SECOND = '(the environment variable V2 is unset or os.environ.get("V2", "") != "x")'
+THIRD = 'the environment variable V2 is set and os.environ.get("V2", "") == "x"'
+EITHER = "the environment variable V2 is unset or the environment variable V1 is set"
+
+
+@pytest.mark.parametrize(
+    ("test", "condition"),
+    [
+        ('os.environ.get("V0") and os.environ.get("V2", "") != "x"', f"{V0} and {SECOND}"),
+        ('os.environ.get("V2", "") != "x" and os.environ.get("V0")', f"{V0} and {SECOND}"),
+        ('os.environ.get("V0") and os.environ.get("V2", "") == "x"', f"{V0} and {THIRD}"),
+        (
+            'os.environ.get("V1") or os.environ.get("V0") and not os.environ.get("V2")',
+            f"{V0} and {EITHER}",
+        ),
+    ],
+)
+def test_what_each_operand_presumes_is_said(test: str, condition: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(
+        f"import os\nimport torch\nif {test}:\n    torch.cuda.synchronize()\n", encoding="utf-8"
+    )
+    (effect,) = observe([tmp_path]).effects
+    assert (effect.verdict, effect.condition, effect.presumed) == (Verdict.CONDITIONAL, condition, ())

@@ -8,11 +8,12 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Node
-from coldfork.source.values.conditions import Condition, any_of, negated, presumptions
+from coldfork.source.values.conditions import Condition, all_of, any_of, negated, presumptions
 from coldfork.source.values.kinds import FALSE, TRUTHY, UNKNOWN, External, Unknown, Value
 from coldfork.source.values.unions import alternatives, joined, needing, truth
 
 _LONGEST_CHAIN = 40
+Alternatives = list[tuple[Value, Condition | None]]
 
 
 def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value:
@@ -48,7 +49,10 @@ def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Val
         branches.pass_by(goes_on.when_false, False)
         branches.join()
         ended = _cut_short(value, is_and)
-        return joined([(collected[0] if collected else UNKNOWN, None), *ended])
+        if not collected:
+            return joined([(UNKNOWN, None), *ended])
+        needed = _going_on(_told_apart(ev, frame, value, values[0], spans[0]), is_and)
+        return joined([*_needing_it(collected[0], is_and, needed), *ended])
     nominal = goes_on.nominal is None
     asked = both_ways(ev, frame, values[0], spans[0]) if nominal else {}
     if (known := known_outcome(frame, asked)) is not None:
@@ -69,26 +73,44 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
     Off the nominal path, what it usually is needs that nothing holds which would make it something else.
     """
     others = [condition for _, condition in alternatives(value) if condition is not None]
-    unknown = any(condition is None and truth(single) is None for single, condition in alternatives(value))
+    unknown = any(truth(single) is None for single, _ in alternatives(value))
     if not unknown and not others:
         return value
     asked = both_ways(ev, frame, node, span) if unknown else {}
     unusual = any_of(*others) if others else None
     usual = negated(unusual) if unusual is not None else None
-    found: list[tuple[Value, Condition | None]] = []
+    found: Alternatives = []
     for single, condition in alternatives(value):
-        if condition is not None or truth(single) is not None:
+        if truth(single) is not None:
             found.append((single, condition or usual))
         else:
             kept = isinstance(single, External) and single.name.partition(".")[0] in ev.known_libraries
-            found.append((single if kept else TRUTHY, asked[True]))
-            found.append((FALSE, asked[False]))
+            found.append((single if kept else TRUTHY, all_of(condition, asked[True])))
+            found.append((FALSE, all_of(condition, asked[False])))
     return joined(found)
 
 
-def _cut_short(value: Value, is_and: bool) -> list[tuple[Value, Condition | None]]:
+def _going_on(told: Value, is_and: bool) -> Condition | None:
+    """What has to hold for an operand, whose outcomes are told apart, to let the next one be evaluated."""
+    needed = [condition for single, condition in alternatives(told) if (truth(single) is not False) is is_and]
+    return any_of(*[one for one in needed if one is not None]) if None not in needed else None
+
+
+def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alternatives:
+    """The alternatives of the operands behind one, of which those off the nominal path need it as well.
+
+    With the outcome at which the operators end anyway they need nothing of it.
+    """
+    found: Alternatives = []
+    for single, condition in alternatives(value):
+        ends = condition is None or truth(single) is (not is_and)
+        found.append((single, condition if ends else all_of(condition, needed)))
+    return found
+
+
+def _cut_short(value: Value, is_and: bool) -> Alternatives:
     """The values with which `and` and `or` end at an operand: false ones, and true ones."""
-    ended: list[tuple[Value, Condition | None]] = []
+    ended: Alternatives = []
     for single, condition in alternatives(value):
         outcome = truth(single)
         if outcome is None:

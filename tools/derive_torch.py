@@ -51,10 +51,11 @@ def described_functions() -> tuple[dict[str, EffectKind], frozenset[str]]:
     return levels, harmless
 
 
-def described_calls() -> frozenset[str]:
-    """The calls of Python functions that torch.toml describes itself."""
+def described_calls(*keys: str) -> frozenset[str]:
+    """The calls of Python functions that torch.toml describes itself, in entries that have these keys."""
     document = tomllib.loads((KNOWLEDGE / "torch.toml").read_text("utf-8"))
-    return frozenset(name for entry in document["effect"] for name in entry.get("calls", ()))
+    told = [entry for entry in document["effect"] if all(key in entry for key in keys)]
+    return frozenset(name for entry in told for name in entry.get("calls", ()))
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,9 @@ def render(found: Sequence[Line], numbers: Sequence[str]) -> str:
     summary = f"Derived from the Python sources of torch {', '.join(numbers)}."
     header = "# Written by tools/derive_torch.py from torch's own sources; do not edit.\n"
     parts = [f'{header}distribution = "torch"\nsummary = {quote(summary)}\n']
-    awake = [line for line in found if line.effect != HARMLESS]
+    # What torch.toml says of the arguments with which a call does nothing would be lost.
+    by_arguments = described_calls("unless_argument")
+    awake = [line for line in found if line.effect != HARMLESS and line.symbol.name not in by_arguments]
     by_receiver = [
         list(group) for _, group in groupby(awake, key=lambda line: (line.about(), line.symbol.receiver))
     ]

@@ -11,7 +11,9 @@ EFFECTS = """
 cuda context: torch.cuda.init torch.cuda._lazy_init torch.cuda.current_device torch.cuda.synchronize
 cuda context: torch.cuda.StreamContext
 cuda context: torch.cuda.get_device_name torch.cuda.get_device_capability torch.cuda.get_device_properties
-rocm context: torch.cuda.get_device_capability torch.cuda.set_device torch.cuda.current_stream
+rocm context: torch.cuda.get_device_capability torch.cuda.current_stream
+rocm context+unless device: torch.cuda.set_device
+xpu context+unless device: torch.xpu.set_device
 rocm context: torch.cuda.cudart
 xpu cold: torch.cuda.get_device_capability torch.cuda.is_available torch.cuda.device_count torch.cuda.Stream
 cpu cold: torch.cuda.get_device_capability torch.cuda.is_available torch.xpu.is_available jax.devices
@@ -89,9 +91,10 @@ cuda context: torch.accelerator.current_device_index torch.accelerator.get_devic
 cuda context: torch.accelerator.get_memory_info
 cuda context: torch.accelerator.random.get_rng_state
 cuda torch==2.10.0 context+unless device_index: torch.accelerator.memory.reset_accumulated_memory_stats
-cuda torch==2.0.1 context: torch.random.fork_rng
-cuda torch==2.8.0 context: torch.random.fork_rng
-cuda torch==2.13.0 context: torch.random.fork_rng
+cuda torch==2.0.1 context+unless devices+unless enabled+unless device_type: torch.random.fork_rng
+cuda torch==2.8.0 context+unless devices+unless enabled+unless device_type: torch.random.fork_rng
+cuda torch==2.13.0 context+unless devices+unless enabled+unless device_type: torch.random.fork_rng
+xpu torch==2.13.0 context+unless devices+unless enabled+unless device_type: torch.random.fork_rng
 cuda context: torch.cuda.device@__enter__ torch.cuda.graph@__enter__ torch.cuda.Event@record
 cuda context: torch.cuda.Event@wait
 cuda driver: ctypes.CDLL@cuInit ctypes.PyDLL@cuInit ctypes.cdll.LoadLibrary@cuInit

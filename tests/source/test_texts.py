@@ -42,3 +42,23 @@ def test_a_path_that_ends_so(written: str, tmp_path: Path) -> None:
     )
     text = text.replace("import cpp_extension", "import cpp_extension  # expect: waking-import conditional")
     assert_as_expected(text, tmp_path, Setting(runs=False))
+
+
+@pytest.mark.parametrize("joined", ["FIRST + SECOND", "FIRST % SECOND"])
+def test_many_alternatives_are_joined_as_a_whole(joined: str, tmp_path: Path) -> None:
+    text = f"""import sys
+import torch
+import unknown
+
+def one_of(x):
+    if x == 1:
+        return "%s a"
+    if x == 2:
+        return "%s b"
+    return "%s c"
+
+FIRST, SECOND = one_of(unknown.x), one_of(unknown.y)
+NAME = {joined}
+torch.cuda.synchronize()  # expect: device-init-at-import
+"""
+    assert_as_expected(text, tmp_path, Setting(runs=False))

@@ -6,6 +6,9 @@ import functools
 import importlib
 import importlib.util
 import json
+import multiprocessing
+import queue
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +17,7 @@ from typing import Any
 import pytest
 
 from coldfork.model.forking.judgement import Deed
-from coldfork.observe.forking import bodies, questions
+from coldfork.observe.forking import bodies, questions, variables
 from coldfork.source.bodies.following import NotFound, read_body
 from coldfork.source.bodies.question import Question
 from tests.start.loading import loaded
@@ -200,6 +203,42 @@ def test_a_function_is_asked_about_once(module: ModuleType, monkeypatch: pytest.
         ask(body)
     assert len(asked) == 3
     assert ask(body) == {}
+
+
+def test_arguments_are_told_as_far_as_one_reading_holds_for_many(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def answer(said: str, deadline: float) -> list[dict[str, Any]]:
+        asked.append(json.loads(said)["arguments"])
+        return []
+
+    monkeypatch.setattr(questions, "touches", answer)
+    ask = questions.BodyReach()
+
+    def start(*given: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        ask(bodies.of_process(context.Process(target=module.body_0, args=given)))
+
+    for rank in range(8):
+        start(rank)
+    assert asked == [{"x": {"natural": True}, "device": {"is": "cuda"}}]
+    for name in ("a", "b", "c", "d"):
+        start(name, "cpu")
+    # So many readings are enough: the last one is for whatever comes.
+    assert [one and one["x"] for one in asked[1:]] == [{"is": "a"}, {"is": "b"}, None]
+    start([1, "cpu"], module.CONFIG)
+    assert asked[-1] is None
+    assert variables.as_argument([1, "cpu"]) == {"items": [{"natural": True}, {"is": "cpu"}], "kind": "list"}
+    assert variables.as_argument({"a": -1}) == {"entries": {"a": {"is": -1}}}
+    assert variables.as_argument(module.Worker("cpu")) == {
+        "object": ["made_of_bodies", "Worker"],
+        "holds": {"device": {"is": "cpu"}},
+    }
+    assert variables.as_argument(threading.Event()) == {"of": "threading.Event"}
+    assert variables.as_argument(queue.Queue()) == {"of": "queue.Queue"}
+    assert variables.as_argument(queue.Queue(1)) is None
 
 
 def test_what_goes_wrong_leaves_everything_open(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

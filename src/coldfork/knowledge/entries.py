@@ -46,6 +46,8 @@ ARGUMENT = (
     "endswith",
     "other_than",
     "data",
+    "negative",
+    "empty",
 )
 
 
@@ -72,6 +74,8 @@ class ArgumentEntry(NamedTuple):
     endswith: tuple[str, ...]
     other_than: tuple[str, ...]
     data: bool
+    negative: bool
+    empty: bool
 
 
 class EffectEntry(NamedTuple):

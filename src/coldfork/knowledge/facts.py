@@ -34,9 +34,17 @@ class ArgumentTest:
     """The argument is a string that is none of these."""
     data: bool = False
     """The argument is no function: a decorator that takes either may compile at once for types."""
+    negative: bool = False
+    """The argument is a number below zero, with which PyTorch means no device."""
+    empty: bool = False
+    """The argument is a container that holds nothing."""
 
     def accepts(self, value: object) -> bool:
         """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
+        if self.negative:
+            return type(value) is int and value < 0
+        if self.empty:
+            return isinstance(value, tuple) and not value
         if self.equals:
             return any(value == wanted and type(value) is type(wanted) for wanted in self.equals)
         if self.other_than:
@@ -54,7 +62,12 @@ class ArgumentTest:
     @property
     def accepts_any(self) -> bool:
         """Whether any value but None passes."""
-        return not (self.equals or self.selects or self.integers)
+        return not (self.equals or self.selects or self.integers or self.narrow)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether only numbers, or only containers, of one kind pass."""
+        return self.negative or self.empty
 
     @property
     def selects(self) -> bool:

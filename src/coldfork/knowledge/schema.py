@@ -261,6 +261,8 @@ class Entry:
             self.strings("endswith", (), table),
             self.strings("other_than", (), table),
             table.get("data") is True,
+            table.get("negative") is True,
+            table.get("empty") is True,
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:

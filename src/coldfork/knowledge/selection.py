@@ -256,4 +256,6 @@ def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | N
         entry.endswith,
         entry.other_than,
         entry.data,
+        entry.negative,
+        entry.empty,
     )

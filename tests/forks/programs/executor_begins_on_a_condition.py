@@ -16,5 +16,5 @@ def begin(used):
 if __name__ == "__main__":
     torch.cuda.init()
     fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(1, fork, begin, (os.getpid() > 0,)) as executor:
+    with ProcessPoolExecutor(1, fork, begin, (os.getpid(),)) as executor:
         executor.submit(abs, 1).result()

@@ -20,10 +20,14 @@ from coldfork.observe.forking.purposes import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import FrameType
     from typing import Any
 
+    _Given = tuple[tuple[Any, ...], dict[str, Any]]
+
+_STAR, _DOUBLE_STAR = 4, 8
+"""`CO_VARARGS` and `CO_VARKEYWORDS` of a function's flags."""
 _ITERABLE = 1
 """`_DatasetKind.Iterable` of torch.utils.data.dataloader."""
 _GIVEN_TO_WORKERS = {
@@ -39,15 +43,19 @@ _CALLED = {PREEXEC: "its preexec_fn", PROCESS: "its function"}
 class Body:
     """One function that a child is certain to call."""
 
-    __slots__ = ("function", "iterated", "owner", "who")
+    __slots__ = ("arguments", "function", "iterated", "owner", "who")
 
-    def __init__(self, who: str, function: FunctionType, owner: object, *, iterated: bool = False) -> None:
+    def __init__(
+        self, who: str, function: FunctionType, owner: object, arguments: Mapping[str, object] | None = None
+    ) -> None:
         self.who = who
         """What it is to the child: `its initializer`."""
         self.function = function
         self.owner = owner
         """The object whose method it is; None for a plain function."""
-        self.iterated = iterated
+        self.arguments = arguments
+        """What it is called with, by the names of its parameters; None where nobody knows."""
+        self.iterated = False
         """Whether what it returns is iterated."""
 
 
@@ -61,16 +69,17 @@ def of_process(process: Any) -> list[Body]:
     """What a process of multiprocessing will call."""
     target = getattr(process, "_target", None)
     if target is None:
-        return _several(("its run()", getattr(process, "run", None)))
+        return _several(("its run()", getattr(process, "run", None)), given=((), {}))
     kind = of_target(target)
     if kind is None:
-        return _several(("its function", target))
+        return _several(("its function", target), given=(process._args, process._kwargs))
     return [*_of_worker(kind, _arguments(process, target))]
 
 
 def of_purpose(purpose: str, target: object) -> list[Body]:
     """What a child of this purpose calls, which runs one function; nothing for a worker."""
-    return _several((_CALLED[purpose], target)) if purpose in _CALLED else []
+    given: _Given | None = ((), {}) if purpose == PREEXEC else None
+    return _several((_CALLED[purpose], target), given=given) if purpose in _CALLED else []
 
 
 def _arguments(process: Any, target: Any) -> dict[str, Any]:
@@ -81,7 +90,11 @@ def _arguments(process: Any, target: Any) -> dict[str, Any]:
 
 
 def _of_worker(kind: str, given: dict[str, Any]) -> Iterator[Body]:
-    yield from _several(*((who, given.get(name)) for name, who in _GIVEN_TO_WORKERS.get(kind, ())))
+    for name, who in _GIVEN_TO_WORKERS.get(kind, ()):
+        handed: _Given | None = (
+            (given["initargs"], {}) if name == "initializer" and "initargs" in given else None
+        )
+        yield from _several((who, given.get(name)), given=handed)
     dataset = _innermost(given.get("dataset"))
     if kind != DATALOADER or dataset is None:
         return
@@ -104,12 +117,40 @@ def _innermost(dataset: Any) -> Any:
     return dataset
 
 
-def _several(*named: tuple[str, object]) -> list[Body]:
+def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Body]:
+    """The functions that calling these runs; `given` is what they are called with, where that is known."""
     found = []
     for who, thing in named:
         function, owner = _function_of(thing)
         if function is not None:
-            found.append(Body(who, function, owner))
+            found.append(Body(who, function, owner, _arguments_of(thing, function, owner, given)))
+    return found
+
+
+def _arguments_of(
+    thing: Any, function: FunctionType, owner: object, given: _Given | None
+) -> dict[str, object] | None:
+    """What the parameters of a function are given, the rest of a partial and its own defaults included."""
+    if given is None:
+        return None
+    positional, keywords = given
+    while hasattr(thing, "func") and hasattr(thing, "keywords"):
+        positional, keywords = (*thing.args, *positional), {**thing.keywords, **keywords}
+        thing = thing.func
+    code = function.__code__
+    named = code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames[: code.co_argcount]
+    defaults = function.__defaults__ or ()
+    found: dict[str, object] = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    found.update(function.__kwdefaults__ or {})
+    own = names if owner is None else names[1:]
+    found.update(zip(own, positional, strict=False))
+    found.update((name, keywords[name]) for name in code.co_varnames[:named] if name in keywords)
+    if code.co_flags & _STAR:
+        found[code.co_varnames[named]] = tuple(positional[len(own) :])
+        named += 1
+    if code.co_flags & _DOUBLE_STAR:
+        found[code.co_varnames[named]] = {name: one for name, one in keywords.items() if name not in found}
     return found
 
 

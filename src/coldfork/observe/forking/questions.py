@@ -39,7 +39,7 @@ class BodyReach:
 
     def __init__(self, deadline: float = DEADLINE) -> None:
         self._deadline = deadline
-        self._asked: dict[tuple[CodeType, type | None], dict[str, Deeds]] = {}
+        self._asked: dict[tuple[CodeType | type | None, ...], dict[str, Deeds]] = {}
         """The answers to what was asked about each function."""
 
     def __call__(self, bodies: Iterable[Body]) -> dict[str, Deed]:
@@ -59,12 +59,14 @@ class BodyReach:
         if question is None:
             return ()
         said = json.dumps(question, sort_keys=True)
-        if len(said) > _LARGEST:
-            return ()
         key = body.function.__code__, None if body.owner is None else type(body.owner)
         answers = self._asked.setdefault(key, {})
+        if said not in answers and len(answers) >= _MOST_QUESTIONS and question.get("arguments"):
+            # Whatever it is handed: that is one question for all that are left.
+            said = json.dumps({**question, "arguments": None}, sort_keys=True)
+            answers = self._asked.setdefault((*key, None), {})
         if said not in answers:
-            if len(answers) >= _MOST_QUESTIONS:
+            if len(answers) >= _MOST_QUESTIONS or len(said) > _LARGEST:
                 return ()
             # Before the answer: what came to no end once is not waited for again.
             answers[said] = ()
@@ -109,6 +111,7 @@ def question_of(body: Body) -> Question | None:
         "closure": variables.of_closure(body.function),
         "owner": None if owner is None else [type(owner).__module__, type(owner).__qualname__],
         "attributes": {} if owner is None else _attributes(owner),
+        "arguments": None if body.arguments is None else _arguments(body.arguments),
         "iterated": body.iterated,
         "modules": modules,
         "classes": classes,
@@ -128,6 +131,10 @@ def _machine() -> Question:
         "profile": profile(),
         "version": list(sys.version_info[:2]),
     }
+
+
+def _arguments(given: Mapping[str, object]) -> Mapping[str, Any]:
+    return {name: variables.as_argument(value) for name, value in given.items()}
 
 
 def _attributes(owner: object) -> Mapping[str, Any]:

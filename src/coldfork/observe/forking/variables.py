@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _CONSTANTS = (bool, int, float, str, type(None))
 _LONGEST = 200
+_MOST_ITEMS = 16
+_UNBOUNDED = 2**31 - 1
+"""What a queue of multiprocessing holds at most that is told no size."""
+_FOREIGN = sys.stdlib_module_names - {"__main__"} | {"torch"}
 _DEFINED = (FunctionType, BuiltinFunctionType, ModuleType, type)
 """What the sources say of these holds, unless another one has taken the name."""
 _OF_CLASSES = (*_DEFINED, classmethod, staticmethod, property)
@@ -49,19 +53,67 @@ def of_object(thing: object) -> Given:
     return {name: as_given(value) for name, value in held.items()} if isinstance(held, dict) else {}
 
 
-def of_closure(function: FunctionType) -> Given:
+def of_closure(function: FunctionType, depth: int = 2) -> Given:
     """The variables of the functions around one."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-    return {name: _content(cell) for name, cell in cells if name != "__class__"}
+    return {name: _content(cell, depth) for name, cell in cells if name != "__class__"}
 
 
 def as_given(value: object) -> Any:
-    """A constant in the words of the question; None for anything else."""
-    if type(value) in _CONSTANTS and len(str(value)) <= _LONGEST:
-        return {"is": value}
-    if (type(value).__module__, type(value).__name__) == ("torch", "device"):
+    """A constant, or the class of the standard library that an object is of; None for anything else."""
+    kind = type(value)
+    if kind in _CONSTANTS:
+        return {"is": value} if len(str(value)) <= _LONGEST else None
+    if (kind.__module__, kind.__name__) == ("torch", "device"):
         return {"device": str(value)}
-    return None
+    if kind.__module__ == "torch.multiprocessing.queue":
+        kind = kind.__mro__[1]
+    top = kind.__module__.partition(".")[0]
+    if top == "builtins" or top not in sys.stdlib_module_names or callable(value) or _is_bounded(value):
+        return None
+    return {"of": f"{kind.__module__}.{kind.__qualname__}"}
+
+
+def as_argument(value: object, depth: int = 2) -> Any:
+    """What a function is handed: a number by its sign alone, a container with its items, an object.
+
+    What differs from one worker to the next would make a question of its own of each.
+    """
+    if type(value) is int and value >= 0:
+        return {"natural": True}
+    if isinstance(value, FunctionType):
+        return _as_function(value, depth)
+    if not depth:
+        return as_given(value)
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list) and len(value) <= _MOST_ITEMS:
+        return {"items": [as_argument(one, depth - 1) for one in value], "kind": type(value).__name__}
+    if type(value) is dict and len(value) <= _MOST_ITEMS and all(type(key) is str for key in value):
+        return {"entries": {key: as_argument(one, depth - 1) for key, one in value.items()}}
+    kind = type(value)
+    at_home = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
+    if at_home and kind.__module__.partition(".")[0] not in _FOREIGN and not isinstance(value, type):
+        return {"object": [kind.__module__, kind.__qualname__], "holds": of_object(value)}
+    return as_given(value)
+
+
+def _as_function(function: FunctionType, depth: int) -> Any:
+    """A function of the program's own, which can be followed where it is called."""
+    if not depth or function.__module__.partition(".")[0] in _FOREIGN:
+        return None
+    code = function.__code__
+    return {
+        "function": [function.__module__, code.co_qualname],
+        "line": code.co_firstlineno,
+        "code": code.co_code.hex(),
+        "closure": of_closure(function, depth - 1),
+    }
+
+
+def _is_bounded(value: object) -> bool:
+    """Whether something is put into this that may be full."""
+    held = getattr(value, "__dict__", None)
+    sizes = [held.get(name) for name in ("_maxsize", "maxsize")] if isinstance(held, dict) else []
+    return any(type(size) is int and 0 < size < _UNBOUNDED for size in sizes)
 
 
 def loaded_from(folders: Iterable[str], tops: Iterable[str]) -> list[ModuleType]:
@@ -113,8 +165,9 @@ def _as_defined(value: object, module: str) -> bool:
     return at is value
 
 
-def _content(cell: Any) -> Any:
+def _content(cell: Any, depth: int) -> Any:
     try:
-        return as_given(cell.cell_contents)
+        held = cell.cell_contents
     except ValueError:
         return None
+    return _as_function(held, depth) if isinstance(held, FunctionType) else as_given(held)

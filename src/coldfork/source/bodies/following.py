@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from coldfork.knowledge import catalogue
 from coldfork.model.effects import PROFILES, EffectKind
 from coldfork.source.bodies.handling import error_leaves
-from coldfork.source.bodies.question import Question, values_of
+from coldfork.source.bodies.question import GivenValues, Question
 from coldfork.source.bodies.writers import WrittenNames
 from coldfork.source.evaluation.calls.strangers import Strangers
 from coldfork.source.evaluation.evaluator import Evaluator
@@ -34,7 +35,6 @@ from coldfork.source.values.kinds import (
     ClassRef,
     Env,
     Function,
-    Instance,
     Keywords,
     Value,
     Values,
@@ -90,13 +90,13 @@ def read_body(question: Question) -> Reading:
     code = lowered(definition)
 
     strangers = Strangers(ev, WrittenNames(program, question.modules))
+    values = GivenValues(partial(_class, ev, program), partial(_function, program))
 
     def run(frame: Frame) -> None:
-        strangers.know(*_give_classes(ev, program, question))
+        strangers.know(*_give_classes(ev, program, question, values))
         frame.at(question.line, question.line)
-        callee, arguments = _callee(ev, program, question, code)
-        if isinstance(callee, Bound) and isinstance(callee.receiver, Instance):
-            strangers.know(callee.receiver)
+        callee, arguments = _callee(ev, program, question, code, values)
+        strangers.know(*values.objects)
         value = ev.call(frame, callee, *arguments)
         if question.iterated:
             ev.first_yield_only = True
@@ -105,7 +105,7 @@ def read_body(question: Question) -> Reading:
     given = {
         (name, variable): value
         for name, variables in question.modules.items()
-        for variable, value in values_of(variables).items()
+        for variable, value in values.all_of(variables).items()
     }
     sites = ev.run_body(module, run, dict(os.environ), given, strangers)
     trees: dict[str, ast.Module] = {question.module: tree}
@@ -144,18 +144,20 @@ def _lasts(name: str, question: Question) -> bool:
     return question.counted or not any(word in name for word in _COUNTING)
 
 
-def _give_classes(ev: Evaluator, program: Program, question: Question) -> Iterator[ClassRef]:
+def _give_classes(
+    ev: Evaluator, program: Program, question: Question, values: GivenValues
+) -> Iterator[ClassRef]:
     """Let the classes hold what they hold in the process."""
     for module, classes in question.classes.items():
         for qualified, attributes in classes.items():
             cls = _class(ev, program, module, qualified)
             if cls is not None and attributes:
-                cls.outside = values_of(attributes)
+                cls.outside = values.all_of(attributes)
                 yield cls
 
 
 def _callee(
-    ev: Evaluator, program: Program, question: Question, code: Code
+    ev: Evaluator, program: Program, question: Question, code: Code, values: GivenValues
 ) -> tuple[Value, tuple[Values, Keywords]]:
     """The function with its object, and arguments for all that it takes beside it."""
     module = program.module(question.module)
@@ -163,17 +165,15 @@ def _callee(
     within, _, name = question.function.rpartition(".")
     owner = _class(ev, program, question.module, within) if within else None
     env = Env()
-    env.names = values_of(question.closure)
+    env.names = values.all_of(question.closure)
     function = Function(module, code.line, name, code, env if question.closure else None, owner)
-    unknown = (UNKNOWN,) * len(code.parameters.positional)
+    handed = values.all_of(question.arguments or {})
+    arguments = tuple([handed.get(name, UNKNOWN) for name in code.parameters.positional])
     if question.owner is None:
-        return function, (unknown, {})
+        return function, (arguments, {})
     cls = _class(ev, program, *question.owner)
-    receiver: Value = UNKNOWN
-    if cls is not None:
-        receiver = Instance(cls)
-        receiver.attributes.update(values_of(question.attributes))
-    return Bound(function, receiver), (unknown[1:], {})
+    receiver = UNKNOWN if cls is None else values.instance(cls, question.attributes)
+    return Bound(function, receiver), (arguments[1:], {})
 
 
 def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> ClassRef | None:
@@ -188,6 +188,20 @@ def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> Clas
     for name in others:
         value = ev.attribute(frame, value, name)
     return value if isinstance(value, ClassRef) else None
+
+
+def _function(program: Program, module: str, qualified: str, line: int, code: str, env: Env) -> Value:
+    """A function of which the process holds this very code; unknown where the source says otherwise."""
+    state = program.module(module)
+    if state is None:
+        return UNKNOWN
+    source = program.read_source(state.path)
+    try:
+        definition = definition_of(ast.parse(source), source, qualified, line, code)
+    except (NotFound, SyntaxError):
+        return UNKNOWN
+    name = qualified.rpartition(".")[2]
+    return Function(state, line, name, _code(definition), env if env.names else None)
 
 
 def _certain(program: Program, sites: tuple[Site, ...], trees: dict[str, ast.Module]) -> Iterator[Touch]:
@@ -257,16 +271,19 @@ def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, co
 
 def lowered(node: Definition) -> Code:
     """The function as it is followed: whoever calls it gives all its parameters, and nobody knows what."""
-    context = Context()
-    if isinstance(node, ast.Lambda):
-        _, raw = lower_expression(context, node)
-        code = code_of(raw)
-    else:
-        code = code_of(lower_function(context, node))
+    code = _code(node)
     given = code.parameters
     more = [name for name in (given.star, given.double_star) if name is not None]
     every = (*given.positional, *given.keyword_only, *more)
     return code._replace(parameters=NO_PARAMETERS._replace(positional=every))
+
+
+def _code(node: Definition) -> Code:
+    context = Context()
+    if isinstance(node, ast.Lambda):
+        _, raw = lower_expression(context, node)
+        return code_of(raw)
+    return code_of(lower_function(context, node))
 
 
 def _functions(node: ast.AST, within: str) -> Iterator[_Named]:

@@ -144,8 +144,8 @@ class Frame:
         """What was sure to have woken where the code may raise."""
         self.loop_musts: list[set[str]] = []
         """What was sure to have woken where a round of the innermost loop is left before its end."""
-        self.left_with: list[dict[str, Value]] = []
-        """The variables where the innermost loop is left by `break`, for one who presumes nothing."""
+        self.left_with: list[tuple[dict[str, Value], set[str]]] = []
+        """The variables, and what was sure, at each `break` of the innermost loop."""
         self.gate = 0
         self.stays: Conditions = ()
         """What has to hold for the program to get here, and not to be left before."""
@@ -198,6 +198,10 @@ class Frame:
             self.stays = _unique(self.stays + conditions)
             self.exit_musts.append(set(self.must))
             self.conditions = _unique(self.conditions + conditions)
+
+    def doubt(self, words: str) -> None:
+        """Nothing from here on is certain: `words` say what has to happen before."""
+        self.stay((Condition(words=f"{words} at line {self.line} of {self.module.plain}"),))
 
     def step(self, following: Link | None) -> Link:
         """The step that is taken at the current line."""

@@ -6,6 +6,7 @@ registry or a singleton must not be there yet when the next one is followed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from coldfork.source.values.kinds import Instance, Mapping, Sequence, Value
@@ -90,6 +91,11 @@ class Journal:
     def is_as_at(self, mark: Mark) -> bool:
         """Whether nothing was changed behind `mark`."""
         return len(self._changes) == mark.changes
+
+    def changed_since(self, mark: Mark) -> Iterator[tuple[Mapping | Sequence | dict[Any, Value], Any]]:
+        """What has been changed behind `mark`: containers, and variables with the names of theirs."""
+        for change in self._changes[mark.changes :]:
+            yield change.target, change.held[0] if isinstance(change.target, dict) else None
 
     def rebound_since(self, mark: Mark, variables: dict[Any, Value]) -> Rebinding | None:
         """What these variables have been given behind `mark`, if nothing else was changed there."""

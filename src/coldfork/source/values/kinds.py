@@ -28,6 +28,8 @@ UNKNOWN = Unknown()
 TRUTHY = Unknown(truthy=True)
 #: Behind the last argument of a call: further ones, and nobody knows how many.
 REST = Unknown()
+#: A whole number that is not negative.
+NATURAL = Unknown()
 #: The version of a distribution that is not at hand: some release number.
 RELEASE = Unknown(truthy=True)
 

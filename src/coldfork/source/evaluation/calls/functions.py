@@ -11,6 +11,7 @@ from coldfork.source.evaluation.calls.argument_binding import bind_arguments, fi
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.calls.outcomes import hand_over, recalled
 from coldfork.source.evaluation.calls.strangers import disturb_arguments
+from coldfork.source.evaluation.calls.waiting import COMING_BACK, may_wait
 from coldfork.source.evaluation.flow.branches import FALLS
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, contain, cut_short
@@ -19,6 +20,7 @@ from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.evaluation.overlays.stdlib import MODELS
 from coldfork.source.syntax.nodes import Code
+from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import (
     NONE,
     UNKNOWN,
@@ -66,6 +68,8 @@ def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywo
     if ev.strangers is not None:
         ev.strangers.called(callee, positional, keywords)
         disturb_arguments(callee, positional, keywords)
+        if may_wait(ev, callee, positional):
+            frame.doubt(COMING_BACK)
     if isinstance(callee, External):
         return external_calls.call_external(ev, frame, callee.name, positional, keywords)
     if isinstance(callee, ClassRef):
@@ -118,6 +122,8 @@ def call_function(
     code = _code_to_follow(ev, frame, function)
     if code is None:
         known_effects.record_facts(ev, frame, facts)
+        if ev.strangers is not None:
+            frame.doubt(COMING_BACK)
         return UNKNOWN
     if not lazily:
         if function.context:
@@ -235,7 +241,7 @@ def _result(
             ev.budget.end_at(known.cut.module, known.cut.function, known.cut.line)
         return known
     if not ev.memo.enter_call(key, place):
-        return NOTHING
+        return NOTHING if ev.strangers is None else NOTHING._replace(stays=(Condition(words=COMING_BACK),))
     watched = ev.unread_texts.watched(key, positional)
     try:
         return _follow(ev, _Call(function, code, watched, keywords, first_yield_only), key, place)

@@ -16,11 +16,13 @@ from coldfork.source.evaluation.trace import Failure, Link, Wake
 from coldfork.source.syntax.variables import DEFAULT_DEVICE
 from coldfork.source.values.conditions import Condition, Conditions
 from coldfork.source.values.kinds import (
+    NATURAL,
     NONE,
     UNKNOWN,
     Const,
     External,
     Keywords,
+    Mapping,
     Partial,
     Sequence,
     Union,
@@ -167,9 +169,16 @@ def _fitting(
             continue
         if _passes(test, value):
             return None
-        if not ev.presumes and any(isinstance(one, Unknown) for one, _ in alternatives(value)):
+        if not ev.presumes and any(_may_pass(test, one) for one, _ in alternatives(value)):
             taken = taken or describe(value)
     return replace(fact, taken=taken) if taken else fact
+
+
+def _may_pass(test: ArgumentTest, value: Value) -> bool:
+    """Whether nobody knows if an argument passes a test."""
+    if test.empty:
+        return isinstance(value, (Unknown, External)) or (isinstance(value, Sequence) and not value.exact)
+    return isinstance(value, Unknown) and not (test.negative and value is NATURAL)
 
 
 def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value | None:
@@ -227,13 +236,15 @@ def _accepts(test: ArgumentTest, value: Value) -> bool:
 def _accepts_one(test: ArgumentTest, value: Value) -> bool:
     if test.data and isinstance(value, FUNCTIONS):
         return False
+    if test.empty and isinstance(value, (Sequence, Mapping)):
+        return value.exact and not value.items
     if isinstance(value, Const):
         return test.accepts(value.value)
     device = device_text(value)
     if device is not None:
         index = device.value if isinstance(device, Const) else ""
         return _accepts_one(test, Const(int(index)) if index.isdigit() else device)
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not test.narrow:
         return not test.selects or any(_accepts(test, item) for item in value.items)
     if isinstance(value, PartialText):
         return _accepts_part(test, value)
@@ -244,7 +255,7 @@ def _accepts_one(test: ArgumentTest, value: Value) -> bool:
 
 def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
     """Whether a text passes whatever its unknown part is."""
-    if test.equals or test.other_than:
+    if test.equals or test.other_than or test.narrow:
         return False
     return text.start.startswith(test.startswith or "") and text.end.endswith(test.endswith or "")
 

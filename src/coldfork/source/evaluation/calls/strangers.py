@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from coldfork.source.evaluation.interpreter import Interpreter
+from coldfork.source.evaluation.objects.mutation import forget
 from coldfork.source.syntax import nodes
 from coldfork.source.values.kinds import (
     UNKNOWN,
@@ -244,15 +245,3 @@ def disturb_arguments(callee: Value, positional: Values, keywords: Keywords) -> 
 def _forget_all(positional: Values, keywords: Keywords) -> None:
     for value in (*positional, *keywords.values()):
         forget(value)
-
-
-def forget(value: Value) -> None:
-    """Nobody knows any more what an object or a container holds."""
-    if isinstance(value, Instance):
-        value.attributes.update(dict.fromkeys(value.attributes, UNKNOWN))
-    elif isinstance(value, Mapping):
-        value.items.update(dict.fromkeys(value.items, UNKNOWN))
-        value.exact, value.doubtful = False, True
-    elif isinstance(value, Sequence):
-        value.items = (UNKNOWN,)
-        value.exact, value.doubtful = False, True

@@ -242,6 +242,7 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
     frame.yields.append(value)
     if ev.strangers is not None:
         ev.strangers.met(value)
+        frame.exit_musts.append(set(frame.must))  # it may be left here for good
     if frame.first_yield_only and not frame.conditions:
         raise Raised(PAUSED)
     return UNKNOWN

@@ -9,12 +9,14 @@ from coldfork.source.evaluation.flow.truth_tests import test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects import pytorch
+from coldfork.source.evaluation.objects.mutation import forget
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.semantics import constants
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.values.conditions import Condition, all_of
 from coldfork.source.values.kinds import (
     FALSE,
+    NATURAL,
     TRUE,
     TRUTHY,
     UNKNOWN,
@@ -37,6 +39,8 @@ _OF_CHILDREN = "__mp_main__"
 _COMPARE_METHODS = {
     "==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__",
 }  # fmt: skip
+#: Operators that make a number that is not negative of two such numbers.
+_STAYING_NATURAL = frozenset({"add", "mul", "floordiv", "mod"})
 
 
 def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
@@ -119,11 +123,21 @@ def operate(
         method = ev.attribute(frame, left, f"__i{name}__")
         if isinstance(method, Bound):
             return ev.call(frame, method, (right,))
-    if isinstance(left, Const) and isinstance(right, Const):
-        return constants.combine(name, left.value, right.value) or UNKNOWN
     if name in ("add", "mod") and (type(left) is Union or type(right) is Union):
         if any(_is_text(single) for side in (left, right) for single, _ in alternatives(side)):
-            return each_text((left, right), lambda sides: operate(ev, frame, name, sides[0], sides[1]))
+            return each_text((left, right), lambda sides: _of_these(ev, frame, name, sides[0], sides[1]))
+    made = _of_these(ev, frame, name, left, right)
+    if in_place and isinstance(left, Sequence) and not ev.presumes:
+        forget(left)  # whatever other names it has
+    return made
+
+
+def _of_these(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
+    """A binary operator on two values; of one with many alternatives, what can be said of all of them."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        return constants.combine(name, left.value, right.value) or UNKNOWN
+    if name in _STAYING_NATURAL and _is_natural(left) and _is_natural(right):
+        return NATURAL
     if isinstance(left, Sequence) and name == "add":
         items, exact = iterate(ev, frame, right)
         if len(left.items) + len(items) > constants.LARGEST:
@@ -141,6 +155,10 @@ def operate(
     if written is not None:
         return written
     return _by_method(ev, frame, name, left, right)
+
+
+def _is_natural(value: Value) -> bool:
+    return value is NATURAL or (isinstance(value, Const) and type(value.value) is int and value.value >= 0)
 
 
 def _written(name: str, left: Value, right: Value) -> Value | None:

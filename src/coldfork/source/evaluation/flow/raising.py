@@ -82,7 +82,7 @@ class _Reading:
             case (nodes.NAME, name, _):
                 return self.is_known(node) or self.is_local(name)
             case (nodes.ATTR, *_):
-                return _is_dotted(node) and self.is_known(node)
+                return is_dotted(node) and self.is_known(node)
             case (nodes.NOT | nodes.BOOL | nodes.IFEXP, *_):
                 return all(self.expression(part) for part in children(node))
             case (nodes.COMPARE, left, operators, comparators):
@@ -107,7 +107,7 @@ class _Reading:
         return self.ev.quietly(self.module, self.env, node)
 
 
-def _is_dotted(node: Node) -> bool:
+def is_dotted(node: Node) -> bool:
     """`a.b.c`: reading it calls nothing on the way."""
     while node[0] == nodes.ATTR:
         _, node, _, _ = node

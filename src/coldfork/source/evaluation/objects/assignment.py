@@ -5,9 +5,9 @@ from __future__ import annotations
 from coldfork.model.effects import EffectKind, StepKind
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.evaluation.objects.mutation import set_attribute, set_item, set_on_class
+from coldfork.source.evaluation.objects.mutation import forget, set_attribute, set_item, set_on_class
 from coldfork.source.evaluation.objects.names import global_value, name_value
-from coldfork.source.evaluation.objects.protocols import iterate
+from coldfork.source.evaluation.objects.protocols import unpack
 from coldfork.source.evaluation.starting import note_start
 from coldfork.source.evaluation.trace import Link, Start
 from coldfork.source.semantics.constants import STARTED
@@ -25,8 +25,10 @@ from coldfork.source.values.kinds import (
     Function,
     Instance,
     Mapping,
+    ModuleRef,
     Property,
     Sequence,
+    Unknown,
     Value,
 )
 from coldfork.source.values.rarer_kinds import Work
@@ -114,7 +116,7 @@ def assign(ev: Interpreter, frame: Frame, target: Node, value: Value) -> None:
 
 
 def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Value) -> None:
-    items, exact = iterate(ev, frame, value)
+    items, exact = unpack(ev, frame, value)
     starred = [index for index, target in enumerate(targets) if target[0] == nodes.TO_STAR]
     if exact and not starred and len(items) == len(targets):
         for target, item in zip(targets, items, strict=True):
@@ -150,6 +152,8 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
             single.daemonic = single.daemonic or (name == "daemon" and value == TRUE)
         elif ev.strangers is not None:
             ev.strangers.met(value)
+            if isinstance(single, (External, ModuleRef)) and not isinstance(value, Const):
+                frame.doubt(f"{name} still does what its sources say")
 
 
 def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
@@ -184,6 +188,15 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
                 ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
         elif ev.strangers is not None:
             ev.strangers.met(key, value)
+            _forget_items(frame, single)
+
+
+def _forget_items(frame: Frame, receiver: Value) -> None:
+    """Some item has been changed: of a list, nobody knows which; of what holds variables, it may be any."""
+    if isinstance(receiver, Sequence):
+        forget(receiver)
+    elif isinstance(receiver, (External, Unknown)):
+        frame.doubt("all names still mean what the sources say")
 
 
 def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:

@@ -216,6 +216,11 @@ def _bind_to_class(value: Value, cls: ClassRef) -> Value:
 
 
 def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
+    if not ev.presumes and not name.startswith("__"):
+        # Hardly any class has one; only what is to be certain has to know.
+        every = ev.member(value.cls, "__getattribute__")
+        if every is not None and isinstance(every.holder, ClassRef):
+            return ev.call(frame, Bound(every.value, value), (Const(name),))
     own = value.attributes.get(name)
     if own is not None:
         return own

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
-from coldfork.source.values.kinds import ClassRef, Instance, Mapping, Sequence, Union, Value
+from coldfork.source.evaluation.journal import Journal, Mark
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Instance, Mapping, Sequence, Union, Value
 from coldfork.source.values.unions import union
 
 #: Attributes that describe a class, and never run.
@@ -111,3 +112,28 @@ def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Valu
 def _doubtful(target: Sequence | Mapping, perhaps: bool) -> bool:
     """Whether a container may be empty once something is added, which `perhaps` does not happen."""
     return perhaps and (target.doubtful or not target.items)
+
+
+def forget(value: Value) -> None:
+    """Nobody knows any more what an object or a container holds."""
+    if isinstance(value, Instance):
+        value.attributes.update(dict.fromkeys(value.attributes, UNKNOWN))
+    elif isinstance(value, Mapping):
+        value.items.update(dict.fromkeys(value.items, UNKNOWN))
+        value.exact, value.doubtful = False, True
+    elif isinstance(value, Sequence):
+        value.items = (UNKNOWN,)
+        value.exact, value.doubtful = False, True
+
+
+def forget_since(journal: Journal, mark: Mark) -> bool:
+    """Nobody knows any more what was changed behind `mark`; whether anything of it was known."""
+    known = False
+    for target, key in journal.changed_since(mark):
+        if not isinstance(target, dict):
+            known = known or target.exact
+            forget(target)
+        elif target.get(key, UNKNOWN) is not UNKNOWN:
+            target[key] = UNKNOWN
+            known = True
+    return known

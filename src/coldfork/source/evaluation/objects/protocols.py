@@ -6,6 +6,7 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.names import class_value
+from coldfork.source.semantics.returning import comes_back
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import NO_PARAMETERS, Code, Node, code_of
 from coldfork.source.values.kinds import (
@@ -22,6 +23,7 @@ from coldfork.source.values.kinds import (
     Method,
     Sequence,
     Union,
+    Unknown,
     Value,
     Values,
 )
@@ -52,7 +54,14 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
         return _iterate_object(ev, frame, value)
     if isinstance(value, Work):
         ev.call(frame, Method(value, "__iter__"))
+    elif ev.strangers is not None and not (isinstance(value, External) and comes_back(value.name)):
+        frame.doubt("there is an end to what is gone through")
     return (pytorch.TENSOR if pytorch.is_tensor(ev, value) else UNKNOWN,), False
+
+
+def unpack(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
+    """What a value holds that has to be a short sequence, as `a, b = value` takes it."""
+    return ((value,), False) if isinstance(value, Unknown) else iterate(ev, frame, value)
 
 
 def call_key(ev: Interpreter, frame: Frame, items: Values, keywords: Keywords) -> None:
@@ -86,6 +95,8 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[Values,
 
 def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -> tuple[Values, bool]:
     """Objects with `__iter__` in source; for a class, its metaclass's."""
+    if ev.strangers is not None:
+        frame.doubt("there is an end to what is gone through")
     iterator = ev.attribute(frame, value, "__iter__")
     if not isinstance(iterator, Bound):
         return (UNKNOWN,), False
@@ -119,9 +130,11 @@ def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
                 if isinstance(leaving, Bound):
                     _finished(ev, frame, ev.call(frame, leaving, (UNKNOWN, UNKNOWN, UNKNOWN)))
                 return entered
-        return UNKNOWN
+        value = UNKNOWN
     if isinstance(value, External):
         return ev.call(frame, External(f"{value.name}.__enter__"))
+    if ev.strangers is not None:
+        frame.doubt("the context is entered")
     return value if isinstance(value, Work) else UNKNOWN
 
 
@@ -137,6 +150,8 @@ def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
         return ev.run_lazily(frame, function, positional, keywords)
     if isinstance(value, Union):
         return ev.for_each_alternative(frame, value, lambda single: awaited(ev, frame, single))
+    if ev.strangers is not None:
+        frame.doubt("the waiting ends")
     return UNKNOWN
 
 

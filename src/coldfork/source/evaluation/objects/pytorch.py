@@ -8,7 +8,17 @@ from coldfork.knowledge import tensors
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.syntax.variables import DEFAULT_DEVICE
-from coldfork.source.values.kinds import NONE, UNKNOWN, Const, External, Keywords, Value, Values
+from coldfork.source.values.kinds import (
+    NATURAL,
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Keywords,
+    Unknown,
+    Value,
+    Values,
+)
 from coldfork.source.values.texts import (
     PartialText,
     device_named,
@@ -17,6 +27,7 @@ from coldfork.source.values.texts import (
 )
 from coldfork.source.values.unions import alternatives, each_text
 
+_CHOOSING = ("torch.cuda.device", "torch.xpu.device")
 _CURRENT = "torch.accelerator.current_accelerator()"
 _ACCELERATED_TYPES = "torch.cuda."
 _CPU = "torch.device(cpu)"
@@ -39,7 +50,16 @@ def called_for_device(
     if symbol == "torch.accelerator.current_accelerator":
         kind = ev.catalogue.values.get(f"{_CURRENT}.type")
         return device_named(Const(kind.constant)) if kind is not None and kind.constant else None
-    return None
+    return _no_device(ev, positional, keywords) if symbol in _CHOOSING else None
+
+
+def _no_device(ev: Interpreter, positional: Values, keywords: Keywords) -> Value | None:
+    """What `with torch.cuda.device(-1)` enters, which touches nothing; None where there is a device."""
+    given = positional[0] if positional else keywords.get("device", UNKNOWN)
+    if isinstance(given, Const) and type(given.value) is int and given.value < 0:
+        return External("torch.no_device()")
+    # Where something is to be certain, a number of which nothing is known may be such a one.
+    return UNKNOWN if not ev.presumes and isinstance(given, Unknown) and given is not NATURAL else None
 
 
 def _made(positional: Values, keywords: Keywords) -> Value | None:

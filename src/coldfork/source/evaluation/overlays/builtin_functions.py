@@ -207,7 +207,7 @@ def _super(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 def _type(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
     if len(positional) == 1 and isinstance(positional[0], Instance):
         return positional[0].cls
-    if len(positional) == 3 and isinstance(positional[1], Const | Sequence):
+    if len(positional) == 3 and ev.presumes and isinstance(positional[1], Const | Sequence):
         bases, _ = iterate(ev, frame, positional[1])
         for base in bases:
             if isinstance(base, ClassRef):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from coldfork.source.evaluation.flow.truth_tests import Test, test_of
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, Model
-from coldfork.source.evaluation.objects.protocols import call_key, iterate
+from coldfork.source.evaluation.objects.protocols import call_key, iterate, unpack
 from coldfork.source.semantics.constants import UNORDERED
 from coldfork.source.values.kinds import (
     FALSE,
@@ -140,7 +140,7 @@ def _dict(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
             pairs, whole = iterate(ev, frame, positional[0])
             exact = exact and whole
             for pair in pairs:
-                parts, _ = iterate(ev, frame, pair)
+                parts, _ = unpack(ev, frame, pair)
                 if len(parts) == 2:
                     items[parts[0]] = parts[1]
                 else:

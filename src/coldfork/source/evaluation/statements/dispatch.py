@@ -11,6 +11,7 @@ from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter, contain, fail_at
 from coldfork.source.evaluation.objects import pytorch
 from coldfork.source.evaluation.objects.assignment import assign, augmented, bind_name, defining_env, stored
+from coldfork.source.evaluation.objects.mutation import forget
 from coldfork.source.evaluation.objects.names import class_name_begins
 from coldfork.source.evaluation.objects.protocols import enter_context
 from coldfork.source.evaluation.statements.exceptions import raise_, try_
@@ -185,6 +186,8 @@ def _delete(ev: Interpreter, frame: Frame, node: Node) -> int:
             receiver, key = ev.evaluate(frame, owner), ev.evaluate(frame, index)
             if isinstance(receiver, Instance):
                 ev.call(frame, ev.attribute(frame, receiver, "__delitem__"), (key,))
+            elif not ev.presumes:
+                forget(receiver)
         elif target[0] == nodes.ATTR:
             _, owner, attribute, _ = target
             receiver = ev.evaluate(frame, owner)
@@ -201,7 +204,7 @@ def _delete(ev: Interpreter, frame: Frame, node: Node) -> int:
 def _break(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.loop_musts.append(set(frame.must))
     if not ev.presumes and frame.env is not None:
-        frame.left_with.append(dict(frame.env.names))
+        frame.left_with.append((dict(frame.env.names), set(frame.must)))
     return BREAKS
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from coldfork.source.evaluation.flow.branches import FALLS, Branches
-from coldfork.source.evaluation.flow.raising import cannot_fail, handles
+from coldfork.source.evaluation.flow.raising import cannot_fail, handles, is_dotted
 from coldfork.source.evaluation.frame import Frame, Raised
 from coldfork.source.evaluation.interpreter import Interpreter
 from coldfork.source.evaluation.trace import Failure
+from coldfork.source.program.module import Module
 from coldfork.source.syntax import nodes
-from coldfork.source.syntax.nodes import Node
+from coldfork.source.syntax.nodes import Block, Node
 from coldfork.source.values.conditions import Condition, Conditions, any_of
-from coldfork.source.values.kinds import UNKNOWN, ClassRef, External, Value
+from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Function, Value
 
 
 def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -57,8 +58,15 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     frame.tries += 1
     raised: str | None = None
     ended = FALLS
+    sure: set[str] = set()
     try:
-        ended = ev.execute(frame, body)
+        if not ev.presumes and _is_one_call(ev, frame.module, frame.env, body[:1]):
+            # Nothing can fail before this call, so that whatever fails has done what it begins with.
+            ended = ev.execute(frame, body[:1])
+            sure = frame.must - before_must
+            ended = ended or ev.execute(frame, body[1:])
+        else:
+            ended = ev.execute(frame, body)
     except Raised as problem:
         raised = problem.kind
     finally:
@@ -80,7 +88,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     for kinds, name, block, _ in handlers:
         condition, even, before = _failure(frame, failures, kinds, line)
         branches.conditions = before_conditions
-        branches.must = before_must | before
+        branches.must = before_must | before | sure
         narrowed: dict[str, Value] = {**before_names}
         if name:
             narrowed[name] = UNKNOWN
@@ -99,6 +107,29 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
         branches.done[0] = branches.done[0]._replace(extra=conditions)
     left = branches.leave()
     return left, False, tuple(one for one in conditions if one not in frame.conditions)
+
+
+def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
+    """Whether a block is a call with plain arguments, of what has no source or is itself such a call."""
+    match block:
+        case ((nodes.EXPR | nodes.RETURN, _, _, (nodes.CALL, function, positional, keywords, *_)),):
+            pass
+        case ((nodes.ASSIGN, _, _, _, (nodes.CALL, function, positional, keywords, *_)),):
+            pass
+        case _:
+            return False
+    given = (*positional, *[value for _, value in keywords])
+    if not is_dotted(function) or not all(one[0] == nodes.CONST or is_dotted(one) for one in given):
+        return False
+    callee = ev.quietly(module, env, function)
+    if isinstance(callee, Function):
+        code = ev.definitions.code_of(callee)
+        return (
+            code is not None
+            and not ev.memo.is_followed((callee.module.name, id(code)))
+            and (_is_one_call(ev, callee.module, Env(callee.env), code.block))
+        )
+    return isinstance(callee, External)
 
 
 def _failure(

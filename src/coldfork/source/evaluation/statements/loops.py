@@ -8,12 +8,19 @@ from coldfork.source.evaluation.flow.branches import BREAKS, FALLS, RETURNS, Bra
 from coldfork.source.evaluation.flow.truth_tests import narrowing_test, quoted
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.interpreter import Interpreter, cut_short
+from coldfork.source.evaluation.journal import Mark
 from coldfork.source.evaluation.objects.assignment import assign
+from coldfork.source.evaluation.objects.mutation import forget_since
 from coldfork.source.evaluation.objects.protocols import iterate
 from coldfork.source.syntax.nodes import Block, Node, last_line
 from coldfork.source.values.conditions import Condition
-from coldfork.source.values.kinds import UNKNOWN, Sequence
+from coldfork.source.values.kinds import UNKNOWN, Sequence, Value
 from coldfork.source.values.unions import union
+
+_MOST_ROUNDS = 64
+"""So many rounds of a `while` loop are followed one by one."""
+_MOST_REPEATED = 4
+"""So often a round that stands for any is followed, until it changes nothing more."""
 
 
 def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
@@ -22,21 +29,25 @@ def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A `while` loop: its body is followed once."""
-    return _while(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _while(ev, frame, node))
+    """A `while` loop: its body is followed once; round by round where something is to be certain."""
+    return _while(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _rounds(ev, frame, node))
 
 
 def _loop(ev: Interpreter, frame: Frame, follow: Callable[[], int]) -> int:
-    """Follow a loop; behind it a variable may hold what it held at any `break`."""
+    """Follow a loop; behind it, what may be and what is sure depends on each `break`, too."""
     outer, frame.left_with = frame.left_with, []
+    before = frame.conditions
     try:
         ended = follow()
-        if frame.env is not None:
-            for names in frame.left_with:
-                for name, value in names.items():
-                    known = frame.env.names.get(name)
-                    if known is not None and known is not value:
-                        frame.env.names[name] = union([known, value])
+        for names, must in frame.left_with:
+            frame.must &= must
+            if frame.env is None:
+                continue
+            for name, value in names.items():
+                known = frame.env.names.get(name)
+                if known is not None and known is not value:
+                    frame.env.names[name] = union([known, value])
+        frame.conditions = (*before, *[one for one in frame.stays if one not in before])
     finally:
         frame.left_with = outer
     return ended
@@ -50,7 +61,11 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
     before = frame.conditions
     if not exact:
         frame.partial = True
-    if type(value) is Sequence and not exact and not value.doubtful:
+    filled = type(value) is Sequence and not value.doubtful
+    if not exact and not ev.presumes:
+        ended = _any_rounds(ev, frame, node, union(items) if items else UNKNOWN, filled)
+        return ev.execute(frame, orelse) if ended == FALLS else FALLS if ended == BREAKS else ended
+    if not exact and filled:
         items, exact = (union(items),), True
     if not exact:
         words = f"the loop at line {line} of {frame.module.plain} runs"
@@ -81,6 +96,74 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
         if items and frame.conditions != before and not frame.returns:
             frame.conditions = before
     return ev.execute(frame, orelse)
+
+
+def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: bool) -> int:
+    """A loop over items of which nobody knows how many there are: the first round, and any that may follow.
+
+    What a round changes may have been changed any number of times, and each round may be the last.
+    """
+    _, _, target, _, body, _ = node
+
+    def around() -> int:
+        assign(ev, frame, target, item)
+        return _round(ev, frame, body)
+
+    changed = True
+    for number in range(_MOST_REPEATED):
+        names = dict(frame.env.names) if frame.env is not None else {}
+        mark = ev.journal.mark()
+        if filled and not number:
+            ended = around()
+            if ended in (BREAKS, RETURNS):
+                return ended
+        else:
+            branches = Branches(ev, frame)
+            branches.follow(around, Condition(words="there is another round"), True)
+            branches.pass_by(None, True)
+            branches.join()
+        changed = _forget_changed(ev, frame, names, mark)
+        if number and not changed:
+            break
+    if changed:
+        frame.doubt("the loop comes to its end")
+    return FALLS
+
+
+def _forget_changed(ev: Interpreter, frame: Frame, before: dict[str, Value], mark: Mark) -> bool:
+    """Forget what the rounds of a loop have changed; whether they have changed anything that was known."""
+    changed = forget_since(ev.journal, mark)
+    if frame.env is not None:
+        for name, value in frame.env.names.items():
+            if value is not UNKNOWN and before.get(name, value) is not value and before[name] != value:
+                frame.env.names[name] = UNKNOWN
+                changed = True
+    return changed
+
+
+def _rounds(ev: Interpreter, frame: Frame, node: Node) -> int:
+    """A `while` loop, while it is known whether there is another round; behind that nothing is certain."""
+    _, line, test, body, orelse, span = node
+    holding: dict[str, Value] = {}
+    for _ in range(_MOST_ROUNDS):
+        frame.at(line, last_line(span))
+        outcome, holding, _failing = narrowing_test(ev, frame, test)
+        if outcome.nominal is None or outcome.when_true is not None or outcome.when_false is not None:
+            break
+        if not outcome.nominal:
+            return ev.execute(frame, orelse)
+        ended = _round(ev, frame, body)
+        if ended in (BREAKS, RETURNS):
+            return FALLS if ended == BREAKS else RETURNS
+        if ev.budget.spent:
+            break
+    branches = Branches(ev, frame)
+    branches.follow(lambda: _round(ev, frame, body), quoted(ev, frame, test, span, False), True, (), holding)
+    branches.pass_by(None, True)
+    branches.join()
+    frame.at(line, last_line(span))
+    frame.doubt("the loop ends")
+    return FALLS
 
 
 def _while(ev: Interpreter, frame: Frame, node: Node) -> int:

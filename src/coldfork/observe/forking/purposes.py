@@ -120,14 +120,24 @@ def unwrapped(function: Any) -> Any:
 
 def does_nothing(function: Callable[..., Any]) -> bool:
     """Whether a preexec_fn can touch nothing but the kernel: `os.setsid`, or what calls only such."""
-    function = unwrapped(function)
+    handed: list[object] = []
+    while hasattr(function, "func") and hasattr(function, "keywords"):
+        handed += [*function.args, *function.keywords.values()]  # type: ignore[attr-defined]
+        function = function.func
+    if isinstance(function, type(unwrapped)):
+        handed += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    if not all(map(_is_of_the_system, handed)):
+        # What it does with an object is up to the object.
+        return False
     if type(function) is type(len):
         return function.__module__ in _OF_THE_SYSTEM
     return isinstance(function, type(unwrapped)) and _asks_only_the_kernel(function)
 
 
 _OF_THE_SYSTEM = frozenset({"posix", "nt", "os", "signal", "_signal", "resource", "fcntl"})
-_HARMLESS_VALUES = (int, str, bytes, float, tuple, type(None))
+_HARMLESS_VALUES = (bool, int, str, bytes, float, type(None))
+_REACHING = ("exec", "eval", "__import__", "globals", "vars", "compile")
+"""Built-in functions through which everything in the process can be had."""
 
 
 def _asks_only_the_kernel(function: Any) -> bool:
@@ -136,7 +146,7 @@ def _asks_only_the_kernel(function: Any) -> bool:
     for one in dis.get_instructions(function.__code__):
         if one.opname == "IMPORT_NAME" and one.argval not in _OF_THE_SYSTEM:
             return False
-        if one.opname in ("LOAD_DEREF", "MAKE_FUNCTION") or one.argval in ("exec", "eval", "__import__"):
+        if one.opname in ("LOAD_DEREF", "MAKE_FUNCTION") or one.argval in _REACHING:
             return False
         if one.opname == "LOAD_GLOBAL" and not _is_of_the_system(function.__globals__.get(one.argval)):
             return False
@@ -144,8 +154,10 @@ def _asks_only_the_kernel(function: Any) -> bool:
 
 
 def _is_of_the_system(value: Any) -> bool:
-    if isinstance(value, _HARMLESS_VALUES):
+    if type(value) in _HARMLESS_VALUES:
         # A name that is none of the module's is one of Python's own.
         return True
+    if type(value) is tuple:
+        return all(map(_is_of_the_system, value))
     home = value if isinstance(value, type(sys)) else getattr(value, "__module__", None)
     return getattr(home, "__name__", home) in _OF_THE_SYSTEM

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from coldfork.report.recordings.summary.outcomes import Outcome, Standing, outcome
@@ -256,3 +258,38 @@ def test_who_goes_on_when_the_recording_ends_is_not_harmed_yet() -> None:
     found = of(touching(False).event("running", 3.1, 101))
     assert found.standing is Standing.WOKEN
     assert found.notes[0] == WENT_ON.format("still running")
+
+
+HOLDS_CUDA: dict[str, Any] = {"purpose": "plain", "holds": [{"name": "cuda", "doubtful": False}]}
+
+
+def test_who_only_sleeps_beside_one_that_touches_has_executed_nothing() -> None:
+    tape = touching(True, status=1)
+    tape.fork(2.0, 102, **HOLDS_CUDA).process(2.01, 102, 100, "fork", states=POISONED)
+    found = of(tape.exit(2.9, 102, states=POISONED))
+    assert (found.standing, [one.pid for one in found.poisoned]) == (Standing.POISONED, [101])
+    assert found.escaped == ()
+    assert found.notes[1] == (
+        "1 process was forked with cuda: it fails if the child touches cuda, and was not seen to"
+    )
+
+
+def test_who_executes_another_program_beside_one_that_touches_has_escaped() -> None:
+    tape = touching(True, status=1)
+    tape.fork(2.0, 102, **HOLDS_CUDA).process(2.01, 102, 100, "fork", states=POISONED)
+    tape.event("exec", 2.02, 102, command=["ls"], stack=[], states=POISONED)
+    found = of(tape.exit(2.9, 102, states=[]))
+    assert ([one.pid for one in found.poisoned], [one.pid for one in found.escaped]) == ([101], [102])
+
+
+def test_who_is_killed_before_it_ran_anything_leaves_no_doubt() -> None:
+    tape = cold().fork(1.5, 101, states=COLD, start=7)
+    found = of(tape.exit(1.6, 101, start=7, status=None, signal=15, states=[]))
+    assert (found.standing, found.doubts) == (Standing.COLD, ())
+    assert found.notes == ("1 process was killed when just forked, and ran nothing",)
+
+
+def test_who_was_killed_where_children_are_not_watched_leaves_one() -> None:
+    tape = Tape(follow=False).process().exit(2.0).fork(1.5, 101, states=COLD, start=7)
+    found = of(tape.exit(1.6, 101, start=7, status=None, signal=15, states=[]))
+    assert found.standing is Standing.UNKNOWN

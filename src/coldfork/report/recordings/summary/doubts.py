@@ -35,8 +35,12 @@ def reasons(recording: Recording) -> Iterator[str]:
     yield from _doubtful_processes(recording)
 
 
-def remarks(processes: Sequence[Process]) -> Iterator[str]:
+def remarks(recording: Recording) -> Iterator[str]:
     """What was not seen and leaves the verdict on devices as it is: other programs, other runtimes."""
+    processes = recording.processes
+    killed = sum(_was_killed_at_birth(process, follow=recording.follow) for process in processes)
+    if killed:
+        yield f"{phrases.processes(killed)} {phrases.was(killed)} killed when just forked, and ran nothing"
     programs = sum(_is_other_program(process) for process in processes)
     if programs:
         yield f"{phrases.processes(programs)} ran another program, which was not watched"
@@ -49,7 +53,13 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if not processes:
         yield "no process is in the recording"
-    hidden = [process for process in processes if not process.watched and not _is_other_program(process)]
+    hidden = [
+        process
+        for process in processes
+        if not process.watched
+        and not _is_other_program(process)
+        and not _was_killed_at_birth(process, follow=recording.follow)
+    ]
     for why, several in _grouped(hidden, lambda process: _why_unseen(process, follow=recording.follow)):
         yield f"{phrases.processes(len(several))} {phrases.was(len(several))} started and not watched{why}"
     for why, several in _grouped(processes, _why_unfinished):
@@ -86,8 +96,6 @@ def _why_unseen(process: Process, *, follow: bool) -> str:
         return ""
     if not follow:
         return ": the processes that a program starts are watched with --follow only"
-    if process.signal is not None:
-        return f": killed by signal {process.signal} before anything was heard of it"
     return ": nothing was heard of it"
 
 
@@ -118,6 +126,11 @@ def _done_unseen(process: Process) -> Iterator[str]:
             f"process {phrases.pid(process)} was killed by signal {process.signal} with {names} loaded: "
             "whether it was woken just before was not seen"
         )
+
+
+def _was_killed_at_birth(process: Process, *, follow: bool) -> bool:
+    """Whether a forked process was killed before it spoke, which it does before it runs anything."""
+    return follow and process.how is How.FORK and not process.watched and process.signal is not None
 
 
 def _is_other_program(process: Process) -> bool:

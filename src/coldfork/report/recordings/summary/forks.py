@@ -40,7 +40,7 @@ def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> boo
 
 def notes(processes: Sequence[Process]) -> Iterator[str]:
     """What became of forks that broke nobody: who went on after a touch, and who was not seen to touch."""
-    yield from recoveries(processes)
+    yield from _recoveries(processes)
     yield from _conditions(processes)
 
 
@@ -54,7 +54,7 @@ def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
         yield f"{accelerator} was touched in {phrases.processes(len(them))} at {place}: {phrases.names(them)}"
 
 
-def recoveries(processes: Sequence[Process]) -> Iterator[str]:
+def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
     """The children that touched what they could not use and went on without it, one sentence a place."""
     found: defaultdict[tuple[str, str, str], list[Process]] = defaultdict(list)
     for process in processes:

@@ -56,19 +56,19 @@ def outcome(recording: Recording) -> Outcome:
     wakes = _wakes(processes)
     doubts = tuple(reasons(recording))
     if poison:
-        return _poisoned(processes, poison, wakes, doubts)
+        return _poisoned(recording, poison, wakes, doubts)
     device_wakes = [pair for pair in wakes if pair[1].accelerator not in FORK_UNSAFE_RUNTIMES]
     if device_wakes:
-        return _woken(processes, device_wakes, wakes, doubts)
+        return _woken(recording, device_wakes, wakes, doubts)
     unseen = _awake_unseen(processes)
     if unseen is not None:
-        return _woken_unseen(processes, unseen, wakes, doubts)
+        return _woken_unseen(recording, unseen, wakes, doubts)
     return Outcome(
         Standing.UNKNOWN if doubts else Standing.COLD,
         "nothing was seen to wake an accelerator, but not everything was seen"
         if doubts
         else "no accelerator was woken",
-        notes=(*forks.notes(processes), *_notes(wakes, None), *remarks(processes)),
+        notes=(*forks.notes(processes), *_notes(wakes, None), *remarks(recording)),
         doubts=doubts,
         next_command="coldfork check",
         next_reason="looks for what wakes a device without running anything"
@@ -83,17 +83,18 @@ def by_import(waker: Waker | None) -> bool:
 
 
 def _poisoned(
-    processes: Sequence[Process],
+    recording: Recording,
     poison: Sequence[tuple[Process, Stretch]],
     wakes: Sequence[tuple[Process, Wake]],
     doubts: tuple[str, ...],
 ) -> Outcome:
+    processes = recording.processes
     accelerator = poison[0][1].accelerator
     poisoned = tuple(process for process, stretch in poison if stretch.accelerator == accelerator)
     escaped = tuple(
         process
         for process in processes
-        if process not in poisoned and any(_is_poison(one, accelerator) for one in process.stretches)
+        if process.executed_at is not None and any(_is_poison(one, accelerator) for one in process.stretches)
     )
     origin = _origin(processes, poisoned[0], accelerator)
     wake = _wake_before(origin, accelerator, poisoned[0].begin)
@@ -110,9 +111,9 @@ def _poisoned(
         escaped,
         (
             *forks.failures(poisoned, accelerator),
-            *forks.recoveries(processes),
+            *forks.notes(processes),
             *_notes(wakes, wake),
-            *remarks(processes),
+            *remarks(recording),
         ),
         doubts,
         command,
@@ -121,7 +122,7 @@ def _poisoned(
 
 
 def _woken(
-    processes: Sequence[Process],
+    recording: Recording,
     device_wakes: Sequence[tuple[Process, Wake]],
     wakes: Sequence[tuple[Process, Wake]],
     doubts: tuple[str, ...],
@@ -142,10 +143,10 @@ def _woken(
         wake,
         process,
         notes=(
-            *forks.notes(processes),
+            *forks.notes(recording.processes),
             *_safe_children(process, wake.at),
             *_notes(wakes, wake),
-            *remarks(processes),
+            *remarks(recording),
         ),
         doubts=doubts,
         next_command=command,
@@ -154,7 +155,7 @@ def _woken(
 
 
 def _woken_unseen(
-    processes: Sequence[Process],
+    recording: Recording,
     unseen: tuple[Process, Stretch],
     wakes: Sequence[tuple[Process, Wake]],
     doubts: tuple[str, ...],
@@ -168,10 +169,10 @@ def _woken_unseen(
         None,
         process,
         notes=(
-            *forks.notes(processes),
+            *forks.notes(recording.processes),
             *_safe_children(process, stretch.begin),
             *_notes(wakes, None),
-            *remarks(processes),
+            *remarks(recording),
         ),
         doubts=doubts,
         next_command=command,

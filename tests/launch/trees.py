@@ -100,6 +100,24 @@ WAYS = {
         "    os.execv(sys.executable, again(@N))",
         "os.waitpid(child, 0)",
     ],
+    "exec-cleared": [
+        "child = os.fork()  # @L",
+        "if not child:",
+        "    os.execve(sys.executable, again(@N), {})",
+        "os.waitpid(child, 0)",
+    ],
+    "exec-isolated": [
+        "child = os.fork()  # @L",
+        "if not child:",
+        "    os.execv(sys.executable, again(@N, '-I'))",
+        "os.waitpid(child, 0)",
+    ],
+    "exec-emptied": [
+        "child = os.fork()  # @L",
+        "if not child:",
+        "    os.execvp('env', ['env', '-i', *again(@N)])",
+        "os.waitpid(child, 0)",
+    ],
     "shell-exec": ["subprocess.run(['sh', '-c', 'exec ' + words(@N)])  # @L"],
     "shell": ["subprocess.run(['sh', '-c', shell(@N) + '; ' + words(@M) + '; true'])  # @L"],
     "popen-shell": ["os.popen(shell(@N) + '; ' + words(@M) + '; true').close()  # @L"],
@@ -128,7 +146,7 @@ WAYS = {
     ],
 }
 #: These keep coldfork out, and all that they start.
-HIDING = frozenset({"cleared", "isolated", "emptied"})
+HIDING = frozenset({"cleared", "isolated", "emptied", "exec-cleared", "exec-isolated", "exec-emptied"})
 #: These have a shell between, which is a process too.
 WITH_SHELL = frozenset({"shell", "popen-shell"})
 LEAVES = frozenset({"program", "killed", "killed-fork"})
@@ -273,7 +291,8 @@ def _judge(
     if truth.number in text.hidden:
         verdict.hidden += 1
         # Below `-I` the environment is whole again, and the next Python is watched.
-        if not process.watched and not process.unseen:
+        last = lives[-1]
+        if (way.startswith("exec-") and last.watched) or (not last.watched and not last.unseen):
             verdict.wrong.append(f"{name} could not be watched, and the recording does not say why")
     parent = next((one for one in planted if one.number == text.parents[truth.number]), None)
     above = None if process.parent is None else found.processes[process.parent]

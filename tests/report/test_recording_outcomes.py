@@ -293,3 +293,50 @@ def test_who_was_killed_where_children_are_not_watched_leaves_one() -> None:
     tape = Tape(follow=False).process().exit(2.0).fork(1.5, 101, states=COLD, start=7)
     found = of(tape.exit(1.6, 101, start=7, status=None, signal=15, states=[]))
     assert found.standing is Standing.UNKNOWN
+
+
+CLEARED = "it was started with an environment of its own, without the variables that let coldfork in"
+
+
+def executing(**told: Any) -> Tape:
+    """A forked child that calls exec."""
+    tape = cold().fork(1.5, 101, states=COLD, start=7)
+    tape.process(1.51, 101, 100, "fork", start=7)
+    return tape.event("exec", 1.6, 101, command=["python", "-c", "1"], stack=[], states=COLD, **told)
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("told", "seen", "ended", "doubt"),
+    [
+        ({"python": "/bin/python", "hidden": CLEARED}, None, {}, f"/bin/python: {CLEARED}"),
+        ({}, {"python": "/bin/python", "hidden": CLEARED}, {}, f"/bin/python: {CLEARED}"),
+        ({}, None, {"python": "python3"}, "python3: nothing was heard of it"),
+        ({"python": "/bin/python"}, None, {}, "/bin/python: nothing was heard of it"),
+    ],
+)
+def test_a_python_that_a_child_became_and_that_is_not_watched_is_a_doubt(
+    told: dict[str, Any], seen: dict[str, Any] | None, ended: dict[str, Any], doubt: str
+) -> None:
+    tape = executing(**told)
+    if seen:
+        tape.event("seen", 1.61, 101, ppid=100, start=7, command=["python"], became=True, **seen)
+    recording = tape.exit(1.9, 101, start=7, states=[], **ended).read()
+    found = outcome(recording)
+    assert (found.standing, found.doubts) == (
+        Standing.UNKNOWN,
+        (f"1 process was started and not watched, which ran {doubt}",),
+    )
+    parent, child, executed = recording.processes
+    assert (child.parent, executed.parent) == (parent.number, child.number)
+    assert (child.ended, executed.ended, executed.status) == (False, True, 0)
+
+
+def test_a_program_that_could_not_be_executed_clears_nothing() -> None:
+    tape = Tape().process().wake(1.0).fork(2.0, 101, start=7, **HOLDS_CUDA)
+    tape.process(2.01, 101, 100, "fork", states=POISONED, start=7)
+    tape.event("exec", 2.02, 101, command=["no-such"], stack=[], states=POISONED)
+    tape.event("effect", 2.1, 101, kind="touches-poisoned", what="cuda", stack=[], leaves=True)
+    tape.event("seen", 2.03, 101, ppid=100, start=7, command=["python"], python="python3", became=True)
+    found = of(tape.exit(2.2, 101, start=7, status=1, states=[]).exit(3.0, states=AWAKE))
+    assert (found.standing, [one.pid for one in found.poisoned]) == (Standing.POISONED, [101])

@@ -15,7 +15,8 @@ The first line is the header. Every other line is an event with these keys, and 
            (pid, start and command of each process above it), by (the nearest watched process above it),
            watched, reason (why not), states: this process begins
 `seen`     ppid, start, command, python, hidden: a process that says nothing of itself was there; python is
-           the interpreter if it ran one, hidden why that cannot be watched
+           the interpreter if it ran one, hidden why that cannot be watched, became whether one that did
+           speak became it by `exec`
 `import`   module, path, start, seconds, parent (the module whose load was in progress): one load ended
 `wake`     accelerator, level, waker: the keys of `model.states.Waker`; the accelerator became awake
 `state`    states: a list of `model.states.State` as objects, at a moment named by `at`
@@ -29,7 +30,8 @@ The first line is the header. Every other line is an event with these keys, and 
 `spawn`    child and its start, method ("spawn", "forkserver", "subprocess", "posix_spawn", "system"),
            command, python (the interpreter if it runs one), hidden (why that cannot be watched), stack,
            states
-`exec`     command, stack, states
+`exec`     command, python and hidden as of `spawn`, stack, states: the process becomes another program,
+           unless the same thread tells of something else later
 `exit`     status, signal, states: this process ends; also told by its parent, who waited for it, and from
            outside, then with start and without states. python is the interpreter if it ran one at its end
 `running`  start: this process lived on when the recording ended

@@ -9,6 +9,7 @@ from _thread import get_ident
 from coldfork.observe.attribution import thread_name
 from coldfork.observe.forking.child_watch import ChildWatch
 from coldfork.observe.processes.identity import youngest_child
+from coldfork.observe.processes.programs import python_at
 from coldfork.observe.processes.starts import FORK_EXEC, Starts
 from coldfork.observe.processes.table import start_of
 from coldfork.observe.processes.waits import Waits
@@ -164,6 +165,7 @@ class Forks:
 
     def _exec(self, arguments: tuple[Any, ...]) -> None:
         event: Event = {"event": "exec", "command": _command(arguments[1])}
+        event.update(self._starts.about(python_at(arguments[0]), arguments[1], arguments[2]))
         self._emit({**event, "stack": current(sys._getframe()), "states": self._states()})
 
     def _putenv(self, arguments: tuple[Any, ...]) -> None:

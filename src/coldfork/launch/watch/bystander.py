@@ -50,6 +50,8 @@ class _Seen:
     command: list[str] = field(default_factory=list)
     executed: bool = True
     """Whether that is its own, and not what it is a copy of."""
+    became: bool = False
+    """Whether it told of itself before it became this by `exec`."""
 
 
 class Bystander:
@@ -126,7 +128,7 @@ class Bystander:
             if pid in met:
                 continue
             met.add(pid)
-            if pid != root:
+            if pid != root or pid in self._known:
                 yield pid
             with suppress(NotImplementedError):
                 waiting.extend(children(pid))
@@ -180,12 +182,23 @@ class Bystander:
             self._heard.add(pid)
             seen = self._known.get(pid) or self._met(pid)
             if seen is not None:
-                seen.heard = True
+                seen.heard, seen.became = True, False
                 if event.get("ppid") != seen.kin.parent:
                     # One of us met it before its parent ended, and somebody adopted it.
                     self._tell_of(seen)
+        elif kind == "exec" and isinstance(pid, int):
+            self._became_another(pid)
         elif kind in ("forked", "spawn") and isinstance(child, int) and child not in self._known:
             self._met(child)
+
+    def _became_another(self, pid: int) -> None:
+        """One that told of itself is something else now, which may not: it is looked at anew."""
+        found = standing(pid)
+        if found is not None and not found.has_ended:
+            self._heard.discard(pid)
+            former = self._known.get(pid)
+            attended = former is not None and former.attended
+            self._known[pid] = _Seen(found, monotonic() - self._began, attended=attended, became=True)
 
     def _end(self, ended: Ended) -> None:
         if ended.pid == self._root:
@@ -208,7 +221,7 @@ class Bystander:
         """How a process ended, or that it lives on."""
         if seen.own:
             return
-        if not seen.heard:
+        if not seen.heard and (not seen.became or (seen.python and seen.executed)):
             self._tell_of(seen)
         now = round(monotonic() - self._began, 6)
         self._tell({**event, "t": now, "pid": seen.kin.pid, "start": seen.kin.start})
@@ -226,5 +239,6 @@ class Bystander:
                 "executed": seen.executed,
                 "python": seen.python,
                 "hidden": seen.hidden,
+                "became": seen.became,
             }
         )

@@ -31,9 +31,14 @@ def python_of(pid: int, candidates: Iterable[object]) -> str | None:
     running = executable(pid)
     if running is None or command_line(pid) == command_line(os.getpid()):
         running = next((path for path in map(_path, candidates) if os.access(path, os.X_OK)), None)
-        if running is None:
-            return None
-        running = os.path.realpath(_interpreter(running) or running)
+        return None if running is None else python_at(running)
+    return running if is_python(running) else None
+
+
+def python_at(file: object) -> str | None:
+    """The Python that executing this file runs, a path or a descriptor; None where it is another program."""
+    path = f"/proc/self/fd/{file}" if isinstance(file, int) else _path(file)
+    running = os.path.realpath(_interpreter(path) or path)
     return running if is_python(running) else None
 
 

@@ -131,12 +131,15 @@ class Starts:
         start = event["start"] = start_of(child)
         event["child"] = child
         self.children[child] = start
-        python = python_of(child, files)
-        if python is not None:
-            event["python"] = python
-            words = [os.fsdecode(word) for word in command]
-            event["hidden"] = locked_out(words, _lines(environment), self._variable)
+        event.update(self.about(python_of(child, files), command, environment))
         self._emit(event)
+
+    def about(self, python: str | None, command: Any, environment: Any) -> Event:
+        """What a recording says of a Python that is started so; nothing of another program."""
+        if python is None:
+            return {}
+        words = [os.fsdecode(word) for word in command]
+        return {"python": python, "hidden": locked_out(words, _lines(environment), self._variable)}
 
 
 def _caller() -> object:

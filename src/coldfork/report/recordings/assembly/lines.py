@@ -66,6 +66,7 @@ class SeenLine(Line, tag="seen", tag_field="event", frozen=True, kw_only=True):
     executed: bool = True
     python: str | None = None
     hidden: str | None = None
+    became: bool = False
 
 
 class RunningLine(Line, tag="running", tag_field="event", frozen=True, kw_only=True):
@@ -162,6 +163,8 @@ class ExecLine(Line, tag="exec", tag_field="event", frozen=True, kw_only=True):
     """The process became another program."""
 
     command: Command = None
+    python: str | None = None
+    hidden: str | None = None
     stack: tuple[Frame, ...] = ()
     states: tuple[State, ...] = ()
 

@@ -69,6 +69,8 @@ class _Lives:
             return
         life = self._life_of(event)
         life.end = max(life.end, event.t)
+        if _went_on(life, event):
+            life.departings.pop()
         match event:
             case ImportLine():
                 life.imports.append(event)
@@ -154,6 +156,8 @@ class _Lives:
         return life
 
     def _see(self, life: Life, line: SeenLine) -> None:
+        if line.became:
+            life = self._executed(life, line)
         if line.ppid is not None:
             life.parents.append(line.ppid)
         if not life.watched:
@@ -161,6 +165,16 @@ class _Lives:
             life.python = line.python or life.python
             life.copied = not line.executed
             life.unseen = line.hidden or life.unseen
+
+    def _executed(self, former: Life, line: SeenLine | ExitLine) -> Life:
+        """The program that a process which spoke became last, and which says nothing itself."""
+        last = former.departings[-1] if former.departings else None
+        if not former.watched or last is None or last.how is not How.EXEC:
+            return former
+        life = self._new(line.pid, line.t)
+        life.start, life.how, life.watched, life.above = former.start, How.EXEC, False, former
+        former.end = min(former.end, last.line.t)
+        return life
 
     def _new(self, pid: int, begin: float, *, current: bool = True) -> Life:
         life = Life(pid, How.UNKNOWN, begin, end=begin)
@@ -196,6 +210,8 @@ class _Lives:
 
     def _exit(self, life: Life, line: ExitLine) -> None:
         """An end may be recorded twice: from inside with the states, from outside with the status."""
+        if line.python:
+            life = self._executed(life, line)
         life.ended = True
         life.looked_at_end = life.looked_at_end or bool(line.states)
         if not life.watched:
@@ -210,6 +226,15 @@ class _Lives:
         self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
         first = self.cut or Cut(at, line.reason)
         self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)
+
+
+def _went_on(life: Life, event: Told) -> bool:
+    """Whether this shows that the program which a process last tried to become could not be executed."""
+    last = life.departings[-1] if life.departings else None
+    if last is None or last.how is not How.EXEC or isinstance(event, SeenLine | RunningLine):
+        return False
+    told_by_itself = not isinstance(event, ExitLine) or bool(event.states)
+    return told_by_itself and event.tid == last.line.tid
 
 
 def _begin_of(event: Told) -> float:

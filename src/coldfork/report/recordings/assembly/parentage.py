@@ -93,10 +93,13 @@ def link(lives: list[Life]) -> list[Life]:
     departings.sort(key=lambda pair: pair[1].line.t)
     _match(everybody, departings)
     for life, going in departings:
-        if going.child is None and going.how is not How.EXEC:
+        unknown = going.child is None and (not isinstance(going.line, ExecLine) or going.line.python)
+        if unknown:
             going.child = Life(_named_child(going), going.how, going.line.t, watched=False, by=going)
             going.child.parent = life
             everybody.append(going.child)
+            if going.how is How.EXEC:
+                _pass_on_the_end(life, going.child)
         if going.child is not None and not going.child.watched:
             _describe(going.child, going)
     everybody.sort(key=_started)
@@ -176,6 +179,15 @@ def _named_child(going: Departing) -> int | None:
     return going.line.pid if isinstance(going.line, ExecLine) else going.line.child
 
 
+def _pass_on_the_end(former: Life, life: Life) -> None:
+    """What was told of the end of a process is that of the program that it became last."""
+    life.start, life.end = former.start, former.end
+    life.ended, life.status, life.signal = former.ended, former.status, former.signal
+    life.running = former.running
+    former.end = life.begin
+    former.ended, former.status, former.signal, former.running = False, None, None, False
+
+
 def _describe(life: Life, going: Departing) -> None:
     """Say of a process that does not speak for itself what its parent knows of it."""
     line = going.line
@@ -183,6 +195,10 @@ def _describe(life: Life, going: Departing) -> None:
     life.end = max(life.end, line.t)
     if isinstance(line, ForkLine | SpawnLine):
         life.start = line.start if life.start is None else life.start
+    if isinstance(line, ExecLine):
+        life.command = life.command or words(line.command)
+        life.python = line.python or life.python
+        life.unseen = life.unseen or line.hidden or ""
     if isinstance(line, SpawnLine):
         life.command = words(line.command) or life.command
         if life.copied:

@@ -221,6 +221,8 @@ MAY_LOAD = {
     "coldfork.observe.stacks",
     "coldfork.observe.stacks.frames",
     "coldfork.observe.imports",
+    "coldfork.observe.late_imports",
+    "itertools",
     "coldfork.observe.recording.redaction",
     "coldfork.observe.probes",
     "coldfork.observe.probes.maps",

@@ -12,6 +12,7 @@ import sys
 from _thread import get_ident
 from itertools import count
 
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.stacks.frames import dotted
 
 TYPE_CHECKING = False
@@ -56,6 +57,7 @@ class Spot:
         """The dotted name of what was called there; without a call, the function that stood there."""
         if self._callee is not None:
             return dotted(self._callee)
+        LATE.load("coldfork.observe.stacks.call_source")
         from coldfork.observe.stacks.call_source import called_in
 
         # Where every call is announced, a line without an announced one did it itself.

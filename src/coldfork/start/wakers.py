@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from coldfork.observe.late_imports import LATE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +35,7 @@ class Wakers:
 
 
 def _waker(waker: Mapping[str, Any]) -> Waker:
+    LATE.load("coldfork.model.states")
     from coldfork.model.states import Frame, ImportSite, Waker
 
     return Waker(

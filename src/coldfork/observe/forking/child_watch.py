@@ -10,6 +10,7 @@ from _thread import get_ident
 from coldfork.observe.forking import holdings, purposes
 from coldfork.observe.forking.idle_threads import other_threads
 from coldfork.observe.forking.touches import WRAPPED, Touches
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.probes.openmp_pools import Stacks, belongs_to_this_thread
 from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, POISONED, Reading
 from coldfork.observe.stacks.frames import current
@@ -92,6 +93,7 @@ class _Here:
 
     def __init__(self, states: Iterable[Event]) -> None:
         # Lives in watched programs, where this is imported by then.
+        LATE.load("coldfork.observe.states")
         from coldfork.observe.states import examination
 
         self._examination = examination()
@@ -121,6 +123,8 @@ class _Here:
 def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
     """What the child is certain to touch of it."""
     # Only here: most programs fork with nothing that a child would have to leave alone.
+    LATE.load("coldfork.observe.forking.bodies")
+    LATE.load("coldfork.observe.forking.questions")
     from coldfork.observe.forking.bodies import bodies_at
     from coldfork.observe.forking.questions import BODIES, known_deeds
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
+from itertools import pairwise
+
+from coldfork.observe.late_imports import LATE, without_late_imports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +82,7 @@ class PythonThread:
 
 def other_threads(known: Mapping[int, Any]) -> list[PythonThread]:
     """The other threads of Python; `known` are those that `threading` has names for."""
+    LATE.load("dis")
     me = get_ident()
     found = []
     for ident, frame in sys._current_frames().items():
@@ -89,7 +93,8 @@ def other_threads(known: Mapping[int, Any]) -> list[PythonThread]:
 
 
 def _looked_at(name: str, innermost: FrameType) -> PythonThread:
-    stack = list(_outwards(innermost))
+    stack = without_late_imports(list(_outwards(innermost)))
+    innermost = stack[0]
     importing = next((_module_of(frame) for frame in stack if _imports(frame)), None)
     if importing is not None:
         return PythonThread(name, importing=importing)
@@ -167,7 +172,6 @@ def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
     `__exit__`.
     """
     import dis
-    from itertools import pairwise
 
     instructions = {one.offset: one.opname for one in dis.get_instructions(code)}
     following = dict(pairwise(instructions))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from coldfork.observe.late_imports import LATE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,6 +143,7 @@ _REACHING = ("exec", "eval", "__import__", "globals", "vars", "compile")
 
 
 def _asks_only_the_kernel(function: Any) -> bool:
+    LATE.load("dis")
     import dis
 
     for one in dis.get_instructions(function.__code__):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from coldfork.model.forking.judgement import NOTHING_KNOWN, Deed, Hold, held
 from coldfork.observe.forking import variables
+from coldfork.observe.late_imports import LATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -173,6 +174,8 @@ def profile() -> str:
 def touches(question: str, deadline: float) -> Touches:
     """What the function is certain to touch; nothing where that could not be found out in time."""
     # Only here: a process that holds nothing needs neither another process nor the cache.
+    LATE.load("coldfork.observe.kept_files")
+    LATE.load("coldfork.observe.processes.asking")
     from coldfork import __version__
     from coldfork.observe.kept_files import KeptFile, digest
     from coldfork.observe.processes.asking import ask_our_own

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.probes.maps import executable_files, mapped
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ class Loader:
     """
 
     def __init__(self) -> None:
+        LATE.load("ctypes")
         import ctypes
 
         self._only_loaded = os.RTLD_LAZY | os.RTLD_NOLOAD

@@ -6,6 +6,8 @@ only watched never needs them. `state_of` makes a `State` of one where somebody 
 
 from __future__ import annotations
 
+from coldfork.observe.late_imports import LATE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
@@ -78,6 +80,7 @@ def deeper(one: str | None, two: str | None) -> str | None:
 def state_of(reading: Reading) -> State:
     """The same as the model has it."""
     # Imported when somebody asks: dataclasses and enumerations cost more than all of the above.
+    LATE.load("coldfork.model.states")
     from coldfork.model.states import Level, State, Status
 
     return State(

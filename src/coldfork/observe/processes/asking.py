@@ -7,6 +7,7 @@ import signal
 from time import monotonic
 
 from coldfork.observe.installation import ROOT
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.processes.programs import OWN
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ def ask(
     folder: str | None = None,
 ) -> subprocess.CompletedProcess[bytes] | None:
     """Ask a command that reads a question; None where it took too long, or `stop` said so."""
+    LATE.load("subprocess")
     import subprocess
 
     until = monotonic() + seconds

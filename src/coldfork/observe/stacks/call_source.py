@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import ast
     from types import FrameType
 
 
@@ -25,9 +26,6 @@ def called_in(frame: FrameType, line: int, *, announced: bool) -> str | None:
 
 def is_class_body(path: str, name: str, line: int) -> bool:
     """True when the innermost scope around a line is the body of a class of this name."""
-    import ast
-    import linecache
-
     try:
         node: ast.AST = ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError, RecursionError):
@@ -42,8 +40,6 @@ def is_class_body(path: str, name: str, line: int) -> bool:
 
 def _scope_around(node: ast.AST, line: int) -> ast.AST | None:
     """The next class or function inside a node whose body holds a line."""
-    import ast
-
     waiting = list(ast.iter_child_nodes(node))
     while waiting:
         child = waiting.pop()
@@ -63,9 +59,6 @@ def _own_name(frame: FrameType) -> str | None:
 
 def _calls_on(frame: FrameType, line: int) -> list[str] | None:
     """The dotted texts that a line calls; None where there is no source to read."""
-    import ast
-    import linecache
-
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     if not 0 < line <= len(lines):
         return None
@@ -78,8 +71,6 @@ def _calls_on(frame: FrameType, line: int) -> list[str] | None:
 
 
 def _text(call: ast.Call) -> str | None:
-    import ast
-
     parts: list[str] = []
     node: ast.expr = call.func
     while isinstance(node, ast.Attribute):

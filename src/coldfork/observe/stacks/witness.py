@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.stacks.frames import ACCELERATOR_LIBRARIES, DEEPEST, IMPORTLIB, runs_inline
 
 TYPE_CHECKING = False
@@ -79,6 +80,7 @@ class Witness:
             return False
         if runs_inline(frame["function"]):
             return True
+        LATE.load("coldfork.observe.stacks.call_source")
         from coldfork.observe.stacks.call_source import is_class_body
 
         return is_class_body(frame["path"], frame["function"], frame["line"])

@@ -11,6 +11,7 @@ from os import getpid
 from coldfork.observe.attribution import Attribution
 from coldfork.observe.forks import guard_threads
 from coldfork.observe.imports import Imports
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.waking_calls import WakingCalls
 from coldfork.start.wakers import WAKERS
 
@@ -63,6 +64,7 @@ class Sensor:
         if self._begins:
             return
         self._begins = True
+        LATE.load("coldfork.observe.states")
         from coldfork.observe.states import Poller
 
         self.poller = Poller()

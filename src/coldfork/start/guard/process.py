@@ -11,6 +11,9 @@ import sys
 from _contextvars import ContextVar
 from _thread import get_ident
 
+from coldfork.observe.late_imports import LATE
+from coldfork.start.guard.callers import caller_frame, users_place
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +100,7 @@ class ProcessGuard:
 
     def observe(self) -> None:
         """Watch from now on who wakes what; the wrappers in importlib stay until the guard is off."""
+        LATE.load("coldfork.start.guard.observation")
         from coldfork.start.guard.observation import WakeObservation
 
         self._actions.pop("import", None)
@@ -127,12 +131,15 @@ class ProcessGuard:
         try:
             examination = self._examination
             if examination is None:
+                LATE.load("coldfork.start.guard.examination")
                 from coldfork.start.guard.examination import ForkExamination
 
                 examination = self._examination = ForkExamination()
             found = examination.held(self.observation)
             if not found:
                 return ()
+            LATE.load("coldfork.model.forking.judgement")
+            LATE.load("coldfork.observe.forking.bodies")
             from coldfork.model.forking.judgement import Purpose
             from coldfork.observe.forking import bodies, purposes
 
@@ -166,6 +173,7 @@ class ProcessGuard:
     def _guard_launches(self) -> None:
         for name in FORKING:
             if name in sys.modules:
+                LATE.load("coldfork.start.guard.multiprocessing_launches")
                 from coldfork.start.guard.multiprocessing_launches import guard_launches
 
                 guard_launches(sys.modules[name], self)
@@ -192,14 +200,10 @@ class ProcessGuard:
             # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
-        from coldfork.start.guard.callers import caller_frame
-
         self._examine(call, caller_frame(sys._getframe()))
 
     def _before_program(self) -> None:
         """Examine before subprocess forks, if a function of this program runs in the child first."""
-        from coldfork.start.guard.callers import caller_frame
-
         frame = caller_frame(sys._getframe())
         if frame is not None and frame.f_locals.get("preexec_fn") is not None:
             self._examine("subprocess.Popen", frame)
@@ -210,8 +214,13 @@ class ProcessGuard:
         reasons = self.against(call, frame, process)
         if not reasons:
             return
+        try:
+            LATE.load("coldfork.start.guard.consequences")
+            LATE.load("coldfork.start.guard.child_notes")
+        except ImportError as error:
+            self._trouble(call, error)
+            return
         from coldfork.start.guard import consequences
-        from coldfork.start.guard.callers import users_place
 
         allowing = ALLOWED.get()
         if allowing is not None and allowing.pid == os.getpid():
@@ -250,6 +259,7 @@ class ProcessGuard:
             return
         self.troubles.append(trouble)
         try:
+            LATE.load("logging")
             import logging
 
             logging.getLogger("coldfork").warning(

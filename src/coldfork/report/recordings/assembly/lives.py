@@ -67,10 +67,7 @@ class _Lives:
         if isinstance(event, CutLine):
             self._cut(event)
             return
-        life = self._life_of(event)
-        life.end = max(life.end, event.t)
-        if _went_on(life, event):
-            life.departings.pop()
+        life = self._told(event)
         match event:
             case ImportLine():
                 life.imports.append(event)
@@ -100,6 +97,14 @@ class _Lives:
     def linked(self) -> list[Life]:
         """Every process with its number and its parent, those that only a parent knows included."""
         return link(self._all)
+
+    def _told(self, event: Told) -> Life:
+        """Whom an event is about, who goes on with it."""
+        life = self._life_of(event)
+        life.end = max(life.end, event.t)
+        if _went_on(life, event):
+            life.departings.pop()
+        return life
 
     def _life_of(self, event: Told) -> Life:
         if isinstance(event, ProcessLine):

@@ -1,0 +1,111 @@
+"""Imports that coldfork makes late in a program that it watches: no thread forks during one.
+
+A thread that imports a module holds that module's lock. A child that another thread forks meanwhile has the
+lock and not the thread, and waits for ever when it imports the same module. For the program's own imports
+that is the program's affair; ours must add nothing to it. So every import that cannot be made at the start
+goes through `load`, forks wait for its end, and who looks for held locks passes over it.
+
+Nothing here is a lock itself, which a fork could freeze: threads are noted in sets, and waited for a while.
+"""
+
+from __future__ import annotations
+
+# `importlib._bootstrap` under the name by which it is there before `importlib` is.
+import _frozen_importlib
+import os
+import sys
+from _thread import get_ident
+from time import monotonic, sleep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+PATIENCE = 5.0
+"""So long a fork waits at most: whoever forks may hold, by an import of its own, what ours waits for."""
+_TURN = 0.001
+
+
+class LateImports:
+    """The threads that import something for coldfork now, and those that fork now."""
+
+    def __init__(self) -> None:
+        self._importing: set[int] = set()
+        self._forking: set[int] = set()
+        self._forked = False
+
+    def listen(self) -> None:
+        """Hear of forks. Who is registered first is asked last before a fork, and first after it."""
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._before, after_in_parent=self._in_parent, after_in_child=self._in_child
+            )
+
+    def load(self, name: str) -> None:
+        """Have a module imported, so that an `import` of it takes no lock any more.
+
+        `ImportError` in a forked child where a lock of imports is held by a thread that is gone.
+        """
+        if _is_loaded(name):
+            return
+        if self._forked and _lock_is_lost():
+            raise ImportError(f"{name}: the lock of an import is held by a thread that was not forked")
+        me = get_ident()
+        if me in self._importing:
+            __import__(name)
+            return
+        self._importing.add(me)
+        try:
+            self._give_way(me)
+            __import__(name)
+        finally:
+            self._importing.discard(me)
+
+    def _give_way(self, me: int) -> None:
+        until = monotonic() + PATIENCE
+        while self._forking - {me} and monotonic() < until:
+            self._importing.discard(me)
+            sleep(_TURN)
+            self._importing.add(me)
+
+    def _before(self) -> None:
+        me = get_ident()
+        self._forking.add(me)
+        until = monotonic() + PATIENCE
+        while self._importing - {me} and monotonic() < until:
+            sleep(_TURN)
+
+    def _in_parent(self) -> None:
+        self._forking.discard(get_ident())
+
+    def _in_child(self) -> None:
+        self._forked = True
+        self._forking.clear()
+        self._importing &= {get_ident()}
+
+
+def without_late_imports(stack: list[FrameType]) -> list[FrameType]:
+    """A stack, innermost first, without what coldfork does in it to import something."""
+    ours = (place for place in range(len(stack) - 1, -1, -1) if stack[place].f_code is _LOAD)
+    return stack[next(ours, -1) + 1 :]
+
+
+def _is_loaded(name: str) -> bool:
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+def _lock_is_lost() -> bool:
+    """Whether a thread that is gone was importing something when this process was forked."""
+    locks: dict[str, Callable[[], Any]] = getattr(_frozen_importlib, "_module_locks", {})
+    owners = {getattr(lock(), "owner", None) for lock in list(locks.values())}
+    return not owners <= {None, *sys._current_frames()}
+
+
+_LOAD = LateImports.load.__code__
+
+# One for the process, as there is one table of modules.
+LATE = LateImports()
+LATE.listen()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass, field
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.launch.sidebyside import coldfork_run, said_by, write
+from tests.launch.sidebyside import coldfork_run, said_by, variables, write
 
 SCRIPT = "program.py"
 PROGRAMS = re.findall(
@@ -43,6 +46,13 @@ if __name__ == '__main__':
     with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
         print([parcel.value for parcel in pool.map(double, [Parcel(1), Parcel(2)])])
         print(double.__module__, Parcel.__module__)
+"""
+DEATH_SIGNAL = """\
+import ctypes
+number = ctypes.c_int(-1)
+if hasattr(ctypes.CDLL(None), 'prctl'):
+    ctypes.CDLL(None).prctl(2, ctypes.byref(number), 0, 0, 0)
+print(number.value)
 """
 #: Our own process reads the same PYTHONPATH and would say it too.
 NOT_OURS = "import sys\nif 'coldfork' not in sys.orig_argv:\n    "
@@ -98,6 +108,7 @@ CASES = [
     Case("syntax-error-in-an-import", "import bad", files={"bad.py": "def f(:\n"}),
     Case("warning-as-error", "import far\n", ("-W", "error::DeprecationWarning", SCRIPT), FAR_WARNING),
     Case("warning-from-an-import", "import far\n", ("-Walways", SCRIPT), FAR_WARNING),
+    Case("death-signal", DEATH_SIGNAL),
     *(Case(method, SPAWNING, (SCRIPT, method)) for method in ("fork", "spawn", "forkserver")),
 ]
 
@@ -156,3 +167,16 @@ def test_the_verdict_follows_all_that_the_program_says(tmp_path: Path) -> None:
         f"recorded in {tmp_path / 'recording'}\n"
         f"next: coldfork report {tmp_path / 'recording'}\n"
     )
+
+
+@pytest.mark.must_hold
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere it goes on")
+def test_who_kills_the_command_has_killed_the_program(tmp_path: Path) -> None:
+    write(tmp_path, {SCRIPT: "import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n"})
+    command = [*coldfork_run("--quiet"), SCRIPT]
+    with subprocess.Popen(command, cwd=tmp_path, env=variables(), stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        program = os.pidfd_open(int(running.stdout.readline()))
+        running.kill()
+        assert select.select([program], [], [], 60)[0]
+    os.close(program)

@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from coldfork.launch.plumbing import spawn
+from coldfork.launch.plumbing import last_will, spawn
 from coldfork.launch.plumbing.group_witness import GroupWitness
+from coldfork.launch.plumbing.last_will import LastWill
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.model.errors import UsageError
 from coldfork.observe.processes.endings import die_of
@@ -84,15 +85,31 @@ def run(
     """Run a program to its end; its pid and how it ended. `started` is called with the pid at once."""
     die_with_us = _death_signal()
     child = 0
+    will: LastWill | None = None
 
     def start(signals: Signals) -> Attended:
-        nonlocal child
-        child = _start(command, variables, signals.put_back, die_with_us)
+        nonlocal child, will
+        will = LastWill(kernel.process_control()) if last_will.supported() else None
+
+        def prepare() -> None:
+            signals.put_back()
+            if will is not None:
+                will.take_over()
+
+        try:
+            child = _start(command, variables, prepare, die_with_us)
+        finally:
+            if will is not None:
+                will.begun()
         started(child)
         return _Child(child)
 
-    ending = attend(start, die_with_us)
-    return child, ending
+    try:
+        ending = attend(start, die_with_us)
+        return child, ending
+    finally:
+        if will is not None:
+            will.dismiss()
 
 
 def attend(

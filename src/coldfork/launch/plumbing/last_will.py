@@ -1,0 +1,83 @@
+"""Ends a program whose waiting parent was killed, and changes nothing in the program for that.
+
+The kernel's own means, a signal at the death of the parent, would be seen by the program. So a process beside
+us waits for our end, and has a handle of the program (a `pidfd`) by which it ends that and nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import NoReturn
+
+from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.loop import readable
+
+_NUMBER = 16
+"""So many bytes hold the number of a process."""
+_DONE = b"."
+
+
+class LastWill:
+    """A process that waits for our end; made before the program is started."""
+
+    def __init__(self, control: Callable[..., int]) -> None:
+        self._control = control
+        self._asking, asked = os.pipe()
+        answer, self._answering = os.pipe()
+        us = os.pidfd_open(os.getpid())
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(asked)
+            os.close(answer)
+            _wait(us, self._asking, self._answering)
+        for descriptor in (us, self._asking, self._answering):
+            os.close(descriptor)
+        self._asked, self._answer = asked, answer
+
+    def take_over(self) -> None:
+        """In the program's process, before it becomes the program: only the will ends it from here on."""
+        os.write(self._asked, str(os.getpid()).encode("ascii").ljust(_NUMBER))
+        if os.read(self._answer, len(_DONE)) == _DONE:
+            kernel.hear_of_parent(self._control, 0)
+
+    def begun(self) -> None:
+        """In our own process, after the start: nothing is asked any more."""
+        for descriptor in (self._asked, self._answer):
+            os.close(descriptor)
+
+    def dismiss(self) -> None:
+        """The program has ended: end the will."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+
+def _wait(us: int, asking: int, answering: int) -> NoReturn:
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            # Whoever reads what we print must see its end when we end.
+            os.dup2(nowhere, stream)
+        number = os.read(asking, _NUMBER)
+        if number:
+            program = os.pidfd_open(int(number))
+            os.write(answering, _DONE)
+            os.close(answering)
+            if us in readable([us, program], None):
+                signal.pidfd_send_signal(program, signal.SIGKILL)
+    finally:
+        os._exit(0)
+
+
+def supported() -> bool:
+    """Whether this system can do so: Linux, and a kernel with handles of processes."""
+    return hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and _kernel_has_handles()
+
+
+def _kernel_has_handles() -> bool:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return True

@@ -180,3 +180,42 @@ def test_who_kills_the_command_has_killed_the_program(tmp_path: Path) -> None:
         running.kill()
         assert select.select([program], [], [], 60)[0]
     os.close(program)
+
+
+NEVER_RUN = "coldfork: unknown: the program was not run, so nothing is known of it"
+COLD = "coldfork: cold: no accelerator was woken"
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        (("--", "python", SCRIPT), NEVER_RUN),
+        (("-m", "no_such_module"), NEVER_RUN),
+        (("broken.py",), NEVER_RUN),
+        (("empty",), NEVER_RUN),
+        (("-c", "x = = 1"), NEVER_RUN),
+        (("empty.py",), COLD),
+        (("-c", ""), COLD),
+        (("-m", "pkg"), COLD),
+        (("-m", "json.tool", "--help"), COLD),
+        (("pkg",), COLD),
+        (("failing.py",), COLD),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_only_a_program_that_was_run_is_cold(words: tuple[str, ...], verdict: str, tmp_path: Path) -> None:
+    package = {"pkg/__init__.py": "", "pkg/__main__.py": ""}
+    files = {"broken.py": "x = = 1\n", "empty.py": "", "failing.py": "1 / 0\n", "empty/nothing": ""}
+    write(tmp_path, {**package, **files})
+    ended = subprocess.run(
+        [*coldfork_run(), *words],
+        cwd=tmp_path,
+        env=variables(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert verdict in ended.stderr.splitlines()

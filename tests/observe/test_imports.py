@@ -227,6 +227,7 @@ MAY_LOAD = {
     "coldfork.observe.probes",
     "coldfork.observe.probes.maps",
     "coldfork.observe.processes",
+    "coldfork.observe.processes.beginning",
     "coldfork.observe.processes.identity",
     "coldfork.observe.processes.table",
     "coldfork.observe.processes.programs",

@@ -340,3 +340,13 @@ def test_a_program_that_could_not_be_executed_clears_nothing() -> None:
     tape.event("seen", 2.03, 101, ppid=100, start=7, command=["python"], python="python3", became=True)
     found = of(tape.exit(2.2, 101, start=7, status=1, states=[]).exit(3.0, states=AWAKE))
     assert (found.standing, [one.pid for one in found.poisoned]) == (Standing.POISONED, [101])
+
+
+def test_a_program_that_python_never_ran_is_not_cold() -> None:
+    tape = Tape().process().event("exit", 1.0, status=None, signal=None, states=COLD, begun=False)
+    found = of(tape.exit(1.1, status=2, states=[]))
+    assert (found.standing, found.headline) == (
+        Standing.UNKNOWN,
+        "the program was not run, so nothing is known of it",
+    )
+    assert found.doubts == ("Python ended before it ran anything of the program (exit 2)",)

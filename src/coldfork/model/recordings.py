@@ -33,7 +33,8 @@ The first line is the header. Every other line is an event with these keys, and 
 `exec`     command, python and hidden as of `spawn`, stack, states: the process becomes another program,
            unless the same thread tells of something else later
 `exit`     status, signal, states: this process ends; also told by its parent, who waited for it, and from
-           outside, then with start and without states. python is the interpreter if it ran one at its end
+           outside, then with start and without states. python is the interpreter if it ran one at its end;
+           begun is false where Python ended before it ran anything of its program
 `running`  start: this process lived on when the recording ended
 `cut`      reason, dropped: the recording reached its limit; what follows was not written
 `trouble`  what, detail: the watcher failed somewhere and went on; never the watched program's fault

@@ -160,6 +160,8 @@ class Process:
     """True when it lived on as the recording ended."""
     looked_at_end: bool = False
     """True when the states at its very end were seen: who is killed is not asked."""
+    begun: bool = True
+    """False when Python ended before it ran anything of its program, as of a file that is not there."""
     imports: tuple[Import, ...] = ()
     """The outermost imports, in the order in which they began."""
     wakes: tuple[Wake, ...] = ()

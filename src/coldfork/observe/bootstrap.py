@@ -193,7 +193,10 @@ def _record(session: WatchSession) -> None:
             return
         ended.add(os.getpid())
         watching.poll()
-        watching.emit({"event": "exit", "status": status, "signal": None, "states": watching.states()})
+        event = {"event": "exit", "status": status, "signal": None, "states": watching.states()}
+        if root and not watching.program_began:
+            event["begun"] = False
+        watching.emit(event)
         recorder.close()
 
     atexit.register(end)

@@ -8,6 +8,7 @@ from _thread import get_ident
 
 from coldfork.observe.attribution import thread_name
 from coldfork.observe.forking.child_watch import ChildWatch
+from coldfork.observe.processes.beginning import Beginning
 from coldfork.observe.processes.identity import youngest_child
 from coldfork.observe.processes.programs import python_at
 from coldfork.observe.processes.starts import FORK_EXEC, Starts
@@ -57,6 +58,7 @@ class Forks:
         self.children = ChildWatch(touched)
         self._restore_threads: Callable[[], None] = lambda: None
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
+        self.beginning = Beginning(self._actions)
         self._count = 0
         self._under_way: dict[int, tuple[Event, int | None]] = {}
         """The fork that each thread is at, and its youngest child before."""

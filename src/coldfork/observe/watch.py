@@ -160,6 +160,11 @@ class Watch:
             self.trouble("poll", error)
         self._tell_imports()
 
+    @property
+    def program_began(self) -> bool:
+        """Whether Python has run anything of its main program."""
+        return self._forks.beginning.begun
+
     def states(self) -> list[Event]:
         """The state of every runtime now, as a recording holds it."""
         try:

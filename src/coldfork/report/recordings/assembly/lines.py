@@ -176,6 +176,7 @@ class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
     status: int | None = None
     signal: int | None = None
     python: str | None = None
+    begun: bool = True
     states: tuple[State, ...] = ()
 
 

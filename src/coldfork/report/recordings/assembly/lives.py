@@ -218,6 +218,7 @@ class _Lives:
         if line.python:
             life = self._executed(life, line)
         life.ended = True
+        life.begun = life.begun and line.begun
         life.looked_at_end = life.looked_at_end or bool(line.states)
         if not life.watched:
             life.python = line.python or life.python
@@ -267,6 +268,7 @@ def _process(life: Life, before: list[Process]) -> Process:
         unseen=life.unseen or _why_unseen(life),
         running=life.running,
         looked_at_end=life.looked_at_end,
+        begun=life.begun,
         ended=life.ended,
         status=life.status,
         signal=life.signal,

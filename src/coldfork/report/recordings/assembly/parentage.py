@@ -70,6 +70,7 @@ class Life:
     signal: int | None = None
     running: bool = False
     looked_at_end: bool = False
+    begun: bool = True
     imports: list[ImportLine] = field(default_factory=list)
     wakes: list[WakeLine] = field(default_factory=list)
     happenings: list[EffectLine] = field(default_factory=list)

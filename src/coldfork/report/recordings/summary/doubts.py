@@ -35,6 +35,11 @@ def reasons(recording: Recording) -> Iterator[str]:
     yield from _doubtful_processes(recording)
 
 
+def has_begun(recording: Recording) -> bool:
+    """Whether anything of the program itself was run."""
+    return all(process.begun for process in recording.processes)
+
+
 def remarks(recording: Recording) -> Iterator[str]:
     """What was not seen and leaves the verdict on devices as it is: other programs, other runtimes."""
     processes = recording.processes
@@ -53,6 +58,8 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
     processes = recording.processes
     if not processes:
         yield "no process is in the recording"
+    if not has_begun(recording):
+        yield f"Python ended before it ran anything of the program ({phrases.ending(processes[0])})"
     hidden = [
         process
         for process in processes

@@ -10,7 +10,7 @@ from enum import StrEnum
 from coldfork.model.states import Status, Waker
 from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES, How, Process, Recording, Stretch, Wake
 from coldfork.report.recordings.summary import forks, phrases
-from coldfork.report.recordings.summary.doubts import reasons, remarks
+from coldfork.report.recordings.summary.doubts import has_begun, reasons, remarks
 
 
 class Standing(StrEnum):
@@ -65,9 +65,7 @@ def outcome(recording: Recording) -> Outcome:
         return _woken_unseen(recording, unseen, wakes, doubts)
     return Outcome(
         Standing.UNKNOWN if doubts else Standing.COLD,
-        "nothing was seen to wake an accelerator, but not everything was seen"
-        if doubts
-        else "no accelerator was woken",
+        _nothing_woken(recording, doubts),
         notes=(*forks.notes(processes), *_notes(wakes, None), *remarks(recording)),
         doubts=doubts,
         next_command="coldfork check",
@@ -75,6 +73,14 @@ def outcome(recording: Recording) -> Outcome:
         if doubts
         else "looks at the code that this run did not reach, too",
     )
+
+
+def _nothing_woken(recording: Recording, doubts: tuple[str, ...]) -> str:
+    if not doubts:
+        return "no accelerator was woken"
+    if not has_begun(recording):
+        return "the program was not run, so nothing is known of it"
+    return "nothing was seen to wake an accelerator, but not everything was seen"
 
 
 def by_import(waker: Waker | None) -> bool:

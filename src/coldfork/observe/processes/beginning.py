@@ -1,0 +1,55 @@
+"""Hears when Python begins to run the program itself: a file that is not there is never run."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
+
+_RUNS = ("cpython.run_command", "cpython.run_file", "cpython.run_module", "cpython.run_stdin")
+"""The audit events of the main program, which Python raises before it looks whether there is one."""
+_EXECUTES = "exec"
+_RUNPY = ("runpy", "_run_code")
+"""The function that runs a module as the main program."""
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
+class Beginning:
+    """Listens by the table of actions of an audit hook until the program runs, and no longer."""
+
+    def __init__(self, actions: dict[str, Callable[[tuple[Any, ...]], None]]) -> None:
+        self.begun = False
+        """Whether any code of the program, of a package around it included, was executed."""
+        self._actions = actions
+        actions.update(dict.fromkeys(_RUNS, self._runs))
+
+    def _runs(self, given: tuple[Any, ...]) -> None:
+        for event in _RUNS:
+            self._actions.pop(event, None)
+        if given and str(given[0]).endswith(".pyc"):
+            # Executed without an event.
+            self.begun = os.path.exists(given[0])
+        else:
+            self._actions[_EXECUTES] = self._executes
+
+    def _executes(self, given: tuple[Any, ...]) -> None:
+        hook = sys._getframe().f_back
+        asker = None if hook is None else hook.f_back
+        if _is_main(asker) or not _is_of_python(given[0].co_filename):
+            self.begun = True
+            self._actions.pop(_EXECUTES, None)
+
+
+def _is_main(asker: FrameType | None) -> bool:
+    """Whether code is the main program's by who executes it: C code that no Python called, or `runpy`."""
+    return asker is None or (asker.f_globals.get("__name__"), asker.f_code.co_name) == _RUNPY
+
+
+def _is_of_python(file: str) -> bool:
+    """Whether this is code of the standard library, which is imported to find the program."""
+    return file.startswith("<") or (file.startswith(_LIBRARY) and "-packages" not in file)

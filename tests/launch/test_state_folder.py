@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from coldfork.launch.script import run_directory
-from coldfork.launch.state_folder import KEPT, new_place, state_folder, surplus
+from coldfork.launch.state_folder import KEPT, chosen_place, new_place, state_folder, surplus
 from coldfork.launch.supervisor import report_file
+from coldfork.model.errors import UsageError
+from coldfork.observe.recording.recorder import Recorder
 
 HOUR = 3600
 
@@ -75,3 +79,37 @@ def test_old_runs_make_room_once_they_have_ended(tmp_path: Path, monkeypatch: py
     os.close(lock)
     gone = {mark for mark, path in runs.items() if not path.exists()}
     assert gone == {"00000001", "00000004", "00000005"}
+
+
+def recording(file: Path) -> Path:
+    file.write_bytes(b'{"event":"header"}\n')
+    return file
+
+
+def test_a_recording_belongs_to_one_process(tmp_path: Path) -> None:
+    """Two programs that record to one file would share one verdict."""
+    file = recording(tmp_path / "run.coldfork")
+    code = (
+        "from pathlib import Path\nfrom coldfork.launch.state_folder import chosen_place\n"
+        f"chosen_place(Path({str(file)!r}))"
+    )
+    command = [sys.executable, "-c", code + "\nprint(flush=True)\ninput()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"\n"
+        with pytest.raises(UsageError, match="is being recorded to; --output names another file"):
+            chosen_place(file)
+        holder.communicate(b"\n")
+    assert chosen_place(file).read_bytes() == b""
+
+
+def test_what_is_left_of_an_earlier_program_does_not_write_into_a_new_recording(tmp_path: Path) -> None:
+    file = tmp_path / "run.coldfork"
+    with recording(file).open("ab", buffering=0) as former:
+        status = file.stat()
+        chosen_place(file)
+        former.write(b"late\n")
+    late = Recorder(str(file), identity=(status.st_dev, status.st_ino))
+    late({"event": "trouble"})
+    assert file.read_bytes() == b""
+    assert late.lost == 1

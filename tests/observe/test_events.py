@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from coldfork.observe.recording.events import decode, encode, read
-from tests.observe.processes import Event
+from tests.observe.processes import SOURCES, Event
 
 SECONDS = st.integers(0, 10**9).map(lambda micros: micros / 1_000_000)
 IMPORTS = st.fixed_dictionaries(
@@ -53,3 +55,17 @@ def test_what_is_unusual_in_an_import_is_written_all_the_same() -> None:
         "module": "a",
         "path": 3,
     }
+
+
+def test_a_damaged_line_is_a_value_error_where_nobody_has_loaded_json() -> None:
+    code = (
+        "import sys\nfrom coldfork.observe.recording.events import decode\nassert 'json' not in sys.modules\n"
+        "try: decode('{\"event\":\"import\" 5')\nexcept ValueError: print('refused')\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(SOURCES)!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.stdout == "refused\n", process.stderr

@@ -19,17 +19,44 @@ _BEGINNING = b'{"event":"header"'
 
 
 def chosen_place(file: Path) -> Path:
-    """The file named by the user, made empty; refused where it holds something else than a recording."""
+    """The file named by the user, made anew; refused where it holds something else than a recording.
+
+    It stays taken as long as this process lives: two programs in one recording would share one verdict.
+    """
     place = Path(os.path.realpath(file))
     try:
         if place.exists() and not place.is_file():
             raise UsageError(f"{file} is no file that could hold a recording")
         if place.exists() and not _is_recording(place):
             raise UsageError(f"{file} holds something else than a recording; it is not written over")
+        if place.exists():
+            if not _taken(place):
+                raise UsageError(f"{file} is being recorded to; --output names another file")
+            # What is left of an earlier program goes on writing to its own file, and not to this one.
+            with suppress(OSError):
+                place.unlink()
         _make(place, os.O_TRUNC)
+        if not _taken(place):
+            raise UsageError(f"{file} is being recorded to; --output names another file")
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}") from None
     return place
+
+
+def _taken(place: Path) -> bool:
+    """Take a recording for this process; False where another one has it."""
+    import fcntl
+
+    descriptor = os.open(place, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return False
+    except OSError:
+        # A file system without locks.
+        os.close(descriptor)
+    return True
 
 
 def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:

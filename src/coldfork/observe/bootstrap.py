@@ -7,6 +7,7 @@ object:
     mode       "run" (records a program), "child" (records a process started by one), "probe", or "script"
                (an isolated script and every Python that it starts; nothing is recorded)
     recording  the file to append to (run and child)
+    file       its device and inode: another file of that name is another program's; or null
     limit      its size in bytes
     by         the watched process whose environment this is; written by each for those it starts
     since      the start of the process that watches, in the kernel's ticks, or null
@@ -158,7 +159,8 @@ def _record(session: WatchSession) -> None:
     from coldfork.observe.watch import MAIN, watch
 
     settings = session.settings
-    recorder = Recorder(settings["recording"], settings.get("limit") or LIMIT)
+    limit = settings.get("limit") or LIMIT
+    recorder = Recorder(settings["recording"], limit, settings.get("file"))
     root = settings["mode"] == "run"
     started_as = sys.orig_argv
     if root:

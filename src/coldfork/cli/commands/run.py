@@ -164,9 +164,11 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
     """Report what was recorded; True if it is a reason for `--strict` to fail."""
     if quiet and not strict:
         return False
+    unwritten = f"{plan.recording} could not be written: {done.obstacle}" if done.obstacle else ""
     if not done.watched:
         if not quiet:
-            output.note("nothing was recorded, because the program's Python did not let coldfork in")
+            why = unwritten or "the program's Python did not let coldfork in"
+            output.note(f"nothing was recorded, because {why}")
         return True
     from coldfork.report.recordings.assembly.files import read
     from coldfork.report.recordings.summary.outcomes import Standing, outcome
@@ -177,8 +179,10 @@ def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -
         if not quiet:
             _report(plan, summed_up, recording)
     except ColdforkError as error:
-        output.note(str(error))
+        output.note(unwritten or str(error))
         return True
+    if unwritten and not quiet:
+        output.note(f"the recording is not whole: {unwritten}")
     return summed_up.standing is Standing.POISONED
 
 

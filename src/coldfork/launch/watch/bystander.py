@@ -58,7 +58,7 @@ class Bystander:
     """The thread that stands beside one program; `tell` adds an event to its recording."""
 
     def __init__(
-        self, recording: Path, root: int, began: float, tell: Callable[[dict[str, Any]], None]
+        self, recording: Path, root: int, began: float, tell: Callable[[dict[str, Any]], object]
     ) -> None:
         self._recording = recording
         self._root = root

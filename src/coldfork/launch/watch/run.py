@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -127,6 +126,8 @@ class WatchedRun:
 
     ending: Ending
     watched: bool
+    obstacle: str | None = None
+    """Why the recording cannot be written at its end, as on a disk that is full."""
 
 
 def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
@@ -145,17 +146,19 @@ def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
     for bystander in beside:
         bystander.stop()
     seen = plan.recording.stat().st_size > 0 if plan.recording.exists() else False
-    if seen:
-        # What the program itself could not know: its status, or the signal it died from.
-        event = {"event": "exit", "t": round(ended, 6), "pid": child, "tid": child}
-        _add(plan, {**event, "status": ending.status, "signal": ending.signal, "states": []}, plan.limit)
-    return WatchedRun(ending, seen)
+    if not seen:
+        return WatchedRun(ending, seen, _obstacle(plan.recording))
+    # What the program itself could not know: its status, or the signal it died from.
+    event = {"event": "exit", "t": round(ended, 6), "pid": child, "tid": child}
+    last = {**event, "status": ending.status, "signal": ending.signal, "states": []}
+    return WatchedRun(ending, seen, _add(plan, last, plan.limit))
 
 
 def _settings(plan: WatchPlan, began: float) -> dict[str, Any]:
     return {
         "mode": "run",
         "recording": str(plan.recording),
+        "file": _identity(plan.recording),
         "limit": plan.limit - _OWN_SHARE,
         "began": began,
         "since": start_of(),
@@ -164,10 +167,29 @@ def _settings(plan: WatchPlan, began: float) -> dict[str, Any]:
     }
 
 
-def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> None:
-    """Add a line, unless the recording is full."""
+def _identity(recording: Path) -> list[int] | None:
+    try:
+        status = recording.stat()
+    except OSError:
+        return None
+    return [status.st_dev, status.st_ino]
+
+
+def _obstacle(recording: Path) -> str | None:
+    """Why nothing can be written to an empty recording; None where it can be."""
+    try:
+        with recording.open("r+b", buffering=0) as stream:
+            stream.write(b"\n")
+            stream.truncate(0)
+    except OSError as error:
+        return error.strerror
+    return None
+
+
+def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> str | None:
+    """Add a line, unless the recording has reached its limit; why it could not be written, if so."""
     line = encode(event)
-    with suppress(OSError):
+    try:
         # A program that died while it wrote left a line without its end.
         with plan.recording.open("rb+") as stream:
             stream.seek(0, os.SEEK_END)
@@ -178,3 +200,6 @@ def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> No
         if size and size + len(piece) <= (limit or plan.limit - _OWN_SHARE):
             with plan.recording.open("ab", buffering=0) as stream:
                 stream.write(piece)
+    except OSError as error:
+        return error.strerror
+    return None

@@ -82,7 +82,8 @@ def decode(text: str) -> Any:
     """The value that one JSON text stands for; `ValueError` when it is none."""
     try:
         value, end = _scanner()(text, 0)
-    except StopIteration:
+    except (StopIteration, SystemError):
+        # The C code wants the error of a package that nobody has loaded, and then has none to raise.
         raise ValueError("no JSON value") from None
     if text[end:].strip():
         raise ValueError("something follows the JSON value")

@@ -36,24 +36,30 @@ class Recorder:
     """
 
     __slots__ = (
-        "_descriptor", "_dropped", "_encode", "_encode_imports", "_identity", "_limit", "_open", "_path",
-        "_reserve", "_said_so", "lost",
+        "_descriptor", "_dropped", "_encode", "_encode_imports", "_identity", "_limit", "_obstacle", "_open",
+        "_path", "_reserve", "_said_so", "_torn", "_untold", "lost",
     )  # fmt: skip
 
-    def __init__(self, path: str, limit: int = LIMIT) -> None:
+    def __init__(self, path: str, limit: int = LIMIT, identity: Iterable[int] | None = None) -> None:
+        """`identity` is the device and the inode of a file that is there already."""
         self.lost = 0
         """Lines that could not be written at all."""
+        self._untold = 0
+        """Those of them of which the recording does not say so yet."""
+        self._obstacle = ""
+        self._torn = False
+        """Whether the last line lacks its end."""
         self._path = os.path.abspath(path)
         self._limit = limit
         self._reserve = min(limit // 8, 1024 * 1024)
         self._dropped = 0
         self._said_so = False
-        self._identity: tuple[int, int] | None = None
+        self._identity = None if identity is None else tuple(identity)
         self._descriptor = -1
         self._open = os.open
         self._encode = encoder()
         self._encode_imports = import_encoder()
-        self._reopen(create=True)
+        self._reopen(create=identity is None)
 
     def __call__(self, event: Event) -> None:
         """Write one event; never raises."""
@@ -63,8 +69,8 @@ class Recorder:
         """Write events together; never raises."""
         try:
             self._write(events)
-        except Exception:
-            self.lost += len(events)
+        except Exception as error:
+            self._lose(len(events), error)
 
     def imports(self, ended: Collection[Ended]) -> None:
         """Write imports that have ended, together; never raises."""
@@ -74,8 +80,8 @@ class Recorder:
             if size is not None and size + len(lines) <= self._limit - self._reserve:
                 self._append(lines, size)
                 return
-        except Exception:
-            self.lost += len(ended)
+        except Exception as error:
+            self._lose(len(ended), error)
             return
         # The file is another one, or full: what still goes in is found one by one.
         self.several(as_events(ended))
@@ -114,6 +120,8 @@ class Recorder:
             if self._dropped:
                 self._append(_cut_line("limit", self._dropped), self._size())
                 self._dropped = 0
+            if self._untold:
+                self._append(_cut_line(self._obstacle, self._untold), self._size())
             if self._size() is not None:
                 os.close(self._descriptor)
         except Exception:
@@ -129,8 +137,8 @@ class Recorder:
             if size is None:
                 self.lost += len(events)
                 return
-        lines = []
-        length = size
+        lines = [_cut_line(self._obstacle, self._untold)] if self._untold else []
+        length = size + sum(map(len, lines))
         for event in events:
             line = self._encode(event)
             limit = self._limit - self._reserve if event.get("event") in _BULKY else self._limit - 200
@@ -140,18 +148,32 @@ class Recorder:
             else:
                 self._dropped += 1
         if lines:
-            self._append(b"".join(lines), size)
+            untold, self._untold = self._untold, 0
+            try:
+                self._append(b"".join(lines), size)
+            except Exception:
+                self._untold = untold
+                raise
         if self._dropped and not self._said_so:
             self._said_so = True
             self._append(_cut_line("limit", self._dropped), length)
 
+    def _lose(self, count: int, error: Exception) -> None:
+        """Note what is not in the recording, to be told as soon as there is room for that."""
+        self.lost += count
+        self._untold += count
+        self._obstacle = getattr(error, "strerror", None) or type(error).__name__
+
     def _append(self, line: bytes, size: int | None) -> None:
         if size is None or size + len(line) > self._limit:
             return
-        if os.write(self._descriptor, line) != len(line):
+        line = b"\n" + line if self._torn else line
+        self._torn = os.write(self._descriptor, line) != len(line)
+        if self._torn:
             # A full disk: the rest would start a line of its own and make two unreadable ones of it.
-            self.lost += 1
+            self._lose(1, OSError(0, "there was no room for a whole line"))
             os.write(self._descriptor, b"\n")
+            self._torn = False
 
     def _size(self) -> int | None:
         """The file's size now; None when the descriptor is no longer that file."""

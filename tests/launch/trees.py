@@ -135,6 +135,7 @@ WAYS = {
         "    os.kill(os.getpid(), signal.SIGKILL)",
         "os.waitpid(child, 0)",
     ],
+    "xargs": ["subprocess.run(['xargs', '-I@', *again(@N)], input=b'@')  # @L"],
     "system-below": ["os.system('true; ' + words(@N) + '; true')  # @L"],
     "system": ["os.system(words(@N))  # @L"],
     "cleared": ["subprocess.run(again(@N), env={'PATH': '/usr/bin:/bin'})  # @L"],
@@ -311,7 +312,7 @@ def _judge(
 
 
 def _is_shell(process: Process) -> bool:
-    return process.command[:1] in {("sh",), ("/bin/sh",)}
+    return process.command[:1] in {("sh",), ("/bin/sh",), ("xargs",)}
 
 
 def _line(

@@ -373,3 +373,18 @@ def test_whatever_stands_in_a_recording_every_rendering_takes_it(lines: list[dic
     json.loads(speedscope.render(recording, Options()))
     shown = report.render(recording, Options())
     assert all(character == "\n" or character.isprintable() for character in shown)
+
+
+def test_who_speaks_before_anybody_has_seen_its_parent_has_named_it() -> None:
+    above = [
+        {"pid": 102, "start": 2, "command": ["xargs", "python"]},
+        {"pid": 101, "start": 2, "command": ["sh"]},
+    ]
+    tape = Tape().process(start=1)
+    tape.load("early", 0.4, 0.01, pid=103).process(
+        0.5, 103, 102, "subprocess", start=3, ancestors=above, by=100
+    )
+    tape.event("seen", 0.6, 102, ppid=101, start=2, command=["xargs", "python"])
+    tape.event("seen", 0.6, 101, ppid=100, start=2, command=["sh"]).exit(0.9, 103).exit(1.0)
+    by_pid = {process.pid: process for process in tape.read().processes}
+    assert [by_pid[pid].parent for pid in (101, 102, 103)] == [by_pid[pid].number for pid in (100, 101, 102)]

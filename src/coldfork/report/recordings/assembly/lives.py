@@ -139,7 +139,8 @@ class _Lives:
     def _stand_above(self, life: Life, line: ProcessLine) -> None:
         """The processes between this one and the program, which may not be Python and say nothing."""
         for ancestor in line.ancestors:
-            above = self._from_outside(ancestor.pid, ancestor.start, line.t)
+            # Heard of only now, and there before: also before what this one did until it could speak.
+            above = self._from_outside(ancestor.pid, ancestor.start, life.begin)
             above.command = above.command or words(ancestor.command)
             if life.above is None:
                 life.above = above
@@ -152,10 +153,10 @@ class _Lives:
         current = self._current.get(pid)
         if current is not None and _same_start(current, start):
             current.start = current.start or start
-            return current
+            return _there_at(current, at)
         for life in reversed(self._by_pid[pid]):
             if life.start == start:
-                return life
+                return _there_at(life, at)
         life = self._new(pid, at, current=current is None or current.first is None)
         life.start, life.watched = start, False
         return life
@@ -245,6 +246,13 @@ def _went_on(life: Life, event: Told) -> bool:
 
 def _begin_of(event: Told) -> float:
     return event.start if isinstance(event, ImportLine) else event.t
+
+
+def _there_at(life: Life, moment: float) -> Life:
+    """Of a process that does not say itself when it began, the first moment at which it was there."""
+    if life.first is None and not life.watched:
+        life.begin = min(life.begin, moment)
+    return life
 
 
 def _same_start(life: Life, start: int | None) -> bool:

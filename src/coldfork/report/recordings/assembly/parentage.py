@@ -34,6 +34,7 @@ _ARRIVALS = {
     How.SPAWN: frozenset({How.SPAWN, How.SUBPROCESS, How.FORK, How.UNKNOWN}),
     How.EXEC: frozenset({How.EXEC, How.SUBPROCESS, How.UNKNOWN}),
 }
+_DEEPEST = 1000
 _SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "ash", "busybox"})
 
 
@@ -210,9 +211,15 @@ def _describe(life: Life, going: Departing) -> None:
     life.how = going.how if life.how is How.UNKNOWN else life.how
 
 
-def _started(life: Life) -> tuple[float, float]:
-    """When a process was started, which is earlier than when it could say that it began."""
-    return (life.begin if life.by is None else min(life.begin, life.by.line.t), life.begin)
+def _started(life: Life) -> tuple[float, float, int]:
+    """When a process was started, which is earlier than when it could say that it began.
+
+    Of two that were met at the same moment, the one that stood above the other.
+    """
+    above, depth = life.above, 0
+    while above is not None and depth < _DEEPEST:
+        above, depth = above.above, depth + 1
+    return (life.begin if life.by is None else min(life.begin, life.by.line.t), life.begin, depth)
 
 
 def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, Departing]]) -> None:

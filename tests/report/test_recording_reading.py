@@ -388,3 +388,13 @@ def test_who_speaks_before_anybody_has_seen_its_parent_has_named_it() -> None:
     tape.event("seen", 0.6, 101, ppid=100, start=2, command=["sh"]).exit(0.9, 103).exit(1.0)
     by_pid = {process.pid: process for process in tape.read().processes}
     assert [by_pid[pid].parent for pid in (101, 102, 103)] == [by_pid[pid].number for pid in (100, 101, 102)]
+
+
+def test_the_site_of_a_start_is_not_in_a_package_that_starts_for_the_program() -> None:
+    packages = "/venv/lib/python3.12/site-packages"
+    own, theirs = frame("/srv/train.py", 30), frame(f"{packages}/torch/multiprocessing/spawn.py", 269)
+    starter = frame("/usr/lib/python3.12/multiprocessing/process.py", 121)
+    tape = Tape().process().fork(1.0, 101, stack=[own, theirs, starter])
+    tape.fork(2.0, 102, stack=[frame(f"{packages}/gunicorn/app/base.py", 70), theirs, starter])
+    sites = [going.site for going in tape.exit(3.0).read().processes[0].departures]
+    assert [site and site.line for site in sites] == [30, 269]

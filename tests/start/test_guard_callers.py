@@ -13,7 +13,7 @@ from coldfork.model.decisions import Reason
 from coldfork.model.states import Frame, ImportSite, Waker
 from coldfork.observe.forking.purposes import FORK_THEN_EXEC
 from coldfork.start.guard import messages
-from tests.start.guarding import WAKE, needs_compiler, needs_linux, run, told
+from tests.start.guarding import ROOT, WAKE, needs_compiler, needs_linux, run, told
 
 pytestmark = [needs_linux, needs_compiler]
 
@@ -194,3 +194,60 @@ os.forkpty was refused, and no process was started: cuda is awake here
     assert messages.line("os.forkpty", (reason,)) == snapshot(
         "os.forkpty hands its child what it cannot use: cuda is awake here; help: use spawn"
     )
+
+
+def installed(folder: Path, **modules: str) -> str:
+    """A folder of installed packages."""
+    packages = folder / "site-packages"
+    packages.mkdir()
+    for name, text in modules.items():
+        (packages / f"{name}.py").write_text(text, encoding="utf-8")
+    return str(packages)
+
+
+SERVER = "import os\ndef serve():\n    pid = os.fork()\n    if not pid: os._exit(0)\n    os.waitpid(pid, 0)\n"
+STARTER = (
+    "import multiprocessing\n"
+    "def start():\n"
+    "    child = multiprocessing.get_context('fork').Process(target=print)\n"
+    "    child.start(); child.join()\n"
+)
+BEGIN = "import coldfork\ncoldfork.guard('warn')\nwake()\n"
+
+
+def warning(folder: Path, program: str, **modules: str) -> str:
+    path = installed(folder, server=SERVER, starter=STARTER, **modules)
+    done = run(program, folder, "-W", "ignore::DeprecationWarning", PYTHONPATH=f"{path}:{ROOT / 'src'}")
+    assert done.returncode == 0, done.stderr
+    (said,) = (line for line in done.stderr.splitlines() if "UnsafeForkWarning" in line)
+    return said.removeprefix(f"{folder}/")
+
+
+SPAWN = "help: start the process with spawn: it begins without any of this"
+BY_ITSELF = "help: have {}, which forks by itself, load the program in each process that it forks, and preload nothing"
+
+
+def test_the_programs_own_line_is_named_and_not_that_of_a_package_that_starts_for_it(tmp_path: Path) -> None:
+    said = warning(tmp_path, WAKE + BEGIN + "import starter\nstarter.start()  # here\n")
+    lines = (tmp_path / "program.py").read_text(encoding="utf-8").splitlines()
+    number = next(number for number, line in enumerate(lines, 1) if line.endswith("# here"))
+    assert said.startswith(f"program.py:{number}: ")
+    assert SPAWN in said
+
+
+def test_a_package_that_forks_itself_is_not_told_of_start_methods(tmp_path: Path) -> None:
+    said = warning(tmp_path, WAKE + BEGIN + "import server\nserver.serve()\n")
+    assert said.startswith("program.py:")
+    assert SPAWN not in said
+    assert BY_ITSELF.format("server") in said
+
+
+@pytest.mark.parametrize("forking", ["server", "starter"])
+def test_a_server_that_was_started_by_its_own_command_is_named_itself(forking: str, tmp_path: Path) -> None:
+    called = "server.serve()" if forking == "server" else "starter.start()"
+    command = f"import {forking}, app\n{called}\n"
+    options = "'-Wignore::DeprecationWarning', '-m', 'command'"
+    program = f"import os, sys\nos.execv(sys.executable, [sys.executable, {options}])\n"
+    said = warning(tmp_path, program, command=command, app=WAKE + BEGIN)
+    assert said.startswith(f"site-packages/{forking}.py:{3 if forking == 'server' else 4}: ")
+    assert BY_ITSELF.format(forking) in said

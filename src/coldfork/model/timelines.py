@@ -27,6 +27,10 @@ _STARTERS = re.compile(
 )
 
 
+#: Files that were installed: what they do was asked for by a line of the program.
+_INSTALLED = re.compile(r"<frozen |/(?:site|dist)-packages/|/lib(?:64)?/python3\.\d+/")
+
+
 class How(StrEnum):
     """How a process came to run."""
 
@@ -114,9 +118,14 @@ class Departure:
 
     @property
     def site(self) -> Frame | None:
-        """The innermost Python line that caused it and does not belong to the standard library's starters."""
+        """The innermost line of the program's own code that caused it.
+
+        Without one, as in a server that its own command starts, the innermost line that is none of the
+        standard library's starters.
+        """
+        own = [frame for frame in self.stack if not _INSTALLED.search(frame.path)]
         others = [frame for frame in self.stack if not _STARTERS.search(frame.path)]
-        return (others or self.stack or (None,))[-1]
+        return (own or others or self.stack or (None,))[-1]
 
 
 @dataclass(frozen=True, slots=True)

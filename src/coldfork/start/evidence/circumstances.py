@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from coldfork.model.decisions import EVERY, Reason, Weight
+from coldfork.start.evidence.runtimes import SPAWN
 
 if TYPE_CHECKING:
     from coldfork.start.surroundings import Surroundings
 
-_SPAWN = "start the process with spawn: it begins without any of this"
 _RAY_WORKER = 1
 """`ray.WORKER_MODE`: a process that Ray started for tasks or an actor."""
 
@@ -52,7 +52,7 @@ def ray_worker(surroundings: Surroundings) -> Reason | None:
         "ray-worker",
         "this is a worker of Ray, whose connections a forked child would share",
         weight=Weight.CIRCUMSTANCE,
-        remedies=("let Ray start the process: an actor of its own", _SPAWN),
+        remedies=("let Ray start the process: an actor of its own", SPAWN),
         evidence=(("ray.mode", str(mode)),),
     )
 
@@ -65,7 +65,7 @@ def wsl(surroundings: Surroundings) -> Reason | None:
         "wsl",
         "this is WSL, where NVML does not survive a fork",
         weight=Weight.CIRCUMSTANCE,
-        remedies=(_SPAWN,),
+        remedies=(SPAWN,),
         evidence=(("release", surroundings.release),),
     )
 
@@ -93,7 +93,7 @@ def xpu_build(surroundings: Surroundings) -> Reason | None:
         "PyTorch for XPU is loaded, and Level Zero supports no fork",
         weight=Weight.CIRCUMSTANCE,
         accelerator="xpu",
-        remedies=(_SPAWN,),
+        remedies=(SPAWN,),
         evidence=(("torch.version.xpu", str(version["xpu"])),),
     )
 
@@ -161,7 +161,7 @@ def framework_and_device(surroundings: Surroundings) -> Reason | None:
         "framework-and-device",
         f"strict: {framework} is loaded and {device} is visible, so that anything may wake it",
         weight=Weight.DOUBT,
-        remedies=(_SPAWN, "hide the device: CUDA_VISIBLE_DEVICES=''"),
+        remedies=(SPAWN, "hide the device: CUDA_VISIBLE_DEVICES=''"),
         evidence=(("framework", framework), ("device", device)),
     )
 

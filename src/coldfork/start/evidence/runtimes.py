@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from coldfork.observe.forking.holding import Holding
     from coldfork.start.surroundings import Surroundings
 
-_SPAWN = "start the process with spawn: it begins without any of this"
+SPAWN = "start the process with spawn: it begins without any of this"
+BY_ITSELF = (
+    "have {}, which forks by itself, load the program in each process that it forks, and preload nothing"
+)
+"""What helps where no start method can be chosen."""
 _LATER = "wake the device only in the processes that use it, after they have been started"
 _FRESH = "fork from a fresh thread: it has no pool, and the child neither"
 _PAUSE = "have libgomp give its pool back before the fork: omp_pause_resource_all(omp_pause_hard)"
@@ -28,14 +32,14 @@ _CLOSE = "close the channels of gRPC before the fork, and open others in the chi
 _SUPPORT = f"set {holdings.GRPC}=1 before grpc is imported, and open channels of its own in the child"
 
 _REMEDIES = {
-    "openmp-pool-of-this-thread": (_FRESH, _PAUSE, _SPAWN),
-    "numba-on-gnu-openmp": (_LAYER, _SPAWN),
-    "numba-on-openmp": (_LAYER, _SPAWN),
-    "tokenizers-pool": (_SERIAL, _SPAWN),
-    "grpc-without-fork-support": (_CLOSE, _SUPPORT, _SPAWN),
-    "grpc-channels": ("open channels of its own in the child", _CLOSE, _SPAWN),
-    "python-threads": ("fork before threads are started", _SPAWN),
-    "module-being-imported": ("import it before threads are started", _SPAWN),
+    "openmp-pool-of-this-thread": (_FRESH, _PAUSE, SPAWN),
+    "numba-on-gnu-openmp": (_LAYER, SPAWN),
+    "numba-on-openmp": (_LAYER, SPAWN),
+    "tokenizers-pool": (_SERIAL, SPAWN),
+    "grpc-without-fork-support": (_CLOSE, _SUPPORT, SPAWN),
+    "grpc-channels": ("open channels of its own in the child", _CLOSE, SPAWN),
+    "python-threads": ("fork before threads are started", SPAWN),
+    "module-being-imported": ("import it before threads are started", SPAWN),
 }
 _WITHOUT_DEVICE = ("jax-cpu", "polars")
 
@@ -97,7 +101,7 @@ def _remedies(holding: Holding) -> tuple[str, ...]:
     if known is not None:
         return known
     is_device = holding.name in holdings.DEVICES and holding.name not in _WITHOUT_DEVICE
-    return (_SPAWN, _LATER) if is_device and not holding.doubtful else (_SPAWN,)
+    return (SPAWN, _LATER) if is_device and not holding.doubtful else (SPAWN,)
 
 
 def _by(waker: Waker | None) -> str:

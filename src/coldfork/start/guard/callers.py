@@ -1,45 +1,78 @@
-"""Who is about to fork: a warning names the line that wanted a process."""
+"""Who is about to fork: a warning names the program's own line, and advice fits whoever forks."""
 
 from __future__ import annotations
 
+import os
+import sys
+
+from coldfork.observe.forking.purposes import LAUNCHERS, PLAIN
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
-_OURS = "coldfork.start.guard"
-
 _MACHINERY = (
+    *LAUNCHERS,
     "coldfork.start",
     "concurrent.futures",
-    "multiprocessing",
     "os",
     "pty",
     "subprocess",
     "threading",
+    "torch.multiprocessing",
     "torch.utils.data",
 )
 """Modules through which others fork; a warning points past them."""
 
-
-def caller_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame that is not the guard's own; None where a thread began in `os.fork` itself."""
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
-        frame = frame.f_back
-    return frame
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of a program that knows nothing of forks: the line that wanted a process."""
-    at = frame
-    while at is not None:
-        name = str(at.f_globals.get("__name__", ""))
-        if not any(name == machine or name.startswith(machine + ".") for machine in _MACHINERY):
-            return at
-        at = at.f_back
-    return frame
+    """The innermost frame of the program's own code: the line that wanted a process.
+
+    Where only installed code is on the stack, as in a server that was started by its own command, it is the
+    innermost one that knows nothing of forks.
+    """
+    others = list(_outside_machinery(frame))
+    own = (one for one in others if not _is_installed(one))
+    return next(own, others[0] if others else frame)
 
 
 def users_place(frame: FrameType | None) -> tuple[str, int] | None:
     """The file and the line of that frame."""
     at = users_frame(frame)
     return None if at is None else (at.f_code.co_filename, at.f_lineno or 0)
+
+
+def forking_package(frame: FrameType | None, purpose: str) -> str | None:
+    """The installed package that forks of its own accord, as a server does; None where the program does.
+
+    Who calls `os.fork` has no start method that could be another one, and where nothing on the stack is the
+    program's, nobody has asked for this one.
+    """
+    others = list(_outside_machinery(frame))
+    if not others or not _is_installed(others[0]):
+        return None
+    if purpose != PLAIN and not all(map(_is_installed, others)):
+        return None
+    return str(others[0].f_globals.get("__name__", "")).partition(".")[0] or None
+
+
+def _outside_machinery(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if not any(name == machine or name.startswith(machine + ".") for machine in _MACHINERY):
+            yield frame
+        frame = frame.f_back
+
+
+def _is_installed(frame: FrameType) -> bool:
+    """Whether code was installed: a package, the standard library, or the command that a package brings."""
+    file = frame.f_code.co_filename
+    return (
+        file.startswith(("<frozen ", _LIBRARY))
+        or any(folder in file for folder in _PACKAGES)
+        or os.path.dirname(file) == os.path.dirname(sys.executable)
+    )

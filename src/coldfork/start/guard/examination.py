@@ -56,11 +56,16 @@ class ForkExamination:
         return found
 
     def reasons(
-        self, found: tuple[Holding, ...], purpose: Purpose, bodies: Iterable[Body] = ()
+        self, found: tuple[Holding, ...], purpose: Purpose, bodies: Iterable[Body], forks: str | None = None
     ) -> tuple[Reason, ...]:
-        """What speaks against a fork of a child that calls these, with what can be done about it here."""
+        """What speaks against a fork of a child that calls these, with what can be done about it here.
+
+        `forks` is the package that forks of its own accord.
+        """
         does = known_deeds(found, lambda: BODIES(bodies))
         reasons = tuple(runtimes.judged(found, purpose, WAKERS.of, does))
+        if forks is not None:
+            reasons = tuple(_for_package(reason, forks) for reason in reasons)
         return exact_remedies(reasons, self._snapshot.examination.loader) if reasons else ()
 
     def _anew(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
@@ -137,6 +142,12 @@ class Unchanged:
             and self._snapshot.settled
             and self._snapshot.library(*hip.PREFIXES) is None
         )
+
+
+def _for_package(reason: Reason, forks: str) -> Reason:
+    """A reason with the remedies that are open to whoever uses a package that forks by itself."""
+    helps = runtimes.BY_ITSELF.format(forks)
+    return replace(reason, remedies=tuple(helps if one == runtimes.SPAWN else one for one in reason.remedies))
 
 
 def exact_remedies(reasons: tuple[Reason, ...], loader: Callable[[], Loader]) -> tuple[Reason, ...]:

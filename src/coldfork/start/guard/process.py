@@ -12,7 +12,6 @@ from _contextvars import ContextVar
 from _thread import get_ident
 
 from coldfork.observe.late_imports import LATE
-from coldfork.start.guard.callers import caller_frame, users_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     Action = Callable[[tuple[Any, ...]], None]
 
 OFF = "off"
+_OURS = "coldfork.start.guard"
 _MOST_TROUBLES = 20
 _NO_SIGN = frozenset({"coldfork", "sitecustomize", "usercustomize"})
 """What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
@@ -140,14 +140,19 @@ class ProcessGuard:
                 return ()
             LATE.load("coldfork.model.forking.judgement")
             LATE.load("coldfork.observe.forking.bodies")
+            LATE.load("coldfork.start.guard.callers")
             from coldfork.model.forking.judgement import Purpose
             from coldfork.observe.forking import bodies, purposes
+            from coldfork.start.guard.callers import forking_package
 
             if process is not None:
                 purpose, _ = purposes.of_process(process)
-                return examination.reasons(found, Purpose(purpose), bodies.of_process(process))
-            purpose, target = purposes.purpose_and_target(frame)
-            return examination.reasons(found, Purpose(purpose), bodies.of_purpose(purpose, target))
+                called = bodies.of_process(process)
+            else:
+                purpose, target = purposes.purpose_and_target(frame)
+                called = bodies.of_purpose(purpose, target)
+            forks = forking_package(frame, purpose)
+            return examination.reasons(found, Purpose(purpose), called, forks)
         except Exception as error:
             self._trouble(call, error)
             return ()
@@ -200,11 +205,11 @@ class ProcessGuard:
             # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
-        self._examine(call, caller_frame(sys._getframe()))
+        self._examine(call, _caller_frame(sys._getframe()))
 
     def _before_program(self) -> None:
         """Examine before subprocess forks, if a function of this program runs in the child first."""
-        frame = caller_frame(sys._getframe())
+        frame = _caller_frame(sys._getframe())
         if frame is not None and frame.f_locals.get("preexec_fn") is not None:
             self._examine("subprocess.Popen", frame)
 
@@ -221,6 +226,7 @@ class ProcessGuard:
             self._trouble(call, error)
             return
         from coldfork.start.guard import consequences
+        from coldfork.start.guard.callers import users_place
 
         allowing = ALLOWED.get()
         if allowing is not None and allowing.pid == os.getpid():
@@ -267,6 +273,13 @@ class ProcessGuard:
             )
         except Exception:
             return
+
+
+def _caller_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame that is not the guard's own; None where a thread began in `os.fork` itself."""
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
+        frame = frame.f_back
+    return frame
 
 
 def _hook(actions: dict[str, Action]) -> Callable[[str, tuple[Any, ...]], None]:

@@ -206,6 +206,7 @@ MAY_LOAD = {
     "coldfork.observe.attribution",
     "coldfork.observe.forking",
     "coldfork.observe.forking.child_watch",
+    "coldfork.observe.forking.handlers",
     "coldfork.observe.forking.holding",
     "coldfork.observe.forking.holdings",
     "coldfork.observe.forking.idle_threads",

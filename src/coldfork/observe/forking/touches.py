@@ -1,15 +1,17 @@
 """Sees in a forked child that it touches what its parent held: by the error that the framework raises.
 
 It sees that error twice: where it is raised, and where it leaves what might have caught it. A child that
-catches it may go on without the device.
+catches it may go on without the device; a server that catches what its application raises does not.
 
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
-may wait for a thread that is gone.
+may wait for a thread that is gone. The one module that is wanted later comes by `late_imports`, or not.
 """
 
 from __future__ import annotations
 
 import sys
+
+from coldfork.observe.forking.handlers import leaves_the_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +102,8 @@ class Touches:
             for one in _chain(error):
                 about = certainly or self._about(one)
                 if about is not None:
-                    self._seen(one, about, certainly is None)
+                    leaves = certainly is None or leaves_the_program(one, sys._getframe(2))
+                    self._seen(one, about, leaves)
                     return
         except Exception:
             # The error is the program's; whatever it does when it is asked, it must reach its reader.

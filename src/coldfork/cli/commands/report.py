@@ -53,6 +53,15 @@ def report(
     what is missing. With OTHER, a later recording, the report shows what differs: imports, wakes, forks,
     states and import times.
     """
+    from coldfork.report.shared.garbage import uncollected
+
+    with uncollected():
+        _show(file, other, form, target, with_source=with_source, colour=colour)
+
+
+def _show(
+    file: Path, other: Path | None, form: str | None, target: str | None, *, with_source: bool, colour: str
+) -> None:
     from coldfork.report.recordings.assembly.files import read
 
     chosen = form or format_of_file(target)

@@ -11,6 +11,7 @@ from coldfork.model.recordings import SCHEMA_VERSION
 from coldfork.model.timelines import Recording
 from coldfork.report.recordings.assembly.lines import Lines, header, words
 from coldfork.report.recordings.assembly.lives import assemble
+from coldfork.report.shared.garbage import uncollected
 
 #: No line that coldfork writes is longer; a file without line ends must not fill the memory.
 LONGEST_LINE = 16 * 1024 * 1024
@@ -19,7 +20,7 @@ LONGEST_LINE = 16 * 1024 * 1024
 def read(file: Path) -> Recording:
     """Read the recording in a file, up to where it was cut."""
     try:
-        with file.open("rb") as stream:
+        with file.open("rb") as stream, uncollected():
             return recording(iter(lambda: stream.readline(LONGEST_LINE), b""), str(file))
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror or error}") from None

@@ -37,7 +37,8 @@ def walk(imports: Iterable[Import]) -> Iterator[tuple[Import, int]]:
     while waiting:
         span, depth = waiting.pop()
         yield span, depth
-        waiting.extend((child, depth + 1) for child in reversed(span.children))
+        if span.children:
+            waiting += [(child, depth + 1) for child in reversed(span.children)]
 
 
 def threads(imports: Iterable[Import]) -> dict[int, list[Import]]:

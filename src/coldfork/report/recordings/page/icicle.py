@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from coldfork.model.timelines import Import, Process, Recording
@@ -30,6 +31,7 @@ def icicle(recording: Recording) -> Markup:
     if not importing:
         empty = element("p", "No import was recorded.", class_="quiet")
         return element("section", element("h2", "Imports"), empty, class_="card")
+    own = _own_seconds(importing)
     controls = element(
         "div",
         element("label", "Process ", element("select", id="icicle-process")),
@@ -55,7 +57,7 @@ def icicle(recording: Recording) -> Markup:
         ),
         element("div", id="icicle-detail", class_="detail", aria_live="polite"),
         _legend(),
-        _package_legend(importing),
+        _package_legend(own),
         element("p", _KEYS, class_="quiet"),
         id="icicle-section",
         hidden=True,
@@ -68,7 +70,7 @@ def icicle(recording: Recording) -> Markup:
         id="icicle-without",
         class_="quiet",
     )
-    return element("section", element("h2", "Imports"), drawing, without, _slowest(importing), class_="card")
+    return element("section", element("h2", "Imports"), drawing, without, _slowest(own), class_="card")
 
 
 _KEYS = (
@@ -81,16 +83,18 @@ def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
     """The imports of every process as numbers and one list of strings."""
     # Every text has a number, so that the page holds each only once.
     numbers: dict[str, int] = {}
+    short = cache(lambda path: familiar(path, recording.cwd))
     importing = [process for process in recording.processes if process.imports]
     importing.sort(key=lambda process: (process is not summed_up.wake_process, process.number))
     processes = [
         {
             "label": f"{phrases.pid(process)} ({phrases.arrival(process)})",
-            "imports": _rows(process, numbers, recording.cwd),
+            "imports": _rows(process, numbers, short),
         }
         for process in importing
     ]
-    packages = sorted({printable(package_of(span.module)) for span in _every(importing)})
+    modules = {span.module for span in _every(importing)}
+    packages = sorted({printable(package_of(module)) for module in modules})
     return {
         "processes": processes,
         "strings": list(map(printable, numbers)),
@@ -98,7 +102,7 @@ def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
     }
 
 
-def _rows(process: Process, numbers: dict[str, int], cwd: str) -> list[list[int]]:
+def _rows(process: Process, numbers: dict[str, int], short: Callable[[str], str]) -> list[list[int]]:
     """One row for each import, outer first: name, path, depth, microseconds, start, drawn as, effects."""
 
     def number(text: str) -> int:
@@ -113,7 +117,7 @@ def _rows(process: Process, numbers: dict[str, int], cwd: str) -> list[list[int]
         rows.append(
             [
                 number(span.module or "?"),
-                number(familiar(span.path or "", cwd)),
+                number(short(span.path or "")),
                 depth,
                 round(span.seconds * 1e6),
                 round(span.start * 1e6),
@@ -144,12 +148,14 @@ def _legend() -> Markup:
     return element("ul", join(signs), class_="legend")
 
 
-def _package_legend(importing: Sequence[Process]) -> Markup:
+def _package_legend(own: Mapping[str, float]) -> Markup:
     """The colours of the packages that took the most time of their own."""
-    own = _own_seconds(importing, lambda module: printable(package_of(module)))
+    packages: defaultdict[str, float] = defaultdict(float)
+    for module, seconds in own.items():
+        packages[printable(package_of(module))] += seconds
     items = (
         element("li", element("span", class_=f"cell package-{colour_of(package)}"), f" {package or '?'}")
-        for package in list(own)[:_MOST_PACKAGES]
+        for package in sorted(packages, key=lambda name: -packages[name])[:_MOST_PACKAGES]
     )
     return element("ul", join(items), class_="legend", aria_label="Colours of the slowest packages")
 
@@ -160,17 +166,16 @@ def _every(importing: Iterable[Process]) -> Iterator[Import]:
             yield span
 
 
-def _own_seconds(importing: Iterable[Process], name: Callable[[str], str]) -> dict[str, float]:
-    """What modules took themselves, summed by a name made of theirs, the slowest first."""
+def _own_seconds(importing: Iterable[Process]) -> dict[str, float]:
+    """What modules took themselves, summed over all processes, the slowest first."""
     own: defaultdict[str, float] = defaultdict(float)
     for span in _every(importing):
-        own[name(span.module)] += span.own_seconds
+        own[span.module] += span.own_seconds
     return dict(sorted(own.items(), key=lambda item: -item[1]))
 
 
-def _slowest(importing: Iterable[Process]) -> Markup:
+def _slowest(own: Mapping[str, float]) -> Markup:
     """The slowest imports by their own time, for readers without a script."""
-    own = _own_seconds(importing, str)
     slowest = list(own)[:_MOST_SLOW]
     rows = join(
         element(

@@ -42,7 +42,7 @@ class Forks:
         emit: Callable[[Event], None],
         states: States,
         *,
-        before_fork: Callable[[], None],
+        before_fork: States,
         in_child: Callable[[Event | None], None],
         thread_started: Callable[[object], None],
         trouble: Callable[[str, BaseException], None],
@@ -99,7 +99,7 @@ class Forks:
         self._starts.remove()
         self._waits.remove()
         self._emit = lambda event: None
-        self._before_fork = lambda: None
+        self._before_fork = list
         self._in_child = lambda fork: None
 
     def loaded(self, module: str) -> None:
@@ -122,8 +122,7 @@ class Forks:
             return None
 
     def _fork(self) -> None:
-        self._before_fork()
-        states = self._states()
+        states = self._before_fork()
         handed_on = self._handed_on(states)
         if self._starts.about_to_execute:
             return

@@ -257,9 +257,12 @@ class Watch:
         born.update({"command": redaction.command(command), "ancestors": above, "by": by})
         self.emit({**born, "states": self.states()})
 
-    def _before_fork(self) -> None:
+    def _before_fork(self) -> list[Event]:
+        """Look at everything once: for the child, which remembers it, and for the recording."""
         self.poll()
-        self._remember()
+        if self._remember is not self._states:
+            self._remember()
+        return self.states()
 
     def _in_child(self, fork: Event | None) -> None:
         if not self._follow:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.report.recordings.assembly import files
+from coldfork.report.recordings.assembly.import_trees import walk
 from tests.launch.sidebyside import coldfork_run, variables
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks")
@@ -84,6 +85,8 @@ def test_no_child_hangs_for_what_a_recording_imports(tmp_path: Path) -> None:
     found = files.read(tmp_path / "run.coldfork")
     names = {one.name for process in found.processes for going in process.departures for one in going.held}
     assert names <= {"threads"}
+    modules = {load.module for process in found.processes for load, _ in walk(process.imports)}
+    assert not {module for module in modules if module == "dis" or module.startswith("coldfork")}
 
 
 @pytest.mark.must_hold

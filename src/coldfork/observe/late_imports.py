@@ -43,6 +43,11 @@ class LateImports:
                 before=self._before, after_in_parent=self._in_parent, after_in_child=self._in_child
             )
 
+    @property
+    def here(self) -> bool:
+        """Whether this thread imports something for coldfork, which is no import of the program's."""
+        return get_ident() in self._importing
+
     def load(self, name: str) -> None:
         """Have a module imported, so that an `import` of it takes no lock any more.
 

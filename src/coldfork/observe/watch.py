@@ -10,6 +10,7 @@ from coldfork.observe.attribution import Attribution
 from coldfork.observe.forking.touches import WRAPPED
 from coldfork.observe.forks import Forks
 from coldfork.observe.imports import Imports
+from coldfork.observe.late_imports import LATE
 from coldfork.observe.processes.identity import ancestors, command_line
 from coldfork.observe.processes.starts import FORK_EXEC
 from coldfork.observe.processes.table import start_of
@@ -220,7 +221,7 @@ class Watch:
             self._forks.loaded(load.name)
             self._forks.children.loaded(load.name)
             self._waking.loaded(load.name)
-        if self._tells_imports and self._loads.add(load, ended):
+        if self._tells_imports and not LATE.here and self._loads.add(load, ended):
             self._tell_imports()
 
     def _tell_imports(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import sys
 import threading
@@ -11,6 +10,7 @@ from time import monotonic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from concurrent.futures import Future
     from typing import Any
@@ -75,6 +75,8 @@ def call_all(function: Callable[..., Any], chunk: tuple[tuple[Any, ...], ...]) -
 
 async def awaited(future: Any) -> Any:
     """A task's result; the task is killed when whoever awaits it is cancelled."""
+    import asyncio
+
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
@@ -86,6 +88,8 @@ async def streamed(
     submit: Submit, calls: Iterator[tuple[Any, ...]], ahead: int, *, ordered: bool
 ) -> AsyncIterator[Any]:
     """The results of calls, in their order or as they come, with so many under way at once."""
+    import asyncio
+
     waiting: dict[asyncio.Future[Any], Any] = {}
     try:
         while True:

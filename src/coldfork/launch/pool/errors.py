@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import BrokenExecutor
-from errno import EMFILE
 
 from coldfork.model.errors import ColdforkError
 
@@ -71,13 +69,6 @@ def kind(error: BaseException) -> str:
 
 class RemoteError(ColdforkError):
     """A task raised something, or returned something, that cannot be handed over; this says what it was."""
-
-
-class LostDescriptorError(OSError):
-    """Something large was sent in a memory file, and this process had no descriptor free to receive it."""
-
-    def __init__(self) -> None:
-        super().__init__(EMFILE, f"{os.strerror(EMFILE)}: it was sent something large, in a memory file")
 
 
 class RemoteTraceback(Exception):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import queue
 import sys
 import threading
 import weakref
 from errno import EAGAIN
 from functools import cache
 
+from coldfork.launch.server.zygote.handle import Zygote
 from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from coldfork.launch.pool.dispatcher import Dispatcher
     from coldfork.launch.pool.terms import PoolTerms
 
@@ -27,31 +31,46 @@ class Opening:
     Then what the thread has begun is whole all the same, and ends as soon as it is known that nobody has it.
     """
 
-    def __init__(self, backend: str, terms: PoolTerms) -> None:
-        self._backend = backend
-        self._terms = terms
+    def __init__(self, backend: str, server: dict[str, Any]) -> None:
+        """`server` is what a server is to be that starts workers of this machine."""
+        self._is_local = backend == LOCAL
+        self._server = server
         self._home = os.getpid()
         self._living = _living(self._home)
         self._is_abandoned = False
+        self._handed: queue.SimpleQueue[PoolTerms | None] = queue.SimpleQueue()
+        """The terms, or that none will come."""
+        self._began = threading.Event()
+        self._thread = threading.Thread(target=self._open, name="worker pool opens", daemon=True)
         self._dispatcher: Dispatcher | None = None
         self._error: BaseException | None = None
 
-    def dispatcher(self) -> Dispatcher:
-        """Have workers started; returns who gives them their tasks."""
-        if self._backend == RAY:
-            # What connects to a cluster asks for the main thread.
-            self._open()
+    def begin(self) -> None:
+        """Have the server start, and go on meanwhile."""
+        if not self._is_local:
+            return
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._error = error
         else:
+            # Who imports at once would leave the thread no time.
+            self._began.wait()
+
+    def dispatcher(self, terms: PoolTerms) -> Dispatcher:
+        """Have workers started; returns who gives them their tasks."""
+        if self._is_local:
             # Imported by the caller, who may hold the lock of an import itself.
             import coldfork.launch.pool.local.backend  # noqa: F401
 
-            thread = threading.Thread(target=self._open, name="worker pool opens", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:
-                self._error = error
-            else:
-                thread.join()
+            self._handed.put(terms)
+            if self._thread.ident is not None:
+                self._thread.join()
+        else:
+            from coldfork.launch.pool.on_ray.backend import RayBackend
+
+            # What connects to a cluster asks for the main thread.
+            self._opened(RayBackend(terms).dispatcher)
         if self._dispatcher is None:
             assert self._error is not None
             if str(self._error) == _NO_THREAD:
@@ -61,26 +80,30 @@ class Opening:
 
     def _open(self) -> None:
         try:
-            self._dispatcher = opened = self._opened()
+            try:
+                server = Zygote(self._server).start()
+            finally:
+                self._began.set()
+            terms = self._handed.get()
+            if terms is None:
+                server.close()
+                return
+            from coldfork.launch.pool.local.backend import LocalBackend
+
+            self._opened(LocalBackend(terms, server).dispatcher)
         except BaseException as error:
             self._error = error
-            return
-        self._living.add(opened)
+
+    def _opened(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._living.add(dispatcher)
         if self._is_abandoned:
             self.abandon()
-
-    def _opened(self) -> Dispatcher:
-        if self._backend == RAY:
-            from coldfork.launch.pool.on_ray.backend import RayBackend
-
-            return RayBackend(self._terms).dispatcher
-        from coldfork.launch.pool.local.backend import LocalBackend
-
-        return LocalBackend(self._terms).dispatcher
 
     def abandon(self) -> None:
         """Nobody has the pool any more: it ends when what it has taken on is done."""
         self._is_abandoned = True
+        self._handed.put(None)
         if self._dispatcher is not None and os.getpid() == self._home:
             self._dispatcher.close(cancel=False)
 

@@ -8,24 +8,21 @@ from concurrent.futures import Executor
 from functools import partial
 from itertools import chain, count
 
+from coldfork.launch.pool.arguments import (
+    counted,
+    environment,
+    refuse_two_timeouts,
+    require_found,
+    seconds,
+    server_terms,
+    workers_wanted,
+)
 from coldfork.launch.pool.calls import awaited, call_all, chunked, mapped, streamed
 from coldfork.launch.pool.errors import PoolError
 from coldfork.launch.pool.local.main_module import is_inheriting, preparation
 from coldfork.launch.pool.opening import LOCAL, Opening, check_backend, usual_workers
 from coldfork.launch.pool.task import PoolFuture, Task
-from coldfork.launch.pool.terms import (
-    PoolTerms,
-    capped,
-    counted,
-    environment,
-    log_folder,
-    refuse_two_timeouts,
-    require_found,
-    seconds,
-    workers_wanted,
-)
 from coldfork.launch.pool.wire import by_reference, by_value, pack
-from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from coldfork.launch.devices.choice import DevicesWanted
     from coldfork.launch.pool.calls import Progress
     from coldfork.launch.pool.health import Durations, PoolHealth
+    from coldfork.launch.pool.terms import PoolTerms
 
     P = ParamSpec("P")
     T = TypeVar("T")
@@ -90,35 +88,49 @@ class WorkerPool(Executor):
             )
         wanted = workers_wanted(workers, max_workers, mp_context)
         counted("retries", retries, least=0)
-        require_found(preload, environment(env))
+        given = environment(env)
+        require_found(preload, given)
         check_backend(backend, max_memory, log_dir, max_device_memory)
         if initializer is not None and not callable(initializer):
             raise UsageError("initializer has to be something that can be called")
-        self._terms = terms = PoolTerms(
-            workers=wanted or usual_workers(backend),
-            preload=preload,
-            devices=devices,
-            env=capped(env or {}, max_device_memory),
-            # The nodes of a cluster have no such file, or another one.
-            main=preparation() if backend == LOCAL else {},
-            timeout=seconds("timeout", timeout),
-            initializer=initializer,
-            initargs=tuple(initargs),
-            max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
-            max_tasks=counted("max_tasks", max_tasks),
-            max_queue=counted("max_queue", max_queue),
-            retries=retries,
-            log_dir=None if log_dir is None else log_folder(log_dir),
-            most_logged=parse_size(most_logged, "most_logged"),
-        )
-        self._dumps = by_reference if terms.main else by_value
-        self._home = os.getpid()
-        self._numbers = count(1)
-        opening = Opening(backend, terms)
+        if max_device_memory is not None:
+            from coldfork.launch.pool.terms import capped
+
+            given = capped(given, max_device_memory)
+        # First, so that the server starts while this process still imports what it needs beside that.
+        opening = Opening(backend, server_terms(preload, given))
         # Before there is anything to close: who opens it may be interrupted, and then nobody has it.
         self._closed = weakref.finalize(self, opening.abandon)
         self._closed.atexit = False
-        self._dispatcher = opening.dispatcher()
+        try:
+            opening.begin()
+            from coldfork.launch.pool.terms import PoolTerms, log_folder
+            from coldfork.launch.supervisor.limits import parse_size
+
+            self._terms = terms = PoolTerms(
+                workers=wanted or usual_workers(backend),
+                preload=preload,
+                devices=devices,
+                env=given,
+                # The nodes of a cluster have no such file, or another one.
+                main=preparation() if backend == LOCAL else {},
+                timeout=seconds("timeout", timeout),
+                initializer=initializer,
+                initargs=tuple(initargs),
+                max_memory=None if max_memory is None else parse_size(max_memory, "max_memory"),
+                max_tasks=counted("max_tasks", max_tasks),
+                max_queue=counted("max_queue", max_queue),
+                retries=retries,
+                log_dir=None if log_dir is None else log_folder(log_dir),
+                most_logged=parse_size(most_logged, "most_logged"),
+            )
+            self._dispatcher = opening.dispatcher(terms)
+        except BaseException:
+            opening.abandon()
+            raise
+        self._dumps = by_reference if terms.main else by_value
+        self._home = os.getpid()
+        self._numbers = count(1)
         self._submit = self._dispatcher.submit
         self._kill = self._dispatcher.kill
 

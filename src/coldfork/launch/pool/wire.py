@@ -20,8 +20,7 @@ import struct
 import traceback
 
 from coldfork.launch.plumbing import channel
-from coldfork.launch.pool.errors import LostDescriptorError, RemoteError, RemoteTraceback
-from coldfork.launch.pool.task import Payload, reducers
+from coldfork.launch.pool.payload import LostDescriptorError, Payload, reducers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -291,6 +290,9 @@ def raised(error: BaseException) -> Payload:
 
 def arrived(data: bytes, memory: int) -> BaseException:
     """The exception that a worker has sent."""
+    # Loaded in every caller, and more than a worker needs.
+    from coldfork.launch.pool.errors import RemoteError, RemoteTraceback
+
     content, named, text = unpack(data, memory)
     error: BaseException
     try:
@@ -317,6 +319,8 @@ def ended(kind: int, data: bytes, memory: int) -> tuple[object, BaseException | 
     try:
         return (unpack(data, memory), None) if kind == RETURNED else (None, arrived(data, memory))
     except BaseException as error:
+        from coldfork.launch.pool.errors import RemoteError
+
         said = f"the task's result cannot be read in this process: {type(error).__name__}: {error}"
         unreadable = RemoteError(said)
         unreadable.__cause__ = error

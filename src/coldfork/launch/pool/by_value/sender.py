@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 from coldfork.launch.pool.by_value import arrivals, parts
 from coldfork.launch.pool.by_value.arrivals import is_simple, origins
 from coldfork.launch.pool.by_value.parts import MAINS, can_be_imported, names_in
-from coldfork.launch.pool.task import reducers
+from coldfork.launch.pool.payload import reducers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,8 +16,6 @@ from coldfork.launch.pool.errors import MemoryCapError
 from coldfork.launch.pool.local.outputs import LogFile, OutputPump, to_standard_error
 from coldfork.launch.pool.local.worker import LocalWorker
 from coldfork.launch.pool.terms import variables
-from coldfork.launch.server.zygote.handle import Zygote
-from coldfork.launch.server.zygote.requests import terms as zygote_terms
 from coldfork.launch.supervisor.limits import spoken, spoken_cap
 from coldfork.launch.supervisor.watch import MemoryWatch
 from coldfork.model.errors import ColdforkError, ZygoteError
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
 
     from coldfork.launch.devices.choice import Lease
     from coldfork.launch.pool.terms import PoolTerms
+    from coldfork.launch.server.zygote.handle import Zygote
 
 GRACE_SECONDS = 5.0
 """So long a worker may take to end when no more tasks come."""
@@ -40,14 +39,14 @@ _MUCH = 0.75
 class LocalBackend:
     """The workers of a pool that are processes of this machine."""
 
-    def __init__(self, terms: PoolTerms) -> None:
+    def __init__(self, terms: PoolTerms, zygote: Zygote) -> None:
         with ExitStack() as undoing:
+            undoing.callback(zygote.close)
             self._leases = _leases(terms)
             for lease in self._leases:
                 undoing.callback(lease.release)
             self._terms = terms
-            self._zygote = Zygote({**zygote_terms(terms.preload, "fail"), "environment": dict(terms.env)})
-            undoing.callback(self._zygote.close)
+            self._zygote = zygote
             # After what may be refused, for it opens files.
             self._outputs = OutputPump()
             undoing.callback(self._outputs.end)
@@ -65,7 +64,6 @@ class LocalBackend:
             self._finishing: dict[LocalWorker, float] = {}
             """Those that were told to end, and when."""
             self._memory: _WorkersMemory | None = None
-            self._zygote.start()
             self._outputs.open()
             self._starting.start()
             undoing.callback(self._wanted.put, None)
@@ -197,9 +195,9 @@ class LocalBackend:
     def _end(self) -> None:
         self._ending.set()
         self._wanted.put(None)
-        # The thread may be waiting for a server that takes long, which ends now.
-        self._zygote.close()
-        if self._starting.is_alive():
+        # The thread may be waiting for a server that takes long: that ends now, unless others have it too.
+        self._zygote.leave()
+        if self._starting.is_alive() and not self._zygote.is_waiting_with_others:
             self._starting.join()
         self._outputs.end()
         if self._memory is not None:

@@ -17,7 +17,7 @@ from time import perf_counter
 from coldfork.launch.pool import wire
 from coldfork.launch.pool.local.main_module import await_main
 from coldfork.launch.pool.local.reaper import stay_above
-from coldfork.launch.pool.task import Payload
+from coldfork.launch.pool.payload import Payload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pickle import PickleBuffer
 from time import perf_counter
 
 from coldfork.launch.pool import wire
-from coldfork.launch.pool.task import Payload
+from coldfork.launch.pool.payload import Payload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

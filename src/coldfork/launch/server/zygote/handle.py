@@ -8,13 +8,13 @@ import socket
 import threading
 import warnings
 from contextlib import suppress
-from logging import getLogger
 from time import monotonic
 
 from coldfork.launch.plumbing.channel import STAINED
 from coldfork.launch.server.circumstances import Circumstances
-from coldfork.launch.server.zygote.requests import GoneError, ask, terms, why_unfit
+from coldfork.launch.server.zygote.requests import GoneError, ask, is_same, terms, why_unfit
 from coldfork.launch.server.zygote.running_server import RunningServer
+from coldfork.launch.server.zygote.sharing import servers
 from coldfork.model.errors import ZygoteError
 
 TYPE_CHECKING = False
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.processes import ZygoteContext
     from coldfork.launch.server.zygote.requests import Started
 
-_LOG = getLogger("coldfork")
-METHOD = "zygote"
-ASKED = ("preload", "on_error", "main", "variables", "seeds")
 _PATIENCE = 60.0
 _MOST_SERVERS = 3
 """So many servers in a row may end while they are asked for one worker."""
@@ -45,6 +42,10 @@ class Zygote:
     def __init__(self, terms: dict[str, Any], asking: socket.socket | None = None) -> None:
         self._terms = terms
         self._server: RunningServer | None = None
+        self._is_proven = True
+        """Whether what the server has imported is as it would be imported now."""
+        self._told: str | None = None
+        """The mark of the server of which warnings were given."""
         self._home = os.getpid()
         self._left_out: tuple[str, ...] = ()
         """The modules that made a server unfit, with `on_error` other than "fail"."""
@@ -79,10 +80,10 @@ class Zygote:
     @property
     def context(self) -> ZygoteContext:
         """The context of `multiprocessing` whose processes are workers of this server."""
-        from coldfork.launch.server.zygote.processes import ZygoteContext
+        from coldfork.launch.server.zygote.processes import MethodName, ZygoteContext
 
         if self._context is None:
-            self._context = ZygoteContext(self, MethodName(self._terms))
+            self._context = ZygoteContext(self, MethodName(self._terms, _known_here))
         return self._context
 
     def start(self) -> Zygote:
@@ -98,7 +99,8 @@ class Zygote:
                 self._require_open()
                 if self._server is None:
                     wanted = [name for name in self.preload if name not in self._left_out]
-                    self._server = RunningServer(self._terms, wanted)
+                    taken, was_there = servers(self._home).take(self, self._terms, wanted)
+                    self._server, self._is_proven = taken, not was_there
         return self
 
     def _require_open(self) -> None:
@@ -115,15 +117,16 @@ class Zygote:
                 answer = server.wait(until)
             except GoneError:
                 self._discard()
-                raise ZygoteError(_ended(server)) from None
+                raise ZygoteError(server.ended) from None
             if answer["is"] == "ready":
-                self._say(answer)
+                self._say(server, answer)
                 return self
             self._exclude(server, answer)
 
-    def _say(self, answer: Message) -> None:
+    def _say(self, server: RunningServer, answer: Message) -> None:
         """Warn of the modules that raised, once for each server."""
-        faults, answer["faults"] = answer["faults"], []
+        faults = () if self._told == server.mark else answer["faults"]
+        self._told = server.mark
         for fault in faults:
             self._warn(f"{fault['module']} was not preloaded, because its import raised:\n{fault['text']}")
 
@@ -156,7 +159,7 @@ class Zygote:
     def _warn(self, text: str) -> None:
         if self.on_error == "warn":
             warnings.warn(text, ZygoteWarning, stacklevel=4)
-        _LOG.info("%s", text)
+        _log("info", "%s", text)
 
     def start_process(
         self,
@@ -173,15 +176,23 @@ class Zygote:
             self._asking = None
         self.start()
         with self._lock:
-            for _ in range(_MOST_SERVERS):
-                server = self._fit()
-                try:
-                    return server.start(contents, descriptors, _PATIENCE)
-                except GoneError:
-                    self._require_open()
-                    why = f", because of {server.trouble}" if server.trouble else ""
-                    _LOG.warning("the server (pid %d) has ended%s; another one is started", server.pid, why)
-                    self._discard()
+            try:
+                return self._started(contents, descriptors)
+            finally:
+                if self._closed:
+                    self._discard(is_fit=True)
+
+    def _started(self, contents: Sequence[bytes | memoryview], descriptors: Sequence[int]) -> Started:
+        for _ in range(_MOST_SERVERS):
+            server = self._fit()
+            try:
+                return server.start(contents, descriptors, _PATIENCE)
+            except GoneError:
+                self._require_open()
+                why = f", because of {server.trouble}" if server.trouble else ""
+                said = "the server (pid %d) has ended%s; another one is started"
+                _log("warning", said, server.pid, why)
+                self._discard()
         raise ZygoteError("the server ended each time that it was asked for a worker")
 
     def _circumstances(self, variables: Mapping[str, str] | None) -> Circumstances:
@@ -199,7 +210,7 @@ class Zygote:
             if answer is None:
                 return None
             imported, made = answer.get("imported", ()), answer.get("made")
-        elif self._asking is not None and _is_same(self._asking, self._asking_is):
+        elif self._asking is not None and is_same(self._asking, self._asking_is):
             early, then = self._terms["early"], self._terms["identity"]
             imported, made = self._terms["imported"], self._terms.get("made")
         else:
@@ -207,37 +218,69 @@ class Zygote:
         why = why_unfit(early, then, imported, self._terms.get("variables", ()), made)
         if why is None:
             return self._asking
-        _LOG.info("another server is started: %s", why)
+        _log("info", "another server is started: %s", why)
         return None
 
     def _fit(self) -> RunningServer:
         """The server, another one if workers of the present one would not be like this process."""
-        server = self.wait()._server
-        assert server is not None
-        why = server.why_unfit
-        if why is None:
-            return server
-        _LOG.info("another server is started: %s", why)
-        self._discard()
-        server = self.wait()._server
+        why = self._why_unfit(self.wait()._server)
+        if why is not None:
+            _log("info", "another server is started: %s", why)
+            self._discard()
+            self.wait()
+        server = self._server
+        # Whoever has closed it did not wait until the server was ready.
+        self._require_open()
         assert server is not None
         return server
 
-    def _discard(self) -> None:
+    def _why_unfit(self, server: RunningServer | None) -> str | None:
+        assert server is not None
+        why = server.why_unfit
+        if why is not None or self._is_proven:
+            return why
+        try:
+            path = server.changed_file(_PATIENCE)
+        except GoneError:
+            return "the one that was there has ended"
+        self._is_proven = path is None
+        return None if path is None else f"{path} has changed since it was imported"
+
+    def _discard(self, *, is_fit: bool = False, keep: bool = False) -> None:
         server, self._server = self._server, None
         if server is not None and self._home == os.getpid():
-            server.end()
+            servers(self._home).let_go(self, server, is_fit=is_fit, keep=keep)
 
     def close(self) -> None:
-        """End the server; its workers go on, but not those that they were given by it."""
+        """End the server, unless others have it too; its workers go on, but not those that it gave them."""
+        self.leave(keep=False)
+
+    def leave(self, *, keep: bool = True) -> None:
+        """Let go of the server for good; where nobody has it any more, keep it for a moment or end it now."""
         self._closed = True
-        if self._home == os.getpid():
-            server = self._server
-            if server is not None:
-                # A thread that waits for it holds the lock for as long as it imports.
-                server.interrupt()
-            with self._lock:
-                self._discard()
+        server = self._server
+        if self._home != os.getpid():
+            return
+        if server is not None and self.is_waiting_with_others:
+            # A thread of ours lets go when the server is ready, which others want to be so.
+            server.users.discard(self)
+            return
+        if server is not None and server.answer is None and len(server.users) <= 1:
+            # A thread that waits for it holds the lock for as long as it imports.
+            server.interrupt()
+        with self._lock:
+            self._discard(is_fit=True, keep=keep)
+
+    @property
+    def is_waiting_with_others(self) -> bool:
+        """Whether a thread of ours waits for a server that others have, too."""
+        server = self._server
+        if server is None or server.answer is not None or not set(server.users) - {self}:
+            return False
+        if not self._lock.acquire(blocking=False):
+            return True
+        self._lock.release()
+        return False
 
     def __enter__(self) -> Zygote:
         return self
@@ -253,25 +296,6 @@ class Zygote:
 
     def __repr__(self) -> str:
         return f"<coldfork.zygote(preload={list(self.preload)}) pid {self.pid}>"
-
-
-class MethodName(str):
-    """The name of the start method, which takes the method along to where it is unpickled.
-
-    multiprocessing has each process that it spawns choose the default of its caller by its name.
-    """
-
-    __slots__ = ("terms",)
-    terms: dict[str, Any]
-
-    def __new__(cls, terms: dict[str, Any]) -> MethodName:
-        """`zygote`, for servers that are asked to be so."""
-        made = super().__new__(cls, METHOD)
-        made.terms = terms
-        return made
-
-    def __reduce__(self) -> Any:
-        return _known_here, ({name: self.terms[name] for name in ASKED if name in self.terms},)
 
 
 def _known_here(terms: dict[str, Any]) -> str:
@@ -316,16 +340,8 @@ def _registered() -> Zygote:
     return context.zygote
 
 
-def _is_same(held: socket.socket, number: int | None) -> bool:
-    """Whether a descriptor is still what it was: a program may close all that it finds and open its own."""
-    try:
-        return os.fstat(held.fileno()).st_ino == number
-    except OSError:
-        return False
+def _log(level: str, text: str, *values: object) -> None:
+    """Say something in the log, which no server and no worker loads for that."""
+    from logging import getLogger
 
-
-def _ended(server: RunningServer) -> str:
-    where = "" if server.importing is None else f" while it imported {server.importing}"
-    if server.trouble is not None:
-        return f"the server (pid {server.pid}) ended{where}, because of {server.trouble}"
-    return f"the server (pid {server.pid}) ended{where}; what it printed is in this program's error output"
+    getattr(getLogger("coldfork"), level)(text, *values)

@@ -14,7 +14,7 @@ from coldfork.launch.plumbing.loop import readable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
     from coldfork.launch.server.zygote.requests import Started
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 
 METHOD = "zygote"
+ASKED = ("preload", "on_error", "main", "variables", "seeds")
+"""What one process tells another of the servers that it asks for."""
 _LOST = 255
 """What is said of a process whose end nobody was left to tell, as multiprocessing has it."""
 
@@ -122,6 +124,26 @@ class Popen(popen_fork.Popen):
                 os.kill(self.pid, sig)
             except ProcessLookupError:
                 pass
+
+
+class MethodName(str):
+    """The name of the start method, which takes the method along to where it is unpickled.
+
+    multiprocessing has each process that it spawns choose the default of its caller by its name.
+    """
+
+    __slots__ = ("known", "terms")
+    known: Callable[[dict[str, Any]], str]
+    terms: dict[str, Any]
+
+    def __new__(cls, terms: dict[str, Any], known: Callable[[dict[str, Any]], str]) -> MethodName:
+        """`zygote`, for servers that are asked to be so; `known` makes the method known elsewhere."""
+        made = super().__new__(cls, METHOD)
+        made.terms, made.known = terms, known
+        return made
+
+    def __reduce__(self) -> Any:
+        return self.known, ({name: self.terms[name] for name in ASKED if name in self.terms},)
 
 
 class _Nowhere:

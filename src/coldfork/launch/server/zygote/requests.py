@@ -6,7 +6,6 @@ import os
 import socket
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux import kernel
@@ -32,15 +31,15 @@ class GoneError(Exception):
     """The server has ended, and with it what it was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
 class Started:
     """A worker that runs."""
 
-    pid: int
-    sentinel: int
-    """A descriptor that can be read when the worker has ended."""
-    statuses: socket.socket | None = None
-    """Where it is told how it ended; None for a child of this process."""
+    def __init__(self, pid: int, sentinel: int, statuses: socket.socket | None = None) -> None:
+        self.pid = pid
+        self.sentinel = sentinel
+        """A descriptor that can be read when the worker has ended."""
+        self.statuses = statuses
+        """Where it is told how it ended; None for a child of this process."""
 
 
 def why_unfit(
@@ -103,6 +102,18 @@ def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -
     return ours
 
 
+def request_changes(to: socket.socket) -> socket.socket:
+    """Ask which file of its modules has changed; returns where the answer comes."""
+    ours, theirs = channel.pair()
+    with theirs:
+        try:
+            channel.send(to, {"is": "changes"}, [theirs.fileno()])
+        except OSError:
+            ours.close()
+            raise GoneError from None
+    return ours
+
+
 def answered(reply: socket.socket, process: int | None, patience: float, pid: int | None = None) -> bool:
     """Wait for an answer; False if the server has ended first."""
     waited = [reply.fileno()] if process is None else [reply.fileno(), process]
@@ -121,6 +132,14 @@ def _state(pid: int | None) -> str:
     found = None if pid is None else standing(pid)
     stopped = found is not None and found.is_stopped
     return "; it is stopped, and SIGCONT lets it go on" if stopped else ""
+
+
+def is_same(held: socket.socket, number: int | None) -> bool:
+    """Whether a descriptor is still what it was: a program may close all that it finds and open its own."""
+    try:
+        return os.fstat(held.fileno()).st_ino == number
+    except OSError:
+        return False
 
 
 def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str, Any]:

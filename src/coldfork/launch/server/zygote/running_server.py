@@ -18,7 +18,15 @@ from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.server import variables
 from coldfork.launch.server.circumstances import identity, working_directory
-from coldfork.launch.server.zygote.requests import GoneError, Started, answered, ask, request, why_unfit
+from coldfork.launch.server.zygote.requests import (
+    GoneError,
+    Started,
+    answered,
+    ask,
+    request,
+    request_changes,
+    why_unfit,
+)
 from coldfork.model.errors import UsageError, ZygoteError
 from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import encode
@@ -59,6 +67,8 @@ class RunningServer:
         """The module that it was importing when it was last heard of."""
         self.trouble: str | None = None
         """What ended it, if it could still say so."""
+        self.users: weakref.WeakSet[object] = weakref.WeakSet()
+        """Who has it, where it is shared."""
         self._terms = terms
         self._lock = threading.RLock()
         self._spares = _Spares()
@@ -110,6 +120,7 @@ class RunningServer:
             "forgiving": self._terms["on_error"] != "fail",
             "path": path,
             "arguments": sys.argv,
+            "ready": self._terms.get("ready", ()),
             "mask": list(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
             # A death signal comes when the thread ends that started the server; only the first ends with all.
             "tied": threading.get_native_id() == os.getpid(),
@@ -126,6 +137,36 @@ class RunningServer:
         also = self._terms.get("variables", ())
         imported, made = answer.get("imported", ()), answer.get("made")
         return why_unfit(self.early, self.identity, imported, also, made, self._terms.get("environment"))
+
+    @property
+    def may_be_shared(self) -> bool:
+        """Whether somebody else may have it too: it runs, and nothing speaks against it by now."""
+        is_fit = self.answer is None or self.answer["is"] == "ready"
+        return is_fit and self._end.alive and not readable([self._process], 0)
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether it is worth keeping for whoever comes next."""
+        return self.answer is not None and self.may_be_shared
+
+    @property
+    def ended(self) -> str:
+        """How it has ended, in a sentence."""
+        where = "" if self.importing is None else f" while it imported {self.importing}"
+        if self.trouble is not None:
+            return f"the server (pid {self.pid}) ended{where}, because of {self.trouble}"
+        return f"the server (pid {self.pid}) ended{where}; what it printed is in this program's error output"
+
+    def changed_file(self, patience: float) -> str | None:
+        """A file of what it has imported that is not what it was; `GoneError` if the server is no more."""
+        reply = request_changes(self.asking)
+        with reply:
+            answered(reply, self._process, patience, self.pid)
+            received = channel.receive(reply, socket.MSG_DONTWAIT)
+        if received is None:
+            raise GoneError
+        changed: str | None = received[0]["path"]
+        return changed
 
     def wait(self, until: float | None = None) -> Message:
         """Wait until the server is ready or has found that it is not fit; `GoneError` if it ended instead."""

@@ -24,14 +24,14 @@ from _signal import (
     signal,
 )
 from contextlib import nullcontext
-from time import monotonic
+from time import monotonic, time_ns
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.linux.sibling_fork import SiblingFork
 from coldfork.launch.plumbing.loop import Loop, readable
 from coldfork.launch.plumbing.streams import close_above, fill_closed_streams, let_go_of_streams
-from coldfork.launch.server import preloading, variables
+from coldfork.launch.server import preloading, reads, variables
 from coldfork.launch.server.circumstances import Circumstances
 from coldfork.launch.server.preloading import Preload, freeze, settle
 from coldfork.launch.server.renewal import ThreadLimits
@@ -87,6 +87,10 @@ class Server:
         self._taken, self._taking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._siblings: SiblingFork | None = None
         self._kit: Kit | None = None
+        self._files: dict[str, reads.Mark] = {}
+        """Those of what was imported for the caller, as they were then."""
+        self._overtaken: str | None = None
+        """One of them that was written while it was imported."""
 
     def run(self) -> None:
         """Import, prove, and serve until the caller is gone or wants no more; tell what ends it otherwise."""
@@ -99,6 +103,7 @@ class Server:
     def _run(self) -> None:
         self._begin()
         plan = self._plan
+        began, there = time_ns(), frozenset(sys.modules)
         preload = Preload(plan["modules"], plan["main"], plan["suspect"])
         preload.load(lambda module: self._tell({"is": "importing", "module": module}), nullcontext())
         if preload.stained or (preload.faults and not self._plan["forgiving"]):
@@ -106,6 +111,9 @@ class Server:
             kernel.end_marked(variables.MARK, {self._plan["mark"]})
             self._tell({"is": "unfit", "faults": preload.faults})
             return
+        # Before it settles, after which every process that it forks has them.
+        self._files = reads.noted(_files_beside(there))
+        self._overtaken = reads.changed_since(began, self._files)
         self._settle(preload)
         self._tell(
             {
@@ -126,6 +134,9 @@ class Server:
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) | os.O_ASYNC)
         if os.getppid() != self._plan["caller"]:
             sys.exit()
+        for module in self._plan["ready"]:
+            # Of ours, and before anything on the caller's path could stand in for what it needs.
+            __import__(module)
         sys.path[:] = self._plan["path"]
         sys.argv[:] = self._plan["arguments"]
         # The signal that the end of the socket brings ends this process, whatever its caller does about it.
@@ -241,7 +252,12 @@ class Server:
         if received is None:
             return
         message, descriptors = received
-        reply, caller = socket.socket(fileno=descriptors[0]), descriptors[2]
+        reply = socket.socket(fileno=descriptors[0])
+        if message["is"] == "changes":
+            with reply:
+                _answer(reply, {"path": self._overtaken or reads.changed(self._files)})
+            return
+        caller = descriptors[2]
 
         def live(kit: Kit) -> NoReturn:
             for one in (self._status, self._requests, self._errands):
@@ -294,6 +310,14 @@ class Server:
         while kernel.end_marked(variables.MARK, {self._plan["mark"]}) and monotonic() < until:
             pass
         os._exit(0)
+
+
+def _files_beside(modules: frozenset[str]) -> list[str]:
+    """The files of the modules that are imported beside these."""
+    places = [
+        getattr(module, "__file__", None) for name, module in sys.modules.items() if name not in modules
+    ]
+    return [os.path.abspath(place) for place in places if isinstance(place, str)]
 
 
 def _answer(reply: socket.socket, message: Message) -> bool:

@@ -8,7 +8,6 @@ import pickle
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing import process, resource_tracker, spawn, util
 
 from coldfork.launch.plumbing import channel
@@ -30,28 +29,41 @@ if TYPE_CHECKING:
 _STREAMS = (0, 1, 2)
 
 
-@dataclass(frozen=True, slots=True)
 class Kit:
     """What a worker has from its server."""
 
-    mark: str
-    tied: bool
-    """Whether its parent's death may kill it: the thread that started the server ends with its program."""
-    interrupt: object
-    """What handled SIGINT when the server had imported everything."""
-    limits: ThreadLimits
-    """What gives the pools of its libraries their size."""
-    circumstances: bytes
-    """Those of the server, as those of a caller come."""
-    asking: socket.socket
-    """The way back to the server, for workers of this worker."""
-    control: Callable[..., int]
-    terms: dict[str, Any]
-    """What the server was asked to be, for a worker that has to start another."""
-    made: Made
-    """What the imports have made of the environment."""
-    seeds: tuple[str, ...]
-    """What is to be seeded anew beside what always is."""
+    def __init__(
+        self,
+        *,
+        mark: str,
+        tied: bool,
+        interrupt: object,
+        limits: ThreadLimits,
+        circumstances: bytes,
+        asking: socket.socket,
+        control: Callable[..., int],
+        terms: dict[str, Any],
+        made: Made,
+        seeds: tuple[str, ...],
+    ) -> None:
+        self.mark = mark
+        self.tied = tied
+        """Whether its parent's death may kill it: it was the main thread that started the server."""
+        self.interrupt = interrupt
+        """What handled SIGINT when the server had imported everything."""
+        self.limits = limits
+        """What gives the pools of its libraries their size."""
+        self.circumstances = circumstances
+        """Those of the server, as those of a caller come."""
+        self.asking = asking
+        """The way back to the server, for workers of this worker."""
+        self.control = control
+        self.terms = terms
+        """What the server was asked to be, for a worker that has to start another."""
+        self.made = made
+        """What the imports have made of the environment."""
+        self.seeds = seeds
+        """What is to be seeded anew beside what always is."""
 
 
 def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit) -> NoReturn:

@@ -1,0 +1,158 @@
+"""The servers of this process: one for all who ask for equal terms, whether for a pool or for a context.
+
+Who comes later has what was imported for who came first. Terms are equal only where a server that is started
+now would be the same: what it is to import, the interpreter, the environment, where modules are looked for
+and where the program stands. The server itself says whether the files of its modules are still as they were.
+
+When the last user has let go of a server it is kept for a moment, for a program that opens one pool after
+the other. Then it ends, so that nothing of a pool is left a second after the end of that.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import suppress
+from functools import cache
+from multiprocessing import spawn as interpreter
+from multiprocessing import util
+from weakref import WeakValueDictionary
+
+from coldfork.launch.server import variables
+from coldfork.launch.server.circumstances import working_directory
+from coldfork.launch.server.zygote.running_server import RunningServer
+from coldfork.observe.recording.events import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+KEPT_SECONDS = 0.5
+"""So long a server is kept that nobody has any more."""
+
+
+class SharedServers:
+    """The servers of one process, which are ended here when nobody has them any more."""
+
+    def __init__(self) -> None:
+        self._home = os.getpid()
+        # Whoever takes or lets go may be interrupted by a handler that does the same.
+        self._lock = threading.RLock()
+        self._known: WeakValueDictionary[bytes, RunningServer] = WeakValueDictionary()
+        self._kept: dict[RunningServer, _Keeping] = {}
+        """Those that nobody has."""
+        self._is_over = False
+        # Nobody forks beside threads of ours, and no child has what belongs to a server that is about to end.
+        os.register_at_fork(before=self.end_kept)
+        with suppress(RuntimeError):
+            # Before threads are waited for, and after the pools of this process, which were opened later.
+            threading._register_atexit(self._end)  # type: ignore[attr-defined]
+
+    def take(self, user: object, terms: dict[str, Any], modules: Sequence[str]) -> tuple[RunningServer, bool]:
+        """The server for these terms, and whether it was there already."""
+        key = _key(terms, modules)
+        with self._lock:
+            server = self._known.get(key)
+            is_there = server is not None and server.may_be_shared
+            if server is None or not is_there:
+                server = self._known[key] = RunningServer(terms, modules)
+            server.users.add(user)
+            keeping = self._kept.pop(server, None)
+        if keeping is not None:
+            keeping.is_over.set()
+        return server, is_there
+
+    def let_go(self, user: object, server: RunningServer, *, is_fit: bool, keep: bool) -> None:
+        """End a server that nobody else has; with `keep` by and by, if it is fit for whoever comes next."""
+        with self._lock:
+            server.users.discard(user)
+            if not is_fit:
+                self._forget(server)
+            if server.users or (keep and server.may_be_kept and self._keep(server)):
+                return
+            self._forget(server)
+        server.end()
+
+    def _forget(self, server: RunningServer) -> None:
+        """Give it to nobody any more."""
+        for key in [key for key, known in self._known.items() if known is server]:
+            del self._known[key]
+
+    def _keep(self, server: RunningServer) -> bool:
+        """Keep it for a moment, unless the program ends."""
+        keeping = _Keeping(server, self._end_kept)
+        try:
+            if not self._is_over:
+                keeping.start()
+                self._kept[server] = keeping
+                return True
+        except RuntimeError:
+            # There can be no more threads.
+            pass
+        return False
+
+    def _end_kept(self, keeping: _Keeping) -> None:
+        with self._lock:
+            if self._kept.get(keeping.server) is not keeping:
+                # Somebody has taken it meanwhile, or ends it.
+                return
+            del self._kept[keeping.server]
+            self._forget(keeping.server)
+        keeping.server.end()
+
+    def end_kept(self) -> None:
+        """End now what is kept for others."""
+        if not self._kept or os.getpid() != self._home:
+            return
+        for keeping in list(self._kept.values()):
+            self._end_kept(keeping)
+            keeping.is_over.set()
+            if keeping is not threading.current_thread():
+                keeping.join()
+
+    def _end(self) -> None:
+        """The program ends: nothing is kept from here on."""
+        self._is_over = True
+        self.end_kept()
+
+
+class _Keeping(threading.Thread):
+    """Waits until a server that nobody has is to end, unless that is over before."""
+
+    def __init__(self, server: RunningServer, end: Callable[[_Keeping], object]) -> None:
+        super().__init__(name="coldfork server kept", daemon=True)
+        self.server = server
+        self.is_over = threading.Event()
+        self._end = end
+
+    def run(self) -> None:
+        """What the thread does."""
+        if not self.is_over.wait(KEPT_SECONDS):
+            self._end(self)
+
+
+@cache
+def servers(home: int) -> SharedServers:
+    """Those of the process with this number; a child has none of its parent's."""
+    return SharedServers()
+
+
+def _key(terms: dict[str, Any], modules: Sequence[str]) -> bytes:
+    """What tells a server from every one that could not stand in for it."""
+    changes = terms.get("environment")
+    told = {name: terms.get(name) for name in ("on_error", "main", "variables", "seeds")}
+    return encode(
+        {
+            **told,
+            "modules": list(modules),
+            "environment": variables.changed(os.environ, changes),
+            "changes": changes or {},
+            "python": os.fsdecode(interpreter.get_executable()),
+            "flags": util._args_from_interpreter_flags(),  # type: ignore[attr-defined]
+            "path": sys.path,
+            "arguments": sys.argv,
+            "folder": os.fsdecode(working_directory() or b""),
+        }
+    )

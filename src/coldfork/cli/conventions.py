@@ -7,21 +7,16 @@ from typing import Any, TypeVar
 
 import click
 
+from coldfork.cli.failures import DEBUG
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FINDINGS = 1
 """What was looked for was found."""
-ERROR = 2
-"""The command could not do its work."""
-INTERRUPTED = 130
-"""What a shell says of a program that Ctrl-C ended."""
-
-
-FLAG = "--debug"
 
 #: `main` looks for the flag among the arguments, because an error may come before they are parsed.
 debug_option = click.option(
-    FLAG, is_flag=True, expose_value=False, help="Show the traceback when coldfork itself fails."
+    DEBUG, is_flag=True, expose_value=False, help="Show the traceback when coldfork itself fails."
 )
 
 output_option = click.option(

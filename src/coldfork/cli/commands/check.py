@@ -12,7 +12,8 @@ import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
-from coldfork.cli.conventions import ERROR, FINDINGS, INTERRUPTED, debug_option
+from coldfork.cli.conventions import FINDINGS, debug_option
+from coldfork.cli.failures import ERROR, INTERRUPTED
 from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any
 
 import click
 
-from coldfork.cli import output
+from coldfork.cli import isolation
 from coldfork.cli.conventions import debug_option
-
-if TYPE_CHECKING:
-    from coldfork.launch.script.foreground import Foreground
-
-TIMED_OUT = 124
-"""What GNU `timeout` ends with, too."""
-
-OVER_MEMORY = 137
-"""What containers end with whose memory is used up, too."""
 
 _EPILOG = """\b
 Examples:
@@ -40,30 +30,26 @@ Next: report.json in the run directory says what it did to accelerators.
 def _variables(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str | None]:
-    """Read NAME=VALUE, and NAME alone for a variable to take away."""
-    read: dict[str, str | None] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not name:
-            raise click.BadParameter(f"{text!r} is neither NAME=VALUE nor NAME")
-        read[name] = value if equals else None
-    return read
+    """Read variables to set, and those to take away."""
+    try:
+        return dict(map(isolation.variable, given))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _modules(_context: click.Context, _parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
     """Read names with commas between them."""
-    return () if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+    return () if given is None else isolation.modules(given)
 
 
 def _number_of_runs(
     _context: click.Context, _parameter: click.Parameter, given: str | None
-) -> int | Literal["all"] | None:
+) -> int | str | None:
     """Read a number, or `all`."""
-    if given is None or given == "all":
-        return given  # type: ignore[return-value]
-    if not given.isdecimal() or int(given) < 1:
-        raise click.BadParameter(f"{given!r} is neither a number from 1 on nor `all`")
-    return int(given)
+    try:
+        return None if given is None else isolation.number_of_runs(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.command(
@@ -166,25 +152,9 @@ def _number_of_runs(
 def exec_(
     context: click.Context,
     /,
-    devices: str | None,
-    timeout: float | None,
-    max_memory: str | None,
-    max_cpu: float | None,
-    max_device_memory: str | None,
-    grace: float,
-    start_method: str,
-    env: dict[str, str | None],
-    log_dir: Path | None,
-    retries: int,
-    keep_runs: int | Literal["all"] | None,
-    python: str | None,
-    warm: tuple[str, ...],
     script: str,
     args: tuple[str, ...],
-    *,
-    inherit_env: bool,
-    report: bool,
-    quiet: bool,
+    **options: Any,
 ) -> None:
     """Run a Python script isolated from whatever started it.
 
@@ -192,76 +162,4 @@ def exec_(
     engines start their workers safely, and in a process tree that is ended with it. What it did to
     accelerators and how it ended is left in a run directory.
     """
-    from coldfork.launch.plumbing import terminal
-    from coldfork.launch.script import foreground
-    from coldfork.launch.script.request import ScriptRequest
-    from coldfork.report.shared.progress import ProgressBar
-
-    request = ScriptRequest(
-        script=script,
-        args=args,
-        devices=devices,
-        env=env,
-        inherit_env=inherit_env,
-        start_method=start_method,
-        timeout=timeout,
-        max_memory=max_memory,
-        max_cpu=max_cpu,
-        log_dir=log_dir,
-        python=python,
-        grace=grace,
-        warm=warm,
-        retries=retries,
-        report=report,
-        keep_runs=keep_runs,
-        max_device_memory=max_device_memory,
-    )
-    name = args[0] if script == "-m" and args else Path(script).name
-    with ProgressBar(None if quiet else sys.stderr) as bar:
-        done = foreground.run(
-            request,
-            lambda now, total: bar.update(name, now, total),
-            lambda line: None if quiet else output.note(line),
-        )
-    if not quiet:
-        _report(done, timeout, wanted=report)
-    if done.outcome in ("timed-out", "over-cpu"):
-        context.exit(TIMED_OUT)
-    if done.outcome == "over-memory":
-        context.exit(OVER_MEMORY)
-    context.exit(terminal.end_like(done.ending))
-
-
-def _report(done: Foreground, timeout: float | None, *, wanted: bool) -> None:
-    """Say what the script could not say itself; of one that ended as it should, nothing."""
-    from coldfork.launch.supervisor.limits import device_complaint
-
-    report = done.run_dir / "report.json"
-    see = f"; see {report}" if done.no_report is None and report.exists() else ""
-    if wanted and done.no_report is not None:
-        output.note(
-            f"no report of this run is kept: {done.no_report}; --log-dir names another place, and "
-            "--no-report wants none"
-        )
-    if done.cold_because is not None:
-        output.note(f"this was a cold start: {done.cold_because}")
-    if said := device_complaint(done.caps):
-        output.note(said)
-    if done.outcome == "timed-out":
-        output.note(f"the script took longer than {timeout:g} s and was ended{see}")
-    elif done.outcome in ("over-memory", "over-cpu"):
-        output.note(f"{done.explained()}{see}")
-    elif done.outcome == "lost":
-        output.note(
-            "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
-            f"ended{see}"
-        )
-    for said in done.notes:
-        output.note(said)
-    if done.left_behind:
-        names = ", ".join(sorted(set(done.left_behind)))
-        output.note(f"the script left {names} running, which was ended")
-    for trouble in done.troubles:
-        from coldfork.launch.script.result import quoted
-
-        output.note(quoted(trouble))
+    context.exit(isolation.run(script=script, args=args, **options))

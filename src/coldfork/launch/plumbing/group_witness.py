@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import signal
 import struct
-from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import NoReturn
 
 from coldfork.launch.plumbing.loop import readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
 
 _NOTE = struct.Struct("=Bd")
 _PATIENCE_SECONDS = 0.02

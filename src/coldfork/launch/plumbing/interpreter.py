@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from pathlib import Path
 
 from coldfork.model.errors import UsageError
 
@@ -15,11 +13,16 @@ def find_interpreter(named: str | None) -> str:
     wanted = sys.executable if named is None else named
     if not wanted:
         raise UsageError("this process does not know its own Python interpreter; name one")
-    found = shutil.which(wanted)
+    if os.path.isabs(wanted) and os.path.isfile(wanted) and os.access(wanted, os.X_OK):
+        return wanted
+    from pathlib import Path
+    from shutil import which
+
+    found = which(wanted)
     if found is not None:
         # A virtual environment is found through the link, so it stays one.
         return str(Path(found).absolute())
-    if Path(wanted).exists():
+    if os.path.exists(wanted):
         raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
     raise UsageError(f"there is no Python interpreter {wanted!r}")
 
@@ -27,7 +30,7 @@ def find_interpreter(named: str | None) -> str:
 def own_interpreter(other: str) -> str:
     """The interpreter for supervisors: ours, unless this program is a server that only holds a Python."""
     ours = sys.executable or ""
-    return ours if "py" in Path(ours).name.lower() else other
+    return ours if "py" in os.path.basename(ours).lower() else other
 
 
 def own_variables() -> dict[str, str]:

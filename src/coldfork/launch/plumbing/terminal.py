@@ -10,10 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Protocol
 
 from coldfork.launch.plumbing import last_will, spawn
 from coldfork.launch.plumbing.group_witness import GroupWitness
@@ -21,6 +18,31 @@ from coldfork.launch.plumbing.last_will import LastWill
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.model.errors import UsageError
 from coldfork.observe.processes.endings import die_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Protocol
+
+    class Attended(Protocol):
+        """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
+
+        @property
+        def apart(self) -> bool:
+            """Whether it is in a session of its own, where the terminal's signals do not reach it."""
+
+        def news(self) -> Iterator[Stopped | Continued | Ending]:
+            """What has happened to it since the last time, without waiting."""
+
+        def left(self) -> float | None:
+            """Seconds until somebody has to look after it, whatever is heard; None for never."""
+
+        def look(self) -> None:
+            """Look after it."""
+
+        def hand_on(self, number: int) -> None:
+            """Send it a signal."""
+
 
 #: What these tell concerns the process that caused them.
 _FAULTS = {
@@ -39,44 +61,23 @@ _SI_KERNEL = 0x80
 _CAN_TELL = hasattr(signal, "sigwaitinfo")
 
 
-@dataclass(frozen=True, slots=True)
 class Ending:
     """How a program ended: with a status, or by a signal."""
 
-    status: int | None
-    signal: int | None
+    def __init__(self, status: int | None, signal: int | None) -> None:
+        self.status = status
+        self.signal = signal
 
 
-@dataclass(frozen=True, slots=True)
 class Stopped:
     """A program was stopped by this signal."""
 
-    signal: int
+    def __init__(self, signal: int) -> None:
+        self.signal = signal
 
 
-@dataclass(frozen=True, slots=True)
 class Continued:
     """A program that was stopped goes on."""
-
-
-class Attended(Protocol):
-    """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
-
-    @property
-    def apart(self) -> bool:
-        """Whether it is in a session of its own, where the terminal's signals do not reach it."""
-
-    def news(self) -> Iterator[Stopped | Continued | Ending]:
-        """What has happened to it since the last time, without waiting."""
-
-    def left(self) -> float | None:
-        """Seconds until somebody has to look after it, whatever is heard; None for never."""
-
-    def look(self) -> None:
-        """Look after it."""
-
-    def hand_on(self, number: int) -> None:
-        """Send it a signal."""
 
 
 def run(

@@ -50,6 +50,12 @@ def refuse_two_timeouts(function: Callable[..., object]) -> None:
         )
 
 
+def require_callable(initializer: object) -> None:
+    """Refuse an initializer that is none."""
+    if initializer is not None and not callable(initializer):
+        raise UsageError("initializer has to be something that can be called")
+
+
 def workers_wanted(workers: object, max_workers: object, mp_context: object) -> int | None:
     """How many workers are asked for, by the name that a pool has for it or the one that executors have."""
     if mp_context is not None:

@@ -12,6 +12,7 @@ from coldfork.launch.pool.arguments import (
     counted,
     environment,
     refuse_two_timeouts,
+    require_callable,
     require_found,
     seconds,
     server_terms,
@@ -91,8 +92,7 @@ class WorkerPool(Executor):
         given = environment(env)
         require_found(preload, given)
         check_backend(backend, max_memory, log_dir, max_device_memory)
-        if initializer is not None and not callable(initializer):
-            raise UsageError("initializer has to be something that can be called")
+        require_callable(initializer)
         if max_device_memory is not None:
             from coldfork.launch.pool.terms import capped
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from logging import getLogger
-from typing import IO, Any
 
-from coldfork.launch.script.result import Outcome, how
+from coldfork.launch.script.outcome import Outcome, how
 from coldfork.launch.supervisor import client
-from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import ColdforkError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import IO, Any
+
+    from coldfork.launch.supervisor.report_file import Report
+
+    Given = bytes | str | int | IO[Any] | None
+    """Bytes, a text, an open file or its descriptor; None for nothing."""
 
 AGAIN = frozenset({Outcome.FAILED, Outcome.KILLED, Outcome.TIMED_OUT, Outcome.OVER_MEMORY, Outcome.OVER_CPU})
 """Whoever cancels a script wants no other attempt, and of one that was lost nobody knows what it has done."""
@@ -20,6 +26,8 @@ AGAIN = frozenset({Outcome.FAILED, Outcome.KILLED, Outcome.TIMED_OUT, Outcome.OV
 
 def warn(line: str) -> None:
     """Say something to whoever runs this program: on standard error, unless it has set up logging."""
+    from logging import getLogger
+
     getLogger("coldfork").warning(line)
 
 
@@ -46,10 +54,6 @@ class Attempts:
         seconds = report.seconds or 0.0
         self._tell(f"attempt {number} of {self.most} {said} after {seconds:.1f} s; again")
         return True
-
-
-Given = bytes | str | int | IO[Any] | None
-"""Bytes, a text, an open file or its descriptor; None for nothing."""
 
 
 class StandardInput:

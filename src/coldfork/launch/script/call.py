@@ -8,8 +8,13 @@ from __future__ import annotations
 from coldfork.launch.script.attempts import Attempts, StandardInput
 from coldfork.launch.script.following import Following, begin
 from coldfork.launch.script.output_lines import OutputLine
-from coldfork.launch.script.request import OnLine, ScriptRequest, taking
+from coldfork.launch.script.request import ScriptRequest
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult
+from coldfork.launch.script.signatures import taking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from coldfork.launch.script.request import OnLine
 
 __all__ = ["Outcome", "OutputLine", "ScriptError", "ScriptResult", "run_script"]
 

@@ -7,28 +7,33 @@ environment says wins where the row keeps it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
 
-from coldfork.launch.devices import choice
-from coldfork.launch.devices.choice import CUDA, HIP, NONE, Lease, listed
 from coldfork.model.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, TypeAlias
+
+    from coldfork.launch.devices.choice import Lease
+
+    #: Places in the list of devices that the caller sees, identifiers, or what was leased.
+    Devices: TypeAlias = Sequence[int | str] | str | Lease | None
 
 METHOD = "MULTIPROCESSING_START_METHOD"
 METHODS = ("spawn", "forkserver", "fork")
 
 
-@dataclass(frozen=True, slots=True)
 class Row:
     """One variable of the table."""
 
-    name: str
-    value: Callable[[str], str]
-    """From the start method to the value."""
-    keeps_inherited: bool
-    """Whether a value that the caller's environment has already is left alone."""
-    why: str
+    def __init__(self, name: str, value: Callable[[str], str], *, keeps_inherited: bool, why: str) -> None:
+        self.name = name
+        self.value = value
+        """From the start method to the value."""
+        self.keeps_inherited = keeps_inherited
+        """Whether a value that the caller's environment has already is left alone."""
+        self.why = why
 
 
 TABLE = (
@@ -71,9 +76,6 @@ TABLE = (
     ),
 )
 
-#: Places in the list of devices that the caller sees, identifiers, or what was leased.
-Devices: TypeAlias = Sequence[int | str] | str | Lease | None
-
 #: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of
 #: them MPS gives. Without its variables a script would leave its caller's share and take the rest.
 KEPT = (
@@ -98,16 +100,18 @@ KEPT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class ScriptEnvironment:
     """A script's environment, and what of it is ours."""
 
-    variables: dict[str, str]
-    start_method: str
-    changed: dict[str, str]
-    """What the table and `env` set."""
-    removed: tuple[str, ...]
-    """What `env` took away."""
+    def __init__(
+        self, variables: dict[str, str], start_method: str, changed: dict[str, str], removed: tuple[str, ...]
+    ) -> None:
+        self.variables = variables
+        self.start_method = start_method
+        self.changed = changed
+        """What the table and `env` set."""
+        self.removed = removed
+        """What `env` took away."""
 
     def add(self, variables: Mapping[str, str]) -> None:
         """Set more of it."""
@@ -175,6 +179,9 @@ def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, 
     """The variable that lets a script see these devices, and nothing where none were chosen."""
     if devices is None:
         return {}
+    from coldfork.launch.devices import choice
+    from coldfork.launch.devices.choice import NONE, Lease, listed
+
     name = choice.variable(base)
     if own.get(name) is not None:
         raise UsageError(f"devices and env both choose devices ({name}); give one of them")
@@ -187,6 +194,11 @@ def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, 
 
 def _require_within(own: Mapping[str, str | None], base: Mapping[str, str]) -> None:
     """Refuse an environment that would show a script a device that its caller does not see."""
+    if own.keys().isdisjoint(base):
+        return
+    from coldfork.launch.devices import choice
+    from coldfork.launch.devices.choice import CUDA, HIP, listed
+
     for name in (CUDA, HIP):
         if name not in own or name not in base:
             continue

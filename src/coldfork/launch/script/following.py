@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import cached_property
 
-from coldfork.launch.plumbing.interpreter import own_interpreter
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.script import run_directory
 from coldfork.launch.script.attempts import (
@@ -17,29 +16,42 @@ from coldfork.launch.script.attempts import (
     too_few,
     warn,
 )
-from coldfork.launch.script.output_lines import OutputLines
 from coldfork.launch.script.own_clock import OwnClock
-from coldfork.launch.script.plan import Prepared, prepare
-from coldfork.launch.script.request import Progress, ScriptRequest
-from coldfork.launch.script.result import ScriptResult, result_of
+from coldfork.launch.script.plan import prepare
 from coldfork.launch.supervisor import client, report_file
-from coldfork.launch.supervisor.client import Supervised
-from coldfork.launch.supervisor.limits import device_complaint
 from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import ColdforkError, UsageError
 from coldfork.observe.recording.events import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
+
+    from coldfork.launch.script.output_lines import OutputLines
+    from coldfork.launch.script.plan import Prepared
+    from coldfork.launch.script.request import Progress, ScriptRequest
+    from coldfork.launch.script.result import ScriptResult
+    from coldfork.launch.supervisor.client import Supervised
 
 
 class Following:
     """One script: started, heard, and brought to its result."""
 
-    def __init__(self, prepared: Prepared, supervised: Supervised, on_progress: Progress | None) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        supervised: Supervised,
+        on_progress: Progress | None,
+        *,
+        captured: bool = True,
+    ) -> None:
         self.supervised = supervised
         self.clock = OwnClock(supervised.pid, prepared.job["timeout"], prepared.job["grace"])
-        self.lines = OutputLines(prepared.directory.path)
         self.up = False
         """Whether the script's interpreter has come to the script."""
         self._prepared = prepared
+        self._captured = captured
         self._on_progress = on_progress
         self._troubles: list[str] = []
         self._refused: dict[str, Any] | None = None
@@ -49,6 +61,13 @@ class Following:
         self._ended = False
         self.report = prepared.report
         """What the report says: at first how it began, in the end how it ended."""
+
+    @cached_property
+    def lines(self) -> OutputLines:
+        """The lines of its output, where that is captured."""
+        from coldfork.launch.script.output_lines import OutputLines
+
+        return OutputLines(self._prepared.directory.path)
 
     def end(self, why: str) -> None:
         """Ask for the script's end: first politely, then after its grace."""
@@ -72,8 +91,9 @@ class Following:
         if message is None or kind in ("ended", "refused"):
             self._ended = kind == "ended"
             self._refused = message if kind == "refused" else None
-            # Whoever reads them last may come when the files are gone.
-            self.lines.hold()
+            if self._captured:
+                # Whoever reads them last may come when the files are gone.
+                self.lines.hold()
             return False
         if kind == "started":
             self._started = True
@@ -104,6 +124,8 @@ class Following:
             self._prepared.directory.discard()
 
     def _result(self) -> ScriptResult:
+        from coldfork.launch.script.result import result_of
+
         report = self.conclude(captured=True)
         path = self._prepared.directory.path
         if report is None:
@@ -178,6 +200,8 @@ def begin(
             prepared = prepare(request, earlier, streamed=streamed)
             if prepared.directory.no_report is not None and request.report:
                 warn(f"no report of this run is kept: {prepared.directory.no_report}")
+            from coldfork.launch.supervisor.limits import device_complaint
+
             if said := device_complaint(prepared.report.caps):
                 warn(said)
             supervised = start(prepared, given)
@@ -186,13 +210,28 @@ def begin(
     return Following(prepared, supervised, request.on_progress)
 
 
-def start(prepared: Prepared, given: int | None = None, mask: Iterable[int] | None = None) -> Supervised:
-    """Start what was prepared, and leave its run directory to the supervisor."""
+def start(
+    prepared: Prepared,
+    given: int | None = None,
+    mask: Iterable[int] | None = None,
+    *,
+    forked: bool = False,
+) -> Supervised:
+    """Start what was prepared, and leave its run directory to the supervisor.
+
+    `forked` says that this process is there for the script alone, and may fork the supervisor itself.
+    """
     directory = prepared.directory
     try:
         warm = _start_warm(prepared, given, mask)
         if warm is not None:
             return warm
+        if forked and mask is not None and kernel.is_single_threaded():
+            from coldfork.launch.supervisor import forked as supervisor
+
+            return supervisor.start(prepared.handed_over(), directory.mark, directory.lock, mask)
+        from coldfork.launch.plumbing.interpreter import own_interpreter
+
         python = own_interpreter(prepared.python)
         return client.start(python, prepared.handed_over(), directory.mark, directory.lock, given, mask)
     except BaseException:

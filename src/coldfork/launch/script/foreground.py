@@ -5,45 +5,56 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from coldfork.launch.plumbing.terminal import Continued, Ending, Signals, Stopped, attend
+from coldfork.launch.plumbing.terminal import Continued, Ending, Stopped, attend
 from coldfork.launch.script.attempts import Attempts, place, put_back, told_of_descriptors
 from coldfork.launch.script.following import Following, start
+from coldfork.launch.script.outcome import Outcome, explained
 from coldfork.launch.script.plan import prepare
-from coldfork.launch.script.request import Progress, ScriptRequest
-from coldfork.launch.script.result import Outcome, explained, troubles_of
 from coldfork.launch.supervisor.report_file import Report
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+    from typing import Any
+
     from coldfork.knowledge.troubles import Trouble
+    from coldfork.launch.plumbing.terminal import Signals
+    from coldfork.launch.script.request import Progress, ScriptRequest
 
 _STDIN = 0
 LOST = 1
 """The status of a script of which nobody knows how it ended."""
 
 
-@dataclass(frozen=True, slots=True)
 class Foreground:
     """A script that was run in the foreground."""
 
-    ending: Ending
-    outcome: str
-    run_dir: Path
-    left_behind: tuple[str, ...]
-    exception: Mapping[str, Any] | None = None
-    """The exception that ended it."""
-    caps: Mapping[str, Any] | None = None
-    """What it might use at most, and what it used."""
-    cold_because: str | None = None
-    """Why no server started it, where that was asked for."""
-    no_report: str | None = None
-    """Why no report of it is kept."""
-    notes: tuple[str, ...] = ()
-    """What went wrong around it: a report that could not be written, a supervisor that stood still."""
+    def __init__(
+        self, ending: Ending, run_dir: Path, report: Report, no_report: str | None, notes: tuple[str, ...]
+    ) -> None:
+        self.ending = ending
+        self.run_dir = run_dir
+        self.outcome: str = report.outcome or "lost"
+        self.left_behind: tuple[str, ...] = tuple(report.left_behind or ())
+        self.exception: Mapping[str, Any] | None = report.exception
+        """The exception that ended it."""
+        self.caps: Mapping[str, Any] | None = report.caps
+        """What it might use at most, and what it used."""
+        self.cold_because: str | None = report.cold_because
+        """Why no server started it, where that was asked for."""
+        self.no_report = no_report
+        """Why no report of it is kept."""
+        self.notes = notes
+        """What went wrong around it: a report that could not be written, a supervisor that stood still."""
+
+    @property
+    def complaint(self) -> str | None:
+        """What has to be said of a cap on the memory of devices that nobody was told of."""
+        from coldfork.launch.supervisor.limits import device_complaint
+
+        return device_complaint(self.caps)
 
     def explained(self) -> str:
         """One sentence on how it ended."""
@@ -54,6 +65,8 @@ class Foreground:
         """Known troubles whose signs stand in its exception; its output it wrote to the terminal itself."""
         if self.exception is None:
             return ()
+        from coldfork.launch.script.result import troubles_of
+
         return troubles_of(self.exception)
 
 
@@ -86,7 +99,9 @@ def _run(
 
     def begin(signals: Signals) -> _Script:
         nonlocal script
-        script = _Script(Following(prepared, start(prepared, mask=signals.mask), on_progress))
+        script = _Script(
+            Following(prepared, start(prepared, mask=signals.mask, forked=True), on_progress, captured=False)
+        )
         return script
 
     try:
@@ -96,17 +111,8 @@ def _run(
         report = following.conclude(captured=False) or Report({})
     finally:
         prepared.directory.discard()
-    done = Foreground(
-        ending,
-        report.outcome or "lost",
-        prepared.directory.path,
-        tuple(report.left_behind or ()),
-        report.exception,
-        report.caps,
-        report.cold_because,
-        prepared.directory.no_report,
-        following.notes,
-    )
+    directory = prepared.directory
+    done = Foreground(ending, directory.path, report, directory.no_report, following.notes)
     return done, report
 
 

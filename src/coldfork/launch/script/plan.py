@@ -5,44 +5,47 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.plumbing.interpreter import find_interpreter
 from coldfork.launch.script import environment, run_directory
-from coldfork.launch.script.environment import ScriptEnvironment
-from coldfork.launch.script.request import ScriptRequest
-from coldfork.launch.script.run_directory import RunDirectory
 from coldfork.launch.script.secret_search import secrets
-from coldfork.launch.server.warm.protocol import Wanted
 from coldfork.launch.supervisor import limits
 from coldfork.launch.supervisor.client import require_supervision
-from coldfork.launch.supervisor.limits import Limits, parse_size
+from coldfork.launch.supervisor.limits import Limits
 from coldfork.launch.supervisor.protocol import MARK, inside, stamp
 from coldfork.launch.supervisor.report_file import Report, Veil
 from coldfork.model.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from coldfork.launch.devices.memory_cap import DeviceMemoryCap
+    from coldfork.launch.script.environment import ScriptEnvironment
+    from coldfork.launch.script.request import ScriptRequest
+    from coldfork.launch.script.run_directory import RunDirectory
+    from coldfork.launch.server.warm.protocol import Wanted
 
 SCHEMA_VERSION = 1
 _ENTRY_POINT = "coldfork.launch.supervisor.entry_point:begin"
 
 
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """A run that is about to start: its directory exists, and its report says `started`."""
 
-    python: str
-    directory: RunDirectory
-    report: Report
-    job: dict[str, Any]
-    """What the supervisor is to do, beside completing the report."""
-    wanted: Wanted | None = None
-    """What a server must be like that the script may be forked from, where one was asked for."""
+    def __init__(
+        self, python: str, directory: RunDirectory, report: Report, job: dict[str, Any], wanted: Wanted | None
+    ) -> None:
+        self.python = python
+        self.directory = directory
+        self.report = report
+        self.job = job
+        """What the supervisor is to do, beside completing the report."""
+        self.wanted = wanted
+        """What a server must be like that the script may be forked from, where one was asked for."""
 
     def handed_over(self) -> dict[str, Any]:
         """The job as the supervisor is told it, with the report as it is by now."""
@@ -69,7 +72,7 @@ def prepare(
     device_cap = _device_cap(request, surroundings, python)
     if device_cap is not None:
         surroundings.add(device_cap.variables)
-        caps = replace(caps, device_memory=device_cap.report())
+        caps = Limits(caps.memory, caps.cpu, device_cap.report())
     script = words[1] if words[0] == "-m" else words[0]
     veil = Veil(secrets(surroundings.variables, words))
 
@@ -104,7 +107,11 @@ def prepare(
         "grace": request.grace,
         "most_output": request.most_output,
     }
-    wanted = Wanted(python, words, surroundings.variables, cwd, modules) if modules else None
+    wanted = None
+    if modules:
+        from coldfork.launch.server.warm.protocol import Wanted
+
+        wanted = Wanted(python, words, surroundings.variables, cwd, modules)
     return Prepared(python, directory, report, job, wanted)
 
 
@@ -116,7 +123,7 @@ def _device_cap(
         return None
     from coldfork.launch.devices import memory_cap
 
-    most = parse_size(request.max_device_memory, "max_device_memory")
+    most = limits.parse_size(request.max_device_memory, "max_device_memory")
     return memory_cap.cap(most, surroundings.variables, python)
 
 

@@ -4,40 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coldfork.launch.script.outcome import Outcome, explained
 from coldfork.launch.supervisor import report_file
-from coldfork.launch.supervisor.limits import spoken, spoken_cap
 from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import ColdforkError
 
 if TYPE_CHECKING:
     from coldfork.knowledge.troubles import Trouble
 
+__all__ = [
+    "OUTPUT_KEPT",
+    "Attempt",
+    "Outcome",
+    "ScriptError",
+    "ScriptResult",
+    "quoted",
+    "result_of",
+    "troubles_of",
+]
+
 OUTPUT_KEPT = 1 << 20
 """So many bytes of each output a result holds, from its end; the files in the run directory hold more."""
-
-
-class Outcome(StrEnum):
-    """How a script ended."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    """With a status that is not 0."""
-    KILLED = "killed"
-    """By a signal that was not ours."""
-    TIMED_OUT = "timed-out"
-    OVER_MEMORY = "over-memory"
-    """It held more than `max_memory`, and was killed."""
-    OVER_CPU = "over-cpu"
-    """It used more processor time than `max_cpu`, and was ended."""
-    CANCELLED = "cancelled"
-    """The task or the call that waited for it was cancelled."""
-    CALLER_DIED = "caller-died"
-    LOST = "lost"
-    """Its supervisor was killed; how the script itself ended nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,41 +106,6 @@ class ScriptResult:
         """One sentence on how it ended."""
         said = explained(self.outcome, self.status, self.signal, self.caps)
         return said if len(self.attempts) <= 1 else f"{said}, in attempt {len(self.attempts)}"
-
-
-_HOW = {
-    Outcome.SUCCEEDED: "succeeded",
-    Outcome.FAILED: "ended with status {status}",
-    Outcome.KILLED: "was killed by {signal}",
-    Outcome.TIMED_OUT: "took longer than it was given, and was ended",
-    Outcome.OVER_MEMORY: "was killed at {memory} of memory",
-    Outcome.OVER_CPU: "was ended after {cpu} of processor time",
-    Outcome.CANCELLED: "was cancelled, and ended",
-    Outcome.CALLER_DIED: "was ended, because who started it died",
-    Outcome.LOST: "was lost: its supervisor was killed, and how the script itself ended nobody knows",
-}
-
-
-def explained(
-    outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None
-) -> str:
-    """One sentence on how a script ended."""
-    return f"the script {how(outcome, status, signal, caps)}"
-
-
-def how(outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None) -> str:
-    """What a script did in the end, without its subject."""
-    known = {} if caps is None else caps
-    memory, cpu = _of_memory(known.get("memory")), _of_cpu(known.get("cpu"))
-    return _HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)
-
-
-def _of_memory(cap: Mapping[str, Any] | None) -> str:
-    return "" if cap is None else f"{spoken(cap['reached'] or 0)} of {spoken_cap(cap['most'])}"
-
-
-def _of_cpu(cap: Mapping[str, Any] | None) -> str:
-    return "" if cap is None else f"{cap['reached'] or 0:.1f} s of {cap['most']:g} s"
 
 
 class ScriptError(ColdforkError):

@@ -7,39 +7,43 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.state_folder import state_folder
 from coldfork.launch.supervisor import report_file
 from coldfork.launch.supervisor.protocol import MARK, stamp
-from coldfork.launch.supervisor.report_file import Report
 from coldfork.model.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Literal
+
+    from coldfork.launch.supervisor.report_file import Report
+
+    Kept = int | Literal["all"] | None
+    """How many runs are kept; None for as many as is usual there."""
 
 IN_STATE_FOLDER = 50
 IN_LOG_DIR = 1000
 """So many runs are kept in a folder that somebody has named, and expects to find them in."""
 ALL: Literal["all"] = "all"
-Kept = int | Literal["all"] | None
-"""How many runs are kept; None for as many as is usual there."""
 
 _OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
 _HOUR = 3600.0
 _MINUTE = 60.0
 
 
-@dataclass(frozen=True, slots=True)
 class Room:
     """How many runs a folder is to hold; None for any number."""
 
-    most: int | None
-    spared_seconds: float = _HOUR
-    """What has ended within this time may still be read, and stays."""
+    def __init__(self, most: int | None, spared_seconds: float = _HOUR) -> None:
+        self.most = most
+        self.spared_seconds = spared_seconds
+        """What has ended within this time may still be read, and stays."""
 
     def make(self, folder: Path) -> None:
         """Delete the oldest runs, save those that have not ended, so that there is room for one more."""

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
-from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any
 
-from coldfork.launch.plumbing import channel
-from coldfork.launch.plumbing.interpreter import own_variables
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.supervisor.protocol import CONTROL, LOCK, LONGEST, MARK, PLAN
 from coldfork.model.errors import UsageError
 from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 _PROGRAM = (
     f"import sys; sys.path.insert(0, {ROOT!r}); from coldfork.launch.supervisor.main import main; main()"
@@ -133,10 +134,12 @@ def start(
     `given` is the descriptor that it reads from, beside two pipes; None leaves it all three of our streams.
     `mask` are the signals that the script is to hold back; without it, those that this thread does.
     """
+    from coldfork.launch.plumbing import channel
+    from coldfork.launch.plumbing.interpreter import own_variables
     from coldfork.launch.plumbing.linux.posix_spawn import spawn
 
     captured = given is not None
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours, theirs = channel.pair()
     with ExitStack() as opened:
         failed = opened.enter_context(ExitStack())
         failed.callback(ours.close)
@@ -162,4 +165,6 @@ def start(
 
 def input_of(given: bytes) -> int:
     """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
+    from coldfork.launch.plumbing import channel
+
     return channel.holding("stdin", given)

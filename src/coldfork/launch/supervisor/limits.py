@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from coldfork.model.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    Size = int | str
+    """Bytes, or a text such as `2 GiB`."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z]*)")
 _LETTERS = "KMGT"
@@ -77,20 +82,19 @@ SWITCH = "COLDFORK_CAPS"
 """With `watch` in it no control group is made, and caps are held by a watch wherever one could be."""
 _WATCH = "watch"
 
-Size = int | str
-"""Bytes, or a text such as `2 GiB`."""
 
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """What a script and all it starts may use."""
 
-    memory: int | None = None
-    """Bytes, together."""
-    cpu: float | None = None
-    """Seconds of processor time, together."""
-    device_memory: dict[str, Any] | None = None
-    """What was set for a cap on the memory of devices, as the report says it."""
+    def __init__(
+        self, memory: int | None, cpu: float | None, device_memory: dict[str, Any] | None = None
+    ) -> None:
+        self.memory = memory
+        """Bytes, together."""
+        self.cpu = cpu
+        """Seconds of processor time, together."""
+        self.device_memory = device_memory
+        """What was set for a cap on the memory of devices, as the report says it."""
 
     def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
         """What the supervisor is to hold it to."""
@@ -101,7 +105,7 @@ class Limits:
 
     def report(self) -> dict[str, Any] | None:
         """What the report says of them when a script starts."""
-        if self == Limits():
+        if self.memory is None and self.cpu is None and self.device_memory is None:
             return None
         held = {name: _unknown(most) for name, most in (("memory", self.memory), ("cpu", self.cpu))}
         return {**held, "device_memory": self.device_memory}

@@ -40,7 +40,7 @@ from coldfork.launch.supervisor.start import start
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
 
     from coldfork.launch.supervisor.capping import Capping
 
@@ -315,6 +315,11 @@ def main() -> None:
     plan = read_plan()
     if plan.captured:
         close_above(LOCK)
+    supervise(plan)
+
+
+def supervise(plan: SupervisedRun) -> NoReturn:
+    """Be the supervisor, in a process that holds open what one has, and nothing else."""
     control = kernel.process_control()
     kernel.adopt_orphans(control)
     # A caller at a terminal waits for signals: one tells it that there is a message.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -195,6 +195,14 @@ def end_marked(variable: str, values: set[str]) -> int:
     return ended
 
 
+def is_single_threaded() -> bool:
+    """Whether this process has no other thread, so that nothing is half done in a fork of it."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
+
+
 def supported() -> bool:
     """Whether this machine can supervise: Linux, with its process table mounted."""
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")

@@ -9,11 +9,7 @@ import signal
 import socket
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.interpreter import own_interpreter, own_variables
@@ -21,15 +17,19 @@ from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.server.circumstances import Circumstances, inherited
 from coldfork.launch.server.warm import protocol
-from coldfork.launch.server.warm.protocol import Wanted
 from coldfork.launch.supervisor.client import Supervised
 from coldfork.launch.supervisor.protocol import outside
 from coldfork.model.errors import UsageError
 from coldfork.observe.installation import ROOT
 from coldfork.observe.recording.events import encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
     from coldfork.launch.plumbing.channel import Message
+    from coldfork.launch.server.warm.protocol import Wanted
 
 IDLE_SECONDS = 1800.0
 TRIES = 3
@@ -38,25 +38,27 @@ PATIENCE = 5.0
 """How long a start is waited for before the script is started in the usual way."""
 
 
-@dataclass(frozen=True, slots=True)
 class Cold:
     """No server starts a script, and why."""
 
-    why: str
+    def __init__(self, why: str) -> None:
+        self.why = why
 
 
-@dataclass(frozen=True, slots=True)
 class Handover:
     """What a supervisor is given of its caller."""
 
-    job: Mapping[str, Any]
-    mark: str
-    lock: int
-    """The locked run directory."""
-    given: int | None
-    """The script's standard input, and its output is captured then; None for all three streams of ours."""
-    mask: Iterable[int] | None
-    """The signals that the script is to hold back; None for those that this thread does."""
+    def __init__(
+        self, job: Mapping[str, Any], mark: str, lock: int, given: int | None, mask: Iterable[int] | None
+    ) -> None:
+        self.job = job
+        self.mark = mark
+        self.lock = lock
+        """The locked run directory."""
+        self.given = given
+        """The script's standard input, where its output is captured; None for all three streams of ours."""
+        self.mask = mask
+        """The signals that the script is to hold back; None for those that this thread does."""
 
 
 def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
@@ -134,7 +136,7 @@ def _folder(words: Sequence[str], cwd: str) -> str | None:
         return None
     if words[0] == "-m":
         return cwd
-    return words[0] if Path(words[0]).is_dir() else str(Path(words[0]).resolve().parent)
+    return words[0] if os.path.isdir(words[0]) else os.path.dirname(os.path.realpath(words[0]))
 
 
 def _held(opened: ExitStack, content: bytes) -> int:
@@ -216,13 +218,13 @@ def _started(folder: str, idle: float) -> socket.socket:
         connection = protocol.connect(folder)
         if connection is not None:
             return connection
-        path = Path(folder, protocol.SOCKET_FILE)
-        if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+        path = os.path.join(folder, protocol.SOCKET_FILE)
+        if os.path.exists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
             # Of a keeper that was killed.
-            path.unlink()
+            os.unlink(path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-            listening.bind(str(path))
-            path.chmod(0o600)
+            listening.bind(path)
+            os.chmod(path, 0o600)
             listening.listen(64)
             _spawn(folder, idle, listening.fileno())
             connection = protocol.connect(folder)

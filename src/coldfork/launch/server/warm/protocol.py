@@ -13,7 +13,6 @@ import socket
 import stat
 import struct
 from binascii import crc32
-from dataclasses import dataclass
 
 from coldfork.launch.server.reads import OURS
 from coldfork.launch.server.variables import while_importing
@@ -117,29 +116,44 @@ def require_ours(connection: socket.socket) -> None:
 # --- which server a script may come from ---
 
 
-@dataclass(frozen=True, slots=True)
 class Wanted:
     """A script that is to be started."""
 
-    python: str
-    words: Sequence[str]
-    """What stands behind the interpreter on its command line."""
-    environment: Mapping[str, str]
-    cwd: str | None
-    modules: Sequence[str]
-    """What its server has imported."""
+    def __init__(
+        self,
+        python: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: str | None,
+        modules: Sequence[str],
+    ) -> None:
+        self.python = python
+        self.words = words
+        """What stands behind the interpreter on its command line."""
+        self.environment = environment
+        self.cwd = cwd
+        self.modules = modules
+        """What its server has imported."""
 
 
-@dataclass(frozen=True, slots=True)
 class Facts:
     """What decides which server a script may come from."""
 
-    python: str
-    modules: tuple[str, ...]
-    environment: dict[str, str]
-    cwd: str
-    folder: str | None
-    """What the script has first on its path for imports."""
+    def __init__(
+        self,
+        *,
+        python: str,
+        modules: tuple[str, ...],
+        environment: dict[str, str],
+        cwd: str,
+        folder: str | None,
+    ) -> None:
+        self.python = python
+        self.modules = modules
+        self.environment = environment
+        self.cwd = cwd
+        self.folder = folder
+        """What the script has first on its path for imports."""
 
     @staticmethod
     def of(message: Mapping[str, Any]) -> Facts:

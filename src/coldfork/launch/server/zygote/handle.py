@@ -8,6 +8,7 @@ import socket
 import threading
 import warnings
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from time import monotonic
 
 from coldfork.launch.plumbing.channel import STAINED
@@ -175,6 +176,8 @@ class Zygote:
                 return ask(borrowed, contents, descriptors, _PATIENCE)
             self._asking = None
         self.start()
+        # Every request hands it on; it starts while the server still imports.
+        resource_tracker.ensure_running()
         with self._lock:
             try:
                 return self._started(contents, descriptors)

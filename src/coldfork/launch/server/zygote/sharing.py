@@ -122,7 +122,7 @@ class _Keeping(threading.Thread):
     """Waits until a server that nobody has is to end, unless that is over before."""
 
     def __init__(self, server: RunningServer, end: Callable[[_Keeping], object]) -> None:
-        super().__init__(name="coldfork server kept", daemon=True)
+        super().__init__(name="kept server", daemon=True)
         self.server = server
         self.is_over = threading.Event()
         self._end = end

@@ -1,0 +1,99 @@
+"""The `coldfork` command with all its subcommands, each of which is imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from coldfork import __version__
+from coldfork.cli.conventions import debug_option
+from coldfork.cli.failures import DEBUG, ERROR, INTERRUPTED, explained
+from coldfork.model.errors import UsageError
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+EPILOG = """\b
+Start here:
+  coldfork check src/                      what wakes a device when it is imported
+  coldfork check src/ --entry engine.api   only what importing engine.api runs
+  coldfork rule device-init-at-import      what a rule means and what to write instead
+  coldfork baseline write                  accept today's findings
+
+\b
+Exit status of check: 0 nothing found, 1 findings, 2 the check itself failed.
+Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyproject.toml.
+"""
+
+
+class Program(click.Group):
+    """The command group: imports a subcommand when it is called, and never shows a traceback unasked."""
+
+    commands_by_name: Mapping[str, tuple[str, str]] = {}
+    """Where each subcommand lives, and what it does."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order in which they are met."""
+        return list(self.commands_by_name)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one subcommand."""
+        if cmd_name not in self.commands_by_name:
+            return None
+        module, _, attribute = self.commands_by_name[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown subcommand with the near match."""
+        name = args[0]
+        if name not in self.commands_by_name and not name.startswith("-") and not ctx.resilient_parsing:
+            from coldfork.rules.registry import near_match
+
+            match = near_match(name, self.commands_by_name)
+            hint = f"did you mean coldfork {match}?" if match else "coldfork --help lists them"
+            raise UsageError(f"there is no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in self.commands_by_name.items()])
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        """Run the command and exit with its status."""
+        sys.exit(self._status(args, extra))
+
+    def _status(self, args: Sequence[str] | None, extra: dict[str, Any]) -> int:
+        try:
+            status = super().main(args, **{**extra, "prog_name": "coldfork", "standalone_mode": False})
+        except click.ClickException as error:
+            error.show()
+            return ERROR
+        except (click.Abort, KeyboardInterrupt):
+            return INTERRUPTED
+        except Exception as error:
+            return explained(error, debug=DEBUG in (sys.argv[1:] if args is None else args))
+        return status if isinstance(status, int) else 0
+
+
+def program(commands: Mapping[str, tuple[str, str]]) -> Program:
+    """The whole command, with these subcommands."""
+
+    @click.group(cls=Program, epilog=EPILOG, context_settings=_CONTEXT)
+    @click.version_option(__version__, prog_name="coldfork", message="%(prog)s %(version)s")
+    @debug_option
+    def cli() -> None:
+        """Keep the accelerator cold until the right process wakes it.
+
+        coldfork reads Python source, runs none of it, and names every line that initialises CUDA, ROCm, XPU,
+        OpenCL or JAX when a module is imported, with the whole chain of calls from that line to the device.
+        """
+
+    cli.commands_by_name = commands
+    return cli

@@ -24,7 +24,6 @@ from coldfork.launch.pool.local.main_module import is_inheriting, preparation
 from coldfork.launch.pool.opening import LOCAL, Opening, check_backend, usual_workers
 from coldfork.launch.pool.task import PoolFuture, Task
 from coldfork.launch.pool.wire import by_reference, by_value, pack
-from coldfork.model.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from coldfork.launch.devices.choice import DevicesWanted
     from coldfork.launch.pool.calls import Progress
     from coldfork.launch.pool.health import Durations, PoolHealth
-    from coldfork.launch.pool.terms import PoolTerms
 
     P = ParamSpec("P")
     T = TypeVar("T")

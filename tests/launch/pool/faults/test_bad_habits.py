@@ -15,7 +15,7 @@ from tests.launch.pool.faults.tasks import LIMIT
 from tests.launch.sidebyside import variables
 
 HEAD = """
-    import asyncio, atexit, math, multiprocessing, os, shutil, signal, sys, tempfile, threading, time
+    import asyncio, atexit, math, multiprocessing, os, select, shutil, signal, sys, tempfile, threading, time
     from pathlib import Path
     from concurrent.futures import wait
     import coldfork
@@ -175,6 +175,38 @@ INTERRUPTED = """
         pool.shutdown()
         print(survived)
     """
+FLUSHES = """
+    def main():
+        reading, writing = os.pipe()
+        errors = os.dup(2)
+        os.dup2(writing, 2)
+        os.write(writing, b"e" * 60_000)
+        pool = coldfork.WorkerPool(1).wait()
+        # Each is logged, more than fits.
+        for number in range(100):
+            pool.submit(abs, number).add_done_callback(tasks.raise_only_here)
+        assert pool.submit(tasks.double, 4).result(60) == 8
+        for _ in range(20):
+            sys.stderr.flush()
+            time.sleep(0.01)
+        os.dup2(errors, 2)
+        print("flushed", flush=True)
+        os._exit(0)
+    """
+STUCK = """
+    def main():
+        errors = os.dup(2)
+        reading, writing = os.pipe()
+        os.dup2(writing, 2)
+        threading.Thread(target=sys.stderr.write, args=("e" * 1_000_000,), daemon=True).start()
+        # It holds what guards the stream when it waits for a reader.
+        while not (poll := select.poll()).register(writing, select.POLLOUT) and poll.poll(0):
+            time.sleep(0.01)
+        with coldfork.WorkerPool(1) as pool:
+            print(pool.submit(tasks.double, 4).result(60), flush=True)
+        os.dup2(errors, 2)
+        os._exit(0)
+    """
 OPENED = """
     def main():
         import random
@@ -219,6 +251,8 @@ SAID = {
     "a-folder-that-is-gone": (NOWHERE, "WorkerDiedError 8\n8\n"),
     "children-that-nobody-waits-for": (REAPS, "3 None\n-11 SIGSEGV\n"),
     "a-handler-that-submits": (HEARS_SIGNALS, "{18}\n"),
+    "a-stream-that-is-flushed-and-not-read": (FLUSHES, "flushed\n"),
+    "a-thread-that-is-stuck-in-a-stream": (STUCK, "8\n"),
     "interrupts": (INTERRUPTED, "60\n"),
     "interrupts-while-pools-come-and-go": (OPENED, "[]\n"),
 }

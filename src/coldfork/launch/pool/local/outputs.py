@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import threading
 from collections import deque
@@ -133,6 +134,10 @@ class OutputPump:
         self._left.append(action)
         self._bell.ring()
 
+    def log(self, action: Callable[[], object]) -> None:
+        """Have the thread log something, once there is room where that goes."""
+        self.write(partial(_with_room, action))
+
     def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
         if pump is not None:
@@ -171,6 +176,22 @@ def to_standard_error(content: bytes) -> None:
     except (OSError, ValueError):
         # Nobody reads it.
         pass
+
+
+def _with_room(log: Callable[[], object]) -> None:
+    """Log something without holding the lock of a standard error that nobody reads.
+
+    Whoever flushes it meanwhile, as multiprocessing does at each start, would wait for that lock. A program
+    that has handlers of its own chooses itself where its log goes.
+    """
+    try:
+        if not _LOG.hasHandlers() and sys.stderr is not None:
+            writable = select.poll()
+            writable.register(sys.stderr.fileno(), select.POLLOUT)
+            writable.poll()
+    except (OSError, ValueError, AttributeError):
+        pass
+    log()
 
 
 def _private(path: str, flags: int) -> int:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.task import Task
     from coldfork.launch.pool.terms import PoolTerms
     from coldfork.launch.server.zygote.handle import Zygote
+    from coldfork.launch.server.zygote.processes import Starter
     from coldfork.launch.server.zygote.requests import Started
 
 _ALL_PERMITS = 1 << 16
@@ -236,6 +237,16 @@ def _ended_by(status: int | None) -> str:
 
 class WorkerPopen(Popen):
     """A worker's process, which imports the main module only when it is asked for something of it."""
+
+    def __init__(self, process_obj: Any, zygote: Starter) -> None:
+        # multiprocessing would flush this program's streams first, and wait for a thread that writes to them
+        # and is not read. No process is forked here that could write what they hold once more.
+        self._descriptors = []
+        self._zygote = zygote
+        self._statuses = None
+        self.returncode = None
+        self.finalizer = None
+        self._launch(process_obj)
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
         return {name: value for name, value in super()._preparation(process_obj).items() if name not in KEYS}

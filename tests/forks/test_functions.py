@@ -41,10 +41,10 @@ def judged(module: str) -> dict[str, dict[str, bool]]:
 
 
 @pytest.mark.must_hold
-@pytest.mark.parametrize("module", ["idling", "sparing"])
+@pytest.mark.parametrize("module", ["idling", "sparing", "roundabout"])
 def test_nothing_is_certain_of_what_need_not_touch(module: str) -> None:
     found = judged(module)
-    assert len(found) > 45
+    assert len(found) > 40
     assert [name for name, one in found.items() if one["touches"]] == []
     assert [name for name, one in found.items() if one["certain"]] == []
 

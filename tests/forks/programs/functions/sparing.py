@@ -1,7 +1,5 @@
 """More functions of workers which need not touch the device that their parent holds."""
-
 import asyncio
-import builtins
 import concurrent.futures
 import contextlib
 import functools
@@ -255,11 +253,6 @@ def turns_a_flag_off():
     if FLAGS:
         _touch()
 
-def replaces_len():
-    builtins.len = lambda _: 0
-    if len([1]):
-        _touch()
-
 class Swallowing:
     def __enter__(self):
         return self
@@ -332,13 +325,6 @@ def returns_at_last():
         _touch()
     finally:
         return
-
-def leaves_by_an_alarm():
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
-    while True:
-        pass
-    _touch()
 
 def is_shut_down():
     with contextlib.ExitStack() as stack:

@@ -116,7 +116,8 @@ def operate(
 ) -> Value:
     """A binary operator, in place first where it is asked to be."""
     if ev.strangers is not None and (type(left) is Unknown or type(right) is Unknown):
-        given = [one for one in (left, right) if not isinstance(one, (Unknown, Const, External))]
+        every = (single for side in (left, right) for single, _ in alternatives(side))
+        given = [one for one in every if not isinstance(one, (Unknown, Const, External))]
         if given:
             ev.strangers.met(*given)
     if in_place and isinstance(left, Instance):

@@ -170,6 +170,8 @@ def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name:
     custom = ev.member(receiver.cls, "__setattr__")
     if custom is not None and not isinstance(custom.value, External):
         ev.call(frame, ev.attribute(frame, receiver, "__setattr__"), (Const(name), value))
+        if not ev.presumes:
+            return  # what it does is what is done
     set_attribute(ev, frame, receiver, name, value)
 
 

@@ -176,6 +176,9 @@ def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Valu
     if name == "__annotations__":
         read_annotations(ev, frame, value)
         return UNKNOWN
+    meta = None if ev.presumes else metaclass(ev, value)
+    if meta is not None and (every := _asked_first(ev, meta, name)) is not None:
+        return ev.call(frame, Bound(every, value), (Const(name),))
     found = ev.member(value, name)
     if found is not None and not (isinstance(found.value, External) and isinstance(found.holder, External)):
         if isinstance(found.holder, ClassRef) and is_enumeration(ev, found.holder):
@@ -215,12 +218,17 @@ def _bind_to_class(value: Value, cls: ClassRef) -> Value:
     return value
 
 
+def _asked_first(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
+    """The `__getattribute__` of a class, which hardly any has: only what is to be certain has to know."""
+    if ev.presumes or name.startswith("__"):
+        return None
+    held = ev.member(cls, "__getattribute__")
+    return held.value if held is not None and isinstance(held.holder, ClassRef) else None
+
+
 def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
-    if not ev.presumes and not name.startswith("__"):
-        # Hardly any class has one; only what is to be certain has to know.
-        every = ev.member(value.cls, "__getattribute__")
-        if every is not None and isinstance(every.holder, ClassRef):
-            return ev.call(frame, Bound(every.value, value), (Const(name),))
+    if (every := _asked_first(ev, value.cls, name)) is not None:
+        return ev.call(frame, Bound(every, value), (Const(name),))
     own = value.attributes.get(name)
     if own is not None:
         return own

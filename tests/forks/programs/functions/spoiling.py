@@ -211,7 +211,18 @@ def starts_afresh():
     torch.set_default_device("cuda")
     torch.zeros(1)
 
+def has_a_rank(rank):
+    if rank < 0 or rank == -1:
+        return
+    torch.cuda.set_device(rank % 4)
+
+def makes_a_folder(name):
+    path = pathlib.Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.zeros(1, device=DEVICE)
+
 GIVEN = {
+    has_a_rank: (3,), makes_a_folder: ("/tmp/a-folder/file",),
     works_with_a_tensor: (0, 2), trains: (2,), binds_a_rank: (1, OUT), counts_itself: (STARTED,),
     has_two_ways: (True,),
 }  # fmt: skip

@@ -92,6 +92,8 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     if name in ("==", "!=") and (isinstance(left, PartialText) or isinstance(right, PartialText)):
         equal = is_equal(left, right)
         return UNKNOWN if equal is None else Const(equal if name == "==" else not equal)
+    if left is NATURAL and isinstance(right, Const) and type(right.value) is int and right.value <= 0:
+        return _below_all(name, right.value)
     if left is TRUTHY and isinstance(right, Const) and right.value == 0 and name in (">", "!=", "=="):
         return Const(name != "==")  # a number that is known not to be zero
     if isinstance(left, Instance):
@@ -103,6 +105,13 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
         if same is not None:
             return Const(same if name == "==" else not same)
     return pytorch.TENSOR if _operates(ev, left, right) else UNKNOWN
+
+
+def _below_all(name: str, number: int) -> Value:
+    """How a number that is not negative compares with one that is, or with zero."""
+    if number == 0 and name in (">", "<=", "==", "!="):
+        return UNKNOWN
+    return Const(name in (">", ">=", "!="))
 
 
 def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:

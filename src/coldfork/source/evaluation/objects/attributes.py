@@ -83,6 +83,8 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
     if reader is None:
         if name == "__annotations__":
             read_annotations(ev, frame, value)
+        if type(value) is Method and isinstance(value.receiver, (Const, PartialText)) and not ev.presumes:
+            return External(f"pathlib.Path().{value.name}.{name}")  # of texts only paths have such attributes
         return UNKNOWN
     return reader(ev, frame, value, name)
 

@@ -308,8 +308,8 @@ def _of_verdict(nodes: list[Node], truth: Truth, found: Recording) -> list[str]:
         expected = {Standing.WOKEN}
     elif hidden:
         expected = {Standing.UNKNOWN}
-    elif any(node.device != "none" for node in nodes):
-        # Of who is killed with the library loaded, the last moments are not known.
+    elif any(node.end != "well" for node in nodes):
+        # Of who is killed the last moments are not known: the library of a virtual device is always loaded.
         expected = {Standing.UNKNOWN, Standing.COLD}
     else:
         expected = {Standing.COLD}

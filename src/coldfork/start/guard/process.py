@@ -11,8 +11,6 @@ import sys
 from _contextvars import ContextVar
 from _thread import get_ident
 
-from coldfork.observe.late_imports import LATE
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +98,7 @@ class ProcessGuard:
 
     def observe(self) -> None:
         """Watch from now on who wakes what; the wrappers in importlib stay until the guard is off."""
-        LATE.load("coldfork.start.guard.observation")
+        _load("coldfork.start.guard.observation")
         from coldfork.start.guard.observation import WakeObservation
 
         self._actions.pop("import", None)
@@ -131,16 +129,16 @@ class ProcessGuard:
         try:
             examination = self._examination
             if examination is None:
-                LATE.load("coldfork.start.guard.examination")
+                _load("coldfork.start.guard.examination")
                 from coldfork.start.guard.examination import ForkExamination
 
                 examination = self._examination = ForkExamination()
             found = examination.held(self.observation)
             if not found:
                 return ()
-            LATE.load("coldfork.model.forking.judgement")
-            LATE.load("coldfork.observe.forking.bodies")
-            LATE.load("coldfork.start.guard.callers")
+            _load("coldfork.model.forking.judgement")
+            _load("coldfork.observe.forking.bodies")
+            _load("coldfork.start.guard.callers")
             from coldfork.model.forking.judgement import Purpose
             from coldfork.observe.forking import bodies, purposes
             from coldfork.start.guard.callers import forking_package
@@ -178,7 +176,7 @@ class ProcessGuard:
     def _guard_launches(self) -> None:
         for name in FORKING:
             if name in sys.modules:
-                LATE.load("coldfork.start.guard.multiprocessing_launches")
+                _load("coldfork.start.guard.multiprocessing_launches")
                 from coldfork.start.guard.multiprocessing_launches import guard_launches
 
                 guard_launches(sys.modules[name], self)
@@ -220,8 +218,8 @@ class ProcessGuard:
         if not reasons:
             return
         try:
-            LATE.load("coldfork.start.guard.consequences")
-            LATE.load("coldfork.start.guard.child_notes")
+            _load("coldfork.start.guard.consequences")
+            _load("coldfork.start.guard.child_notes")
         except ImportError as error:
             self._trouble(call, error)
             return
@@ -265,7 +263,7 @@ class ProcessGuard:
             return
         self.troubles.append(trouble)
         try:
-            LATE.load("logging")
+            _load("logging")
             import logging
 
             logging.getLogger("coldfork").warning(
@@ -273,6 +271,16 @@ class ProcessGuard:
             )
         except Exception:
             return
+
+
+def _load(name: str) -> None:
+    """Import a module so that no other thread forks meanwhile.
+
+    Whoever forks comes here first, and waits for a thread that is importing what this takes.
+    """
+    from coldfork.observe.late_imports import LATE
+
+    LATE.load(name)
 
 
 def _caller_frame(frame: FrameType | None) -> FrameType | None:

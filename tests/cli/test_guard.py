@@ -272,3 +272,32 @@ def test_a_pth_file_that_cannot_be_written_is_reported_and_nothing_is_left(venv:
     finally:
         venv.pth_file_path.rmdir()
     assert (said.status, said.err) == (2, "coldfork: cannot write SITE/coldfork-guard.pth: Is a directory\n")
+
+
+OBSERVES = "import sys; print('coldfork.start.guard.observation' in sys.modules)"
+
+
+@pytest.mark.parametrize(
+    ("hack", "program", "observes"),
+    [
+        ("", OBSERVES, False),
+        ("import json", OBSERVES, False),
+        # What a pth file imports may do it in turn.
+        ("import other", OBSERVES, True),
+        ("", f"import other; {OBSERVES}", True),
+    ],
+)
+def test_what_a_pth_file_imports_is_no_sign_of_a_program(
+    venv: Venv, hack: str, program: str, observes: bool
+) -> None:
+    venv.install("warn")
+    # As setuptools does it, behind the file of the guard.
+    added = {"zz.pth": "import hack\n", "hack.py": hack, "other.py": ""}
+    for name, content in added.items():
+        (venv.site / name).write_text(content, encoding="utf-8")
+    try:
+        done = venv.run("-c", program)
+    finally:
+        for name in added:
+            (venv.site / name).unlink()
+    assert (done.stdout, done.stderr) == (f"{observes}\n", "")

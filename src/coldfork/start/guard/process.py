@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 OFF = "off"
 _OURS = "coldfork.start.guard"
 _MOST_TROUBLES = 20
-_NO_SIGN = frozenset({"coldfork", "sitecustomize", "usercustomize"})
-"""What every interpreter imports, or tries to, and we: no sign yet of a program that may wake a device."""
+_SITE = "site"
+"""What imports sitecustomize, and what pth files name: no sign of a program. What those import may be one."""
 FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
 """The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
 SELF_TEST = "coldfork.guard"
@@ -184,7 +184,10 @@ class ProcessGuard:
     def _import(self, arguments: tuple[Any, ...]) -> None:
         name = arguments[0]
         top = name.partition(".")[0]
-        if (top in sys.stdlib_module_names or top in _NO_SIGN) and name not in FORKING:
+        if (top in sys.stdlib_module_names or top == "coldfork") and name not in FORKING:
+            return
+        # Above this method stands the hook, and above that whoever imports.
+        if sys._getframe(2).f_globals.get("__name__") == _SITE:
             return
         try:
             self.observe()

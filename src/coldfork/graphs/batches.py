@@ -64,14 +64,14 @@ class CapturedBatch:
         output: Any,
         manner: Manner,
     ) -> None:
-        self.descriptor = descriptor
+        self.descriptor: BatchDescriptor = descriptor
         self._state = state
-        self.inputs = inputs
+        self.inputs: StaticInputs = inputs
         self._graph, self._pieces, self._forward = captured
-        self.output = output
+        self.output: Any = output
         self._grad_mode = manner.grad_mode
         self._generation = manner.generation()
-        self.nbytes = 0
+        self.nbytes: int = 0
         """What the graphs' memory grew by when it was captured."""
 
     @property

@@ -35,7 +35,7 @@ class Checker:
     ) -> None:
         kept = tuple(persistent)
         fed = None if inputs is None else tuple(inputs)
-        self.inspector = Inspector(kept, fed)
+        self.inspector: Inspector = Inspector(kept, fed)
         """To be told of each step of a capture."""
         self._against = reason_against(engine.device)
         self._comparison = None if self._against else Comparison(make, descriptors, kept, fed, engine, manner)

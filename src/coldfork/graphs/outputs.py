@@ -16,7 +16,7 @@ class Generation:
     __slots__ = ("number",)
 
     def __init__(self) -> None:
-        self.number = 0
+        self.number: int = 0
 
     def guard(self, outputs: Any, batch: str) -> Any:
         """The outputs of a replay, readable until the next one."""

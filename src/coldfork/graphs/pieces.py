@@ -44,12 +44,12 @@ class CapturedPiece:
     __slots__ = ("_constants", "_layout", "_tensors", "graph", "output", "piece")
 
     def __init__(self, piece: Piece, graph: Graph, leaves: list[Any], layout: Any, output: Any) -> None:
-        self.piece = piece
-        self.graph = graph
+        self.piece: Piece = piece
+        self.graph: Graph = graph
         self._layout = layout
         self._tensors = [leaf if is_tensor(leaf) else None for leaf in leaves]
         self._constants = [None if is_tensor(leaf) else leaf for leaf in leaves]
-        self.output = output
+        self.output: Any = output
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Give it these arguments, and run its graph."""
@@ -87,7 +87,7 @@ class CapturingPass:
 
     def __init__(self, engine: Engine, pool: Any, seen: Callable[[Graph], None]) -> None:
         self._engine = engine
-        self.pool = pool
+        self.pool: Any = pool
         """Of the first piece, where none was given."""
         self._seen = seen
         self.pieces: list[CapturedPiece] = []

@@ -22,7 +22,7 @@ class Recipes:
     def __init__(self, moved: Moved) -> None:
         if moved not in ("ignore", "error", "record"):
             raise ValueError(f"moved is 'ignore', 'error' or 'record', not {moved!r}")
-        self.matter = moved != "ignore"
+        self.matter: bool = moved != "ignore"
         self._refuses = moved == "error"
         self._known: dict[BatchDescriptor, tuple[Make, Inputs]] = {}
 

@@ -42,13 +42,13 @@ class Entry:
     def __init__(
         self, file: str, kind: str, number: int, table: Mapping[str, Any], distribution: str
     ) -> None:
-        self.where = f"{file}, {kind} {number}{_first_name(table)}"
+        self.where: str = f"{file}, {kind} {number}{_first_name(table)}"
         self.table = table
         self.allow(KEYS[kind])
-        self.distribution = self.string("distribution", distribution).lower().replace("_", "-")
-        self.versions = self.string("versions", "")
-        self.newest = self._newest()
-        self.source = self.string("source", "")
+        self.distribution: str = self.string("distribution", distribution).lower().replace("_", "-")
+        self.versions: str = self.string("versions", "")
+        self.newest: bool = self._newest()
+        self.source: str = self.string("source", "")
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the error for this entry."""

@@ -50,8 +50,8 @@ class Attribution:
         """The imports in progress on each thread, outermost first."""
         self.wrappers: set[CodeType] = set()
         """The code objects through which imports pass, so that they can be found on a stack."""
-        self.windows = Windows()
-        self.polls = 0
+        self.windows: Windows = Windows()
+        self.polls: int = 0
         self.culprit: Callable[[], Culprit | None] = lambda: None
         self.others_wait: Callable[[], bool] = bool
         """Whether every other Python thread is known to be waiting for something."""

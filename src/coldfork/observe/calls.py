@@ -42,11 +42,11 @@ class Spot:
     __slots__ = ("_callee", "ended", "frame", "line", "number")
 
     def __init__(self, frame: FrameType, callee: object, number: int, *, ended: bool = False) -> None:
-        self.number = number
+        self.number: int = number
         """Counts the steps of all threads."""
-        self.ended = ended
-        self.frame = frame
-        self.line = frame.f_lineno or 0
+        self.ended: bool = ended
+        self.frame: FrameType = frame
+        self.line: int | Any = frame.f_lineno or 0
         self._callee = callee
 
     def waits(self) -> bool:

@@ -55,10 +55,10 @@ class Forks:
         self._in_child = in_child
         self._thread_started = thread_started
         self._trouble = trouble
-        self.children = ChildWatch(touched)
+        self.children: ChildWatch = ChildWatch(touched)
         self._restore_threads: Callable[[], None] = lambda: None
         self._actions: dict[str, Callable[[tuple[Any, ...]], None]] = {}
-        self.beginning = Beginning(self._actions)
+        self.beginning: Beginning = Beginning(self._actions)
         self._count = 0
         self._under_way: dict[int, tuple[Event, int | None]] = {}
         """The fork that each thread is at, and its youngest child before."""

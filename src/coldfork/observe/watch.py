@@ -89,7 +89,7 @@ class Watch:
         """The forked child that has told of a touch although nobody watches it."""
         self._tells_ends = ends
         self._born = born
-        self.attribution = Attribution(sensor, self.emit, base, outside=outside)
+        self.attribution: Attribution = Attribution(sensor, self.emit, base, outside=outside)
         self._waking = WakingCalls(self.attribution, self.trouble)
         self.injection: Injection | None = None
         """CUDA's own account of who initialised it, where `bear_witness` was called."""

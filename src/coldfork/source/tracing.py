@@ -40,9 +40,9 @@ class Seen:
         self.importing = importing
         self.frame: Frame | None = frame
         self.line = line
-        self.function = frame.symbol
+        self.function: str = frame.symbol
         self.conditions: Conditions = frame.conditions
-        self.presumed = frame.presumed
+        self.presumed: tuple[str, ...] = frame.presumed
         self.off: Condition | None = frame.off
         self.looked_up = looked_up
         self.beliefs: dict[str, list[str]] = {}

@@ -39,7 +39,7 @@ class Snapshot(ProbedProcess):
     def __init__(self, examination: Examination) -> None:
         super().__init__(None)
         self.examination = examination
-        self.generation = 0
+        self.generation: int = 0
         """Changes with the libraries and threads."""
         self._pid: int | None = None
         self._forked: bool | None = None

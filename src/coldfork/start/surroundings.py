@@ -66,7 +66,7 @@ class Surroundings:
         self.waker: Callable[[str], Waker | None] = WAKERS.of
         """Who woke an accelerator, if it was observed."""
         self.platform: str = sys.platform
-        self.release = os.uname().release if hasattr(os, "uname") else ""
+        self.release: str = os.uname().release if hasattr(os, "uname") else ""
         """The release of the kernel."""
         self.arguments: Sequence[str] = getattr(sys, "argv", [])
         """The command line of the program."""

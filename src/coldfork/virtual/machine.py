@@ -21,7 +21,7 @@ class Machine:
         self.driver = driver
         self.reason = reason
         """Why the driver has no C library, if it has none."""
-        self.offered = True
+        self.offered: bool = True
         self._count: int | None = None
         self._runtime_started = False
         self._chosen = threading.local()

@@ -37,7 +37,7 @@ class Inspector(Inspection):
         self._operators = Operators()
         self._places = Places()
         self._of_modules = set[int]()
-        self.of_batches = set[int]()
+        self.of_batches: set[int] = set[int]()
         """Memory of before that was read, and that holds another batch's values each time."""
         self._warm: Snapshot | None = None
         self._begin("")
@@ -50,7 +50,7 @@ class Inspector(Inspection):
         self._host_reads: list[Frame | None] = []
         self._steps: list[OperatorStep] = []
         self._leaks: list[Leak] = []
-        self.rebuilt = set[int]()
+        self.rebuilt: set[int] = set[int]()
         """Memory that building the captured state wrote, and that the graph reads."""
 
     # --- what happens, in its order -----------------------------------------------------------------------

@@ -142,7 +142,7 @@ class Filled(UncompiledMode):
         super().__init__()
         self._value = value
         self._operators = Operators()
-        self.wrote = set[int]()
+        self.wrote: set[int] = set[int]()
         """The memory that operators wrote to."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

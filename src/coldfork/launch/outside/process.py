@@ -27,7 +27,7 @@ class OutsideProcess(ProbedProcess):
     def __init__(self, standing: Standing, kernel: Kernel) -> None:
         super().__init__(None)
         self.standing = standing
-        self.pid = standing.pid
+        self.pid: int = standing.pid
         self._kernel = kernel
         self._asked_threads = False
         self._files: dict[int, str] | None = None

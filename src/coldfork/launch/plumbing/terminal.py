@@ -145,7 +145,7 @@ class Signals:
     def __init__(self, received: Callable[[int], object]) -> None:
         self.received = received
         valid: Iterable[int] = signal.valid_signals()
-        self.taken = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
+        self.taken: frozenset[int] = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
         self.mask: Iterable[int] = ()
         """What was held back before."""
         self._former: dict[int, object] = {}

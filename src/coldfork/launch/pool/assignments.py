@@ -37,7 +37,7 @@ class Worker(ABC):
     def __init__(self, place: int) -> None:
         self.place = place
         """Its number among the workers of its pool, which whoever replaces it takes over."""
-        self.asked = monotonic()
+        self.asked: float = monotonic()
         """When somebody began to start it."""
         self.given: deque[Task] = deque()
         """What it has and has not answered, in its order."""
@@ -87,7 +87,7 @@ class Assignments:
         """The workers, by their places."""
         self.running: dict[int, Worker] = {}
         """Who has the tasks that were given out, by their numbers."""
-        self.timed = 0
+        self.timed: int = 0
         """So many workers do something that may run only so long."""
         self.durations: Durations | None = None
         """Where they are counted, if somebody has asked."""

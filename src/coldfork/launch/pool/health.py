@@ -59,11 +59,11 @@ class Durations:
     __slots__ = ("starts", "tasks", "waits")
 
     def __init__(self) -> None:
-        self.tasks = Distribution()
+        self.tasks: Distribution = Distribution()
         """From when a worker began with a task to its answer."""
-        self.waits = Distribution()
+        self.waits: Distribution = Distribution()
         """From when a task was submitted to when a worker was given it."""
-        self.starts = Distribution()
+        self.starts: Distribution = Distribution()
         """From when a worker was asked for to when it was ready."""
 
 

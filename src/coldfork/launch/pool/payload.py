@@ -45,11 +45,11 @@ class Payload:
     __slots__ = ("data", "kept", "memory")
 
     def __init__(self, data: bytes, memory: int = -1, kept: tuple[bytes | memoryview, ...] = ()) -> None:
-        self.data = data
+        self.data: bytes = data
         """The pickle, or where a memory file is, what tells its pieces apart."""
-        self.memory = memory
+        self.memory: int = memory
         """The descriptor of the memory file."""
-        self.kept = kept
+        self.kept: tuple[bytes | memoryview[int], ...] = kept
         """What the memory file is to hold, where there is none yet."""
 
     @property

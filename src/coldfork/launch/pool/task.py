@@ -74,18 +74,18 @@ class Task:
         timeout: float | None = None,
         retries: int = 0,
     ) -> None:
-        self.number = number
-        self.future = future
-        self.payload = payload
-        self.timeout = timeout
+        self.number: int = number
+        self.future: PoolFuture[Any] = future
+        self.payload: Payload = payload
+        self.timeout: float | None = timeout
         """So many seconds it may run."""
-        self.retries = retries
+        self.retries: int = retries
         """So often it is done again when its worker dies."""
         self.submitted: float | None = None
         """When, by the monotonic clock, where somebody asks how long tasks wait."""
-        self.begun = False
+        self.begun: bool = False
         """Whether its future says that it runs."""
-        self.is_on_its_way = False
+        self.is_on_its_way: bool = False
         """Whether a caller is about to give it to a worker."""
         self.stopped: BaseException | None = None
         """Why its worker is being killed, when that was the pool."""

@@ -236,7 +236,7 @@ class Answers:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._rest = b""
-        self.is_garbled = False
+        self.is_garbled: bool = False
         """Whether somebody else has written to it: what comes next is nobody's answer."""
 
     def read(self) -> list[tuple[int, int, float, bytes]] | None:

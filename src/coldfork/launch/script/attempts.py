@@ -38,7 +38,7 @@ class Attempts:
         given: object = retries
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
             raise UsageError(f"retries is how often a script may be run again, and not {retries!r}")
-        self.most = retries + 1
+        self.most: int = retries + 1
         self.made: tuple[Mapping[str, Any], ...] = ()
         """How those before ended, as reports list them."""
         self._tell = tell

@@ -47,8 +47,8 @@ class Following:
         captured: bool = True,
     ) -> None:
         self.supervised = supervised
-        self.clock = OwnClock(supervised.pid, prepared.job["timeout"], prepared.job["grace"])
-        self.up = False
+        self.clock: OwnClock = OwnClock(supervised.pid, prepared.job["timeout"], prepared.job["grace"])
+        self.up: bool = False
         """Whether the script's interpreter has come to the script."""
         self._prepared = prepared
         self._captured = captured
@@ -59,7 +59,7 @@ class Following:
         self._kept: dict[str, bytearray] = {}
         self._started = False
         self._ended = False
-        self.report = prepared.report
+        self.report: Report = prepared.report
         """What the report says: at first how it began, in the end how it ended."""
 
     @cached_property

@@ -96,7 +96,7 @@ class RunDirectory:
         """Whether it lies in the state folder, where nobody has asked for it."""
         self.mark = mark
         """Tells this run from every other."""
-        self.lock = lock
+        self.lock: int = lock
         self.no_report = no_report
         """Why nothing of it is kept; None where it is."""
 

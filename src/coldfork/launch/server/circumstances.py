@@ -36,17 +36,19 @@ class Circumstances:
     def __init__(self) -> None:
         """Note those of this process and thread."""
         status = _status()
-        self.environment = dict(os.environb)
-        self.folder = working_directory()
-        self.processors = os.sched_getaffinity(0)
-        self.umask = int(status[b"Umask:"], 8)
-        self.limits = {kind: resource.getrlimit(kind) for kind in _LIMITS}
-        self.niceness = os.getpriority(os.PRIO_PROCESS, 0)
-        self.group = os.getpgrp()
-        self.mask = {int(number) for number in pthread_sigmask(SIG_BLOCK, ())}
-        self.ignored = int(status[b"SigIgn:"], 16)
-        self.locale = _locale.setlocale(_locale.LC_ALL)
-        self.streams = {name: _manner(getattr(sys, name, None)) for name in ("stdout", "stderr")}
+        self.environment: dict[bytes, bytes] = dict(os.environb)
+        self.folder: bytes | None = working_directory()
+        self.processors: set[int] = os.sched_getaffinity(0)
+        self.umask: int = int(status[b"Umask:"], 8)
+        self.limits: dict[Any, tuple[int, int]] = {kind: resource.getrlimit(kind) for kind in _LIMITS}
+        self.niceness: int = os.getpriority(os.PRIO_PROCESS, 0)
+        self.group: int = os.getpgrp()
+        self.mask: set[int] = {int(number) for number in pthread_sigmask(SIG_BLOCK, ())}
+        self.ignored: int = int(status[b"SigIgn:"], 16)
+        self.locale: str = _locale.setlocale(_locale.LC_ALL)
+        self.streams: dict[str, dict[str, object] | None] = {
+            name: _manner(getattr(sys, name, None)) for name in ("stdout", "stderr")
+        }
 
     def change_environment(self, changes: Mapping[str, str | None]) -> None:
         """Have the worker find these in its environment, and not what is mapped to None."""

@@ -30,11 +30,11 @@ class PreloadList:
         variables: Mapping[str, str] | None = None,
         seeds: Iterable[str] = (),
     ) -> None:
-        self.modules = tuple(modules)
-        self.wanted = tuple(wanted)
-        self.variables = dict(variables or {})
+        self.modules: tuple[str, ...] = tuple(modules)
+        self.wanted: tuple[str, ...] = tuple(wanted)
+        self.variables: dict[str, str] = dict(variables or {})
         """Those that were read while the modules were imported, each with the module that read it."""
-        self.seeds = tuple(seeds)
+        self.seeds: tuple[str, ...] = tuple(seeds)
 
 
 def read(path: str | os.PathLike[str]) -> PreloadList:

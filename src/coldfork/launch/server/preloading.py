@@ -113,7 +113,7 @@ class Preload:
         self._home = os.getpid()
         self.faults: list[Fault] = []
         """The modules that raised, and last one that made this process unfit to fork."""
-        self.made = Made({}, {})
+        self.made: Made = Made({}, {})
         """What the imports have made of the environment."""
         self.readers: list[str] = []
         """The modules known to read variables early that are imported."""

@@ -159,7 +159,7 @@ class Made:
 
     def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
-        self.variables = {name: after.get(name) for name in sorted(names)}
+        self.variables: dict[str, str | None] = {name: after.get(name) for name in sorted(names)}
         """What they have set, and None for what they have removed."""
         self._found = {name: before.get(name) for name in names}
 

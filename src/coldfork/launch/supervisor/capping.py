@@ -35,7 +35,7 @@ class Capping:
         self._held_by_group = False
         self._entered = False
         self._made = monotonic()
-        self.ended = 0.0
+        self.ended: float = 0.0
         """The processor time of those that have ended and were waited for here."""
         if caps["groups"]:
             self._group_for(name, caller)

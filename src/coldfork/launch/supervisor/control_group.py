@@ -25,7 +25,7 @@ class ControlGroup:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.entrance = os.path.join(path, PROCESSES)
+        self.entrance: str = os.path.join(path, PROCESSES)
         """A process that writes 0 here enters."""
 
     def hold_to(self, most: int) -> bool:

@@ -86,11 +86,13 @@ class SupervisedRun:
     def __init__(self, job: dict[str, Any]) -> None:
         self._report = Report(job["report"])
         self._veil = Veil(job["secrets"])
-        self.folder = outside(job["folder"])
+        self.folder: str = outside(job["folder"])
         self._kept: bool = job["kept"]
-        self.program = outside(job["program"])
+        self.program: str = outside(job["program"])
         self.words: list[str] = [outside(word) for word in job["words"]]
-        self.environment = {outside(name): outside(value) for name, value in job["environment"].items()}
+        self.environment: dict[str, str] = {
+            outside(name): outside(value) for name, value in job["environment"].items()
+        }
         self.cwd: str | None = job["cwd"] and outside(job["cwd"])
         self.captured: bool = job["captured"]
         self.streamed: bool = job["streamed"]

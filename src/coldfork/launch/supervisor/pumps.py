@@ -31,7 +31,7 @@ class Pump:
     def __init__(self, reading: int, writing: int) -> None:
         self.reading = reading
         self.writing = writing
-        self.taken = 0
+        self.taken: int = 0
 
     def begun(self) -> None:
         """The script has its end of the pipe; ours goes, or there would be no end."""
@@ -74,7 +74,7 @@ class Output(Pump):
         self._untold = False
         self._trouble: int | None = None
         self._end = b""
-        self.kept = b""
+        self.kept: bytes = b""
         """What stood at the end and could not be written; whoever reads the file reads it behind that."""
 
     def begun(self) -> None:

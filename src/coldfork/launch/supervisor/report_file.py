@@ -28,7 +28,7 @@ class Veil:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         # The longest first: one secret may be the beginning of another.
-        self.values = sorted(
+        self.values: list[str] = sorted(
             {value for value in values if len(value) >= SHORTEST and value.lower() not in _ORDINARY},
             key=len,
             reverse=True,

@@ -121,11 +121,11 @@ class MemoryWatch:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.held = 0
+        self.held: int = 0
         """What it held at the last look; far below the cap, shared pages count more than once in it."""
-        self.reached = 0
+        self.reached: int = 0
         """The most that any look has found."""
-        self.pause = _SHORTEST_PAUSE
+        self.pause: float = _SHORTEST_PAUSE
         """Seconds until the next look."""
         self._known: dict[int, _Known] = {}
         self._asked = False
@@ -198,8 +198,8 @@ class ProcessorWatch:
 
     def __init__(self, most: float) -> None:
         self.most = most
-        self.used = 0.0
-        self.pause = _SHORTEST_PAUSE
+        self.used: float = 0.0
+        self.pause: float = _SHORTEST_PAUSE
         """Seconds until the next look."""
         self._times: Mapping[int, tuple[float, float]] = {}
         """What each process had used, itself and through children, when all were there to be asked."""

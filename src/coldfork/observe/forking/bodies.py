@@ -48,14 +48,14 @@ class Body:
     def __init__(
         self, who: str, function: FunctionType, owner: object, arguments: Mapping[str, object] | None = None
     ) -> None:
-        self.who = who
+        self.who: str = who
         """What it is to the child: `its initializer`."""
-        self.function = function
-        self.owner = owner
+        self.function: FunctionType = function
+        self.owner: object = owner
         """The object whose method it is; None for a plain function."""
-        self.arguments = arguments
+        self.arguments: Mapping[str, object] | None = arguments
         """What it is called with, by the names of its parameters; None where nobody knows."""
-        self.iterated = False
+        self.iterated: bool = False
         """Whether what it returns is iterated."""
 
 

@@ -41,17 +41,17 @@ class Holding:
         doubtful: bool = False,
         evidence: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self.name = name
+        self.name: str = name
         """`cuda`, `openmp`, `numba`, `tokenizers`, `grpc`, `threads`, or of a lock what it guards."""
-        self.code = code
-        self.what = what
+        self.code: str = code
+        self.what: str = what
         """A clause: `cuda is awake here`."""
-        self.aside = aside
+        self.aside: str = aside
         """What comes behind the name of the waker in that clause."""
-        self.accelerator = accelerator
-        self.doubtful = doubtful
+        self.accelerator: str | None = accelerator
+        self.doubtful: bool = doubtful
         """True where it could not be found out whether it is held, or what it does."""
-        self.evidence = evidence
+        self.evidence: tuple[tuple[str, str], ...] = evidence
 
     def as_object(self) -> dict[str, Any]:
         """What a recording says of it."""

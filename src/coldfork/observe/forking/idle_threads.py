@@ -68,12 +68,12 @@ class PythonThread:
     def __init__(
         self, name: str, *, idle: bool = False, importing: str | None = None, place: str | None = None
     ) -> None:
-        self.name = name
-        self.idle = idle
+        self.name: str = name
+        self.idle: bool = idle
         """Whether it only waits, with nothing locked."""
-        self.importing = importing
+        self.importing: str | None = importing
         """The module that it is importing, whose lock it has."""
-        self.place = place
+        self.place: str | None = place
         """The line of the program where it is, if it is not idle."""
 
     def __repr__(self) -> str:

@@ -44,7 +44,7 @@ class Examination:
     """Everything that can be asked about accelerators in this process; making one costs nothing."""
 
     def __init__(self) -> None:
-        self.lineage = Lineage()
+        self.lineage: Lineage = Lineage()
         self._loader: Loader | None = None
         self._driver: CudaDriver | None = None
         self._threads: ThreadReader | None = None

@@ -42,8 +42,8 @@ class Maps:
     """A memory map, read into ranges of addresses."""
 
     def __init__(self, text: bytes) -> None:
-        self.main_stack = main_stack(text)
-        self.files = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
+        self.main_stack: tuple[int, int] | None = main_stack(text)
+        self.files: tuple[str, ...] = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
         """The files with code, by path."""
         self._names = [(path.rpartition("/")[2], path) for path in self.files]
         # Few addresses are asked for, and a map has a thousand lines: each is read when it is met.

@@ -44,14 +44,14 @@ class Reading:
         copied: bool = False,
         survives_fork: bool = False,
     ) -> None:
-        self.accelerator = accelerator
-        self.status = status
-        self.level = level
-        self.reason = reason
-        self.library = library
-        self.copied = copied
+        self.accelerator: str = accelerator
+        self.status: str = status
+        self.level: str | None = level
+        self.reason: str | None = reason
+        self.library: str | None = library
+        self.copied: bool = copied
         """True when a fork would have copied what was seen, so that it says nothing of this very process."""
-        self.survives_fork = survives_fork
+        self.survives_fork: bool = survives_fork
         """True when handlers of its own make a forked child go on without what this process has of it."""
 
     def turned(self, status: str, reason: str) -> Reading:

@@ -45,13 +45,13 @@ class NativeThread:
     __slots__ = ("argument", "library", "name", "owner", "tid")
 
     def __init__(self, tid: int, name: str, library: str | None, argument: int | None = None) -> None:
-        self.tid = tid
-        self.name = name
-        self.library = library
+        self.tid: int = tid
+        self.name: str = name
+        self.library: str | None = library
         """The file that holds the function in which it began; None when that could not be read."""
-        self.owner = library.rpartition("/")[2] if library else ""
+        self.owner: str = library.rpartition("/")[2] if library else ""
         """The name of that file, empty when it is not known."""
-        self.argument = argument
+        self.argument: int | None = argument
         """What that function was given: an address that can tell who started the thread."""
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ class Beginning:
     """Listens by the table of actions of an audit hook until the program runs, and no longer."""
 
     def __init__(self, actions: dict[str, Callable[[tuple[Any, ...]], None]]) -> None:
-        self.begun = False
+        self.begun: bool = False
         """Whether any code of the program, of a package around it included, was executed."""
         self._actions = actions
         actions.update(dict.fromkeys(_RUNS, self._runs))

@@ -37,8 +37,8 @@ class Standing:
         """Read the line; `ValueError` for what is none."""
         before, _, after = said.rpartition(b")")
         number, _, name = before.partition(b" (")
-        self.pid = int(number)
-        self.name = name.decode("utf-8", "backslashreplace")
+        self.pid: int = int(number)
+        self.name: str = name.decode("utf-8", "backslashreplace")
         """The file that it executes, cut to fifteen letters; still there when the process has ended."""
         self._fields = after.split()
         if len(self._fields) < _FEWEST:

@@ -42,7 +42,7 @@ class Recorder:
 
     def __init__(self, path: str, limit: int = LIMIT, identity: Iterable[int] | None = None) -> None:
         """`identity` is the device and the inode of a file that is there already."""
-        self.lost = 0
+        self.lost: int = 0
         """Lines that could not be written at all."""
         self._untold = 0
         """Those of them of which the recording does not say so yet."""

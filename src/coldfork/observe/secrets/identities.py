@@ -29,9 +29,9 @@ class Identity:
     """Who runs this, and where."""
 
     def __init__(self, hosts: Iterable[str] = (), users: Iterable[str] = (), home: str = "") -> None:
-        self.hosts = _naming(hosts)
-        self.users = _naming(users)
-        self.home = home.rstrip("/\\")
+        self.hosts: list[str] = _naming(hosts)
+        self.users: list[str] = _naming(users)
+        self.home: str = home.rstrip("/\\")
 
 
 def anonymous(text: str, who: Identity) -> str:

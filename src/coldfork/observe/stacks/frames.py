@@ -33,11 +33,11 @@ class Load:
     __slots__ = ("name", "parent", "path", "spec", "start")
 
     def __init__(self, name: str, path: str | None, spec: Any, start: float, parent: Load | None) -> None:
-        self.name = name
-        self.path = path
-        self.spec = spec
-        self.start = start
-        self.parent = parent
+        self.name: str = name
+        self.path: str | None = path
+        self.spec: Any = spec
+        self.start: float = start
+        self.parent: Load | None = parent
 
 
 class EndedLoads:
@@ -104,7 +104,9 @@ class StackView:
     __slots__ = ("_segments", "loads")
 
     def __init__(self, frame: FrameType | None, line: int | None, wrappers: Collection[CodeType]) -> None:
-        self.loads, self._segments = _cut(frame, line, wrappers)
+        cut = _cut(frame, line, wrappers)
+        self.loads: list[Load] = cut[0]
+        self._segments = cut[1]
 
     def site(self, depth: int) -> Spot | None:
         """The import-time line of one import: in the module's own frame, or in a class body standing in

@@ -37,7 +37,7 @@ class Windows:
     __slots__ = ("_counted", "_ended", "_home", "marks", "starts")
 
     def __init__(self) -> None:
-        self.starts = 0
+        self.starts: int = 0
         """How many threads were started while somebody watched."""
         self._counted = self._ended = 0
         """How many had been started when all of them were last seen running, and when all had ended."""

@@ -22,10 +22,10 @@ class Witness:
     __slots__ = ("frames", "ident", "native")
 
     def __init__(self, native: int, ident: int | None, frames: list[Event]) -> None:
-        self.native = native
-        self.ident = ident
+        self.native: int = native
+        self.ident: int | None = ident
         """Python's number of the thread; None if Python does not know it (any more)."""
-        self.frames = frames
+        self.frames: list[Event] = frames
 
     def waker(self, thread: str) -> Event:
         """What a wake event says of who woke the device."""

@@ -44,7 +44,7 @@ class Session:
         options = config.known_args_namespace
         # The tests of pytest-forked run in forked children, which are then what must be watched.
         follow = bool(getattr(options, "forked", False))
-        self.watching = Watching(exact=exact, follow=follow, strict=strict)
+        self.watching: Watching = Watching(exact=exact, follow=follow, strict=strict)
         self._config = config
         self._marker = marker
         self._words = Words(config.invocation_params.dir, device, _is_test)
@@ -250,7 +250,7 @@ class Account:
 
     def __init__(self, message: Message) -> None:
         self._text = str(message)
-        self.reprcrash = SimpleNamespace(message=message.headline)
+        self.reprcrash: SimpleNamespace = SimpleNamespace(message=message.headline)
 
     def toterminal(self, tw: Any) -> None:
         """Write it to pytest's terminal."""

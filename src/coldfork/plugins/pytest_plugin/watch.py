@@ -51,9 +51,9 @@ class Watching:
         self._frames: Sequence[Event] | None = None
         self._seen = _Seen()
         self._claimed: set[str] = set()
-        self.forks = 0
+        self.forks: int = 0
         """All forks so far, also those while every device was cold."""
-        self.awake_forks = 0
+        self.awake_forks: int = 0
         self.troubles: list[str] = []
         self._own_threads = frozenset(sys._current_frames())
         self._watch: Watch = watch(
@@ -64,7 +64,7 @@ class Watching:
             base=MAIN if exact else None,
             ends=True,
         )
-        self.awake_before = sightings.awake_in(self._watch.states())
+        self.awake_before: tuple[str, ...] = sightings.awake_in(self._watch.states())
         """The devices that were awake when the watch began: nobody saw who woke them."""
         self._claimed.update(self.awake_before)
         self._hear_witness()

@@ -26,8 +26,10 @@ class Selection:
     def __init__(self, report: Report, options: Options) -> None:
         self._findings = {finding.id: finding for finding in report.findings}
         is_open = {one: options.tests or one in _OPEN or one in options.fail_for for one in Audience}
-        self.shown = tuple(cause for cause in report.causes if is_open[cause.audience])
-        self.folded = tuple(cause for cause in report.causes if not is_open[cause.audience])
+        self.shown: tuple[Cause, ...] = tuple(cause for cause in report.causes if is_open[cause.audience])
+        self.folded: tuple[Cause, ...] = tuple(
+            cause for cause in report.causes if not is_open[cause.audience]
+        )
 
     def in_order(self) -> tuple[Cause, ...]:
         """What is shown: causes, then new ways to causes that the baseline accepts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coldfork.report.shared.characters import Alphabet, alphabet, cells, one_line
 from coldfork.report.shared.options import Options
@@ -19,13 +19,16 @@ class Sheet:
 
     def __init__(self, options: Options) -> None:
         self.letters: Alphabet = alphabet(options.encoding)
-        self.paint = _leave_plain
+        self.paint: Callable[[str, str], str] = _leave_plain
         self._width = options.width
         if options.colour:
             from coldfork.report.shared.colour import paint
 
             self.paint = paint
-        self.branch, self.last, self.trunk = self._drawn()
+        drawn = self._drawn()
+        self.branch: str = drawn[0]
+        self.last: str = drawn[1]
+        self.trunk: str = drawn[2]
 
     def say(self, text: str) -> str:
         """Foreign text on one line."""

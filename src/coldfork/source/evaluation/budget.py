@@ -29,10 +29,10 @@ class Budget:
     __slots__ = ("cut", "depth", "faults", "left", "loops")
 
     def __init__(self) -> None:
-        self.left = _STATEMENTS
-        self.depth = 0
+        self.left: int = _STATEMENTS
+        self.depth: int = 0
         """How many calls, each inside the next, are being followed."""
-        self.loops = 0
+        self.loops: int = 0
         """How many loops, each inside the next, are being followed."""
         self.cut: Cut | None = None
         """Where it came to its end first; None while it lasts."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from coldfork.knowledge.catalogue import Catalogue
 from coldfork.source.evaluation.budget import Budget
 from coldfork.source.evaluation.calls import decorators, functions, known_effects, offered_functions
 from coldfork.source.evaluation.expressions.dispatch import EVALUATE
@@ -35,17 +36,17 @@ class Evaluator(Interpreter):
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.catalogue = program.catalogue
-        self.known_libraries = known_effects.libraries(program.catalogue)
-        self.definitions = Definitions(program)
-        self.journal = Journal()
-        self.memo = Memo(self.journal)
-        self.budget = Budget()
-        self.unproductive_calls = UnproductiveCalls()
-        self.unread_texts = UnreadTexts()
-        self.environment = EnvironmentVariables()
-        self.running = RunningModule()
-        self.failing = []
+        self.catalogue: Catalogue = program.catalogue
+        self.known_libraries: frozenset[str] = known_effects.libraries(program.catalogue)
+        self.definitions: Definitions = Definitions(program)
+        self.journal: Journal = Journal()
+        self.memo: Memo = Memo(self.journal)
+        self.budget: Budget = Budget()
+        self.unproductive_calls: UnproductiveCalls = UnproductiveCalls()
+        self.unread_texts: UnreadTexts = UnreadTexts()
+        self.environment: EnvironmentVariables = EnvironmentVariables()
+        self.running: RunningModule = RunningModule()
+        self.failing: list[dict[tuple[str, bool], Failure]] = []
         self.joining = 0
         self.presumes = True
         self.strangers = None
@@ -156,7 +157,7 @@ class Evaluator(Interpreter):
         self.budget.begin(of_test=False)
         self.memo.begin()
         self.failing.clear()
-        self.joining = 0
+        self.joining: int = 0
         env = Env()
         self.running.begin(module, env)
         self.running.rebound.update(variables)
@@ -168,7 +169,7 @@ class Evaluator(Interpreter):
             pass
         finally:
             self.running.end()
-            self.presumes = True
+            self.presumes: bool = True
             self.strangers = None
         return () if self.budget.cuts else tuple(frame.sites)
 

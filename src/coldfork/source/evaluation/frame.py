@@ -101,16 +101,16 @@ class Frame:
     )  # fmt: skip
 
     def __init__(self, module: Module, env: Env | None, function: Function | None = None) -> None:
-        self.module = module
+        self.module: Module = module
         self.env = env
-        self.function = function
+        self.function: Function | None = function
         self.cls: ClassRef | None = None
         """The class whose body is being run."""
         self.binds: dict[str, tuple[Node, ...]] | None = None
         """Bindings of the module or class body being run: names bound once are looked up, not stored."""
-        self.toplevel = False
-        self.quiet = False
-        self.before = 0
+        self.toplevel: bool = False
+        self.quiet: bool = False
+        self.before: int = 0
         """The line of a module body that is only looked at: names mean what they do before it."""
         self.conditions: Conditions = ()
         self.presumed: tuple[str, ...] = ()
@@ -127,17 +127,17 @@ class Frame:
         self.starts: dict[tuple[str, int, EffectKind, bool], Start] = {}
         self.site_starts: list[SiteStart] = []
         self.position: Position = Position.MODULE
-        self.symbol = "__main__" if module.is_main else module.plain
-        self.step_kind = StepKind.CALL
-        self.line = 0
-        self.end_line = 0
-        self.column = 0
+        self.symbol: str = "__main__" if module.is_main else module.plain
+        self.step_kind: StepKind = StepKind.CALL
+        self.line: int = 0
+        self.end_line: int = 0
+        self.column: int = 0
         self.nominal_presumed: tuple[str, ...] = ()
         """What is presumed along the nominal ways to a sink."""
-        self.tries = 0
-        self.partial = False
+        self.tries: int = 0
+        self.partial: bool = False
         """True once a loop was followed for one item that stands for all: what it yields is not complete."""
-        self.first_yield_only = False
+        self.first_yield_only: bool = False
         self.globals: frozenset[str] | set[str] = frozenset()
         self.nonlocals: frozenset[str] | set[str] = frozenset()
         self.raise_musts: list[set[str]] = []
@@ -146,7 +146,7 @@ class Frame:
         """What was sure to have woken where a round of the innermost loop is left before its end."""
         self.left_with: list[tuple[dict[str, Value], set[str]]] = []
         """The variables, and what was sure, at each `break` of the innermost loop."""
-        self.gate = 0
+        self.gate: int = 0
         self.stays: Conditions = ()
         """What has to hold for the program to get here, and not to be left before."""
 

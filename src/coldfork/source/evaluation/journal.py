@@ -48,13 +48,13 @@ class Journal:
 
     def __init__(self) -> None:
         self._changes: list[_Change] = []
-        self.outstanding = 0
+        self.outstanding: int = 0
         """Changes that others can see now: what is worked out on top of them holds for this module only."""
-        self.shared = 0
+        self.shared: int = 0
         """Changes to objects that other calls can see: a call that made one may not be remembered."""
-        self.peculiar = 0
+        self.peculiar: int = 0
         """Looks at what only the module at hand has bound, and changes to its environment."""
-        self.generation = 0
+        self.generation: int = 0
         """Numbers the state that what others can see is in; 0 when nothing has been changed."""
         self._generations = 0
 

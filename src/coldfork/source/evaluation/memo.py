@@ -65,8 +65,8 @@ class Memo:
         """Names that are being resolved, with the level they were met at."""
         self.entry: dict[object, int] = {}
         """For a name that is being resolved, which of its bindings is looked at."""
-        self.level = 0
-        self.cut = _NEVER
+        self.level: int = 0
+        self.cut: int = _NEVER
         """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
         self._cuts_outside: list[int] = []
         """The same for what lies around, innermost last: what was needed there does not concern this."""

@@ -177,7 +177,7 @@ class Distributions:
 
     def __init__(self, search: Sequence[Path]) -> None:
         self._search = tuple(search)
-        self.versions = versions(search)
+        self.versions: dict[str, str] = versions(search)
         self._entry_points: dict[str, list[tuple[str, str]]] | None = None
 
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:

@@ -24,7 +24,7 @@ class Worker:
     def __init__(self, work: Work) -> None:
         down_read, down_write = os.pipe()
         up_read, up_write = os.pipe()
-        self.pid = os.fork()
+        self.pid: int = os.fork()
         if self.pid == 0:
             status = 1
             try:

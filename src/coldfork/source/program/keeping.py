@@ -55,7 +55,7 @@ class Held:
         self._disk = disk
         self._packs: dict[Path, Data] = {}
         self._unsaved: dict[Path, Plain] = {}
-        self.ready = Ready()
+        self.ready: Ready = Ready()
 
     def load(self, pack: Path, kin: str = "") -> Data:
         # Of other modules of the same program there is one, after one was added or removed.

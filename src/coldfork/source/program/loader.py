@@ -93,16 +93,16 @@ class Loader:
         reader: Reader | None = None,
         ready: Ready | None = None,
     ) -> None:
-        self.reader = reader or Reader()
+        self.reader: Reader = reader or Reader()
         self.stored: dict[str, Stored] = {}
         """What is known, and shall be the next time, when a run remembers anything."""
-        self.changed = False
+        self.changed: bool = False
         """True once something is stored that was not."""
         self._remembering = remembering
         self.target_version = target_version
-        self.jobs = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
-        self.read = 0
-        self.bytes_read = 0
+        self.jobs: int = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
+        self.read: int = 0
+        self.bytes_read: int = 0
         self._outlines: dict[str, Outline] = {}
         self._unpacked: dict[str, Summary] = {}
         self._ready = ready

@@ -48,20 +48,20 @@ class Module:
     def __init__(
         self, name: str, located: Located, files: Files, beside: Mapping[str, str] | None = None
     ) -> None:
-        self.name = name
-        self.located = located
-        self.path = located.path or ""
-        self.own = located.own
+        self.name: str = name
+        self.located: Located = located
+        self.path: str = located.path or ""
+        self.own: bool = located.own
         plain = name if ":" not in name else imported(name)  # thousands are made for every answer
-        self.plain = plain
+        self.plain: str = plain
         """The name by which it is imported."""
-        self.package = plain if located.is_package else plain.rpartition(".")[0]
-        self.is_started = plain is not name and is_started(name)
-        self.is_main = plain is not name and is_main(name)
+        self.package: str = plain if located.is_package else plain.rpartition(".")[0]
+        self.is_started: bool = plain is not name and is_started(name)
+        self.is_main: bool = plain is not name and is_main(name)
         self._files = files
         self._beside = beside or {}
         self.codes: dict[int, Code | None] = {}
-        self.bit = 0
+        self.bit: int = 0
         self.broken: tuple[str, int, int] | None = None
         """Why a function of this module could not be followed: the first that does not parse."""
 

@@ -43,7 +43,7 @@ class Program:
         self.catalogue = catalogue
         self.profile = profile
         self.target_version = target_version
-        self.versions = distributions.versions
+        self.versions: dict[str, str] = distributions.versions
         self.project = project
         self._distributions = distributions
         self._files = files
@@ -53,7 +53,7 @@ class Program:
         """True where somebody waits for the answer after an edit: programs are followed less far."""
         self.pause: Callable[[], None] = proceed
         """Called before a function is followed; may end the analysis."""
-        self.consulted = 0
+        self.consulted: int = 0
         """Modules looked at since this was last cleared, a bit each: what a result depends on."""
         self.bits: dict[str, int] = {HIERARCHY: 1}
         self.inside_missing: dict[str, int] = {}

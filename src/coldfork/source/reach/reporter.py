@@ -52,9 +52,9 @@ class Reporter:
         faults: Faults,
     ) -> None:
         self.program = program
-        self.results = results.by_name
+        self.results: dict[str, ModuleResult] = results.by_name
         self._programs = results.programs
-        self.inherited = program.kept(PackageEnvironments)
+        self.inherited: PackageEnvironments = program.kept(PackageEnvironments)
         self.found = found
         self.entries = entries
         self._quotations = quotations

@@ -58,7 +58,7 @@ class Results:
     ) -> None:
         self.program = program
         self.loader = loader
-        self.jobs = loader.jobs
+        self.jobs: int = loader.jobs
         self._faults = faults
         self._make = evaluator
         self._held = held
@@ -69,7 +69,7 @@ class Results:
         """Every module that has a result: the checked ones and those they import."""
         self.programs: dict[str, ModuleResult] = {}
         """What the programs among the checked modules do when they are started."""
-        self.evaluated = False
+        self.evaluated: bool = False
         """True once a module was followed that was not known."""
         self._checked: Mapping[str, str] = MappingProxyType({})
         self._optional: dict[str, tuple[str, str]] = {}

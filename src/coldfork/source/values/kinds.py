@@ -21,7 +21,7 @@ class Unknown(Value):
     __slots__ = ("truthy",)
 
     def __init__(self, truthy: bool = False) -> None:
-        self.truthy = truthy
+        self.truthy: bool = truthy
 
 
 UNKNOWN = Unknown()
@@ -40,7 +40,7 @@ class Const(Value):
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Const):
@@ -63,7 +63,7 @@ class ModuleRef(Value):
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name: str = name
 
     def __eq__(self, other: object) -> bool:
         return type(other) is ModuleRef and self.name == other.name
@@ -78,8 +78,8 @@ class External(Value):
     __slots__ = ("is_module", "name")
 
     def __init__(self, name: str, is_module: bool = False) -> None:
-        self.name = name
-        self.is_module = is_module
+        self.name: str = name
+        self.is_module: bool = is_module
 
     def __eq__(self, other: object) -> bool:
         return type(other) is External and self.name == other.name
@@ -101,7 +101,7 @@ class Env:
 
     def __init__(self, outer: Env | None = None) -> None:
         self.names: dict[str, Value] = {}
-        self.outer = outer
+        self.outer: Env | None = outer
 
 
 class Function(Value):
@@ -118,13 +118,15 @@ class Function(Value):
         env: Env | None = None,
         owner: ClassRef | None = None,
     ) -> None:
-        self.module, self.line, self.name = module, line, name
-        self.code = code
-        self.env = env
-        self.owner = owner
-        self.context = False
+        self.module: Module = module
+        self.line: int = line
+        self.name: str = name
+        self.code: Code | None = code
+        self.env: Env | None = env
+        self.owner: ClassRef | None = owner
+        self.context: bool = False
         """True behind `contextlib.contextmanager`: the body runs on entering."""
-        self.named = False
+        self.named: bool = False
         """True of a local function that goes by a name of its module, by which pickle looks it up."""
 
     @property
@@ -142,19 +144,19 @@ class ClassRef(Value):
     )  # fmt: skip
 
     def __init__(self, module: Module, node: Node, env: Env | None, qualified: str) -> None:
-        self.module = module
-        self.statement = Class._make(node)
-        self.line = self.statement.line
-        self.name = self.statement.name
-        self.qualified = qualified
-        self.binds = self.statement.binds
-        self.env = env
+        self.module: Module = module
+        self.statement: Class = Class._make(node)
+        self.line: int = self.statement.line
+        self.name: str = self.statement.name
+        self.qualified: str = qualified
+        self.binds: dict[str, tuple[Node, ...]] = self.statement.binds
+        self.env: Env | None = env
         self.scope: Env | None = env
         """Where the bases are looked up: a class inside a class sees the outer body."""
         self.linear: Values | None = None
-        self.linear_mask = 0
+        self.linear_mask: int = 0
         self.meta: Value | None = None
-        self.dataclass = False
+        self.dataclass: bool = False
         self.members: dict[str, Instance] = {}
         """Members of an enumeration, one object each."""
         self.outside: dict[str, Value] | None = None
@@ -167,10 +169,10 @@ class Instance(Value):
     __slots__ = ("attributes", "cls", "open", "shared")
 
     def __init__(self, cls: ClassRef, open_: bool = False) -> None:
-        self.cls = cls
+        self.cls: ClassRef = cls
         self.attributes: dict[str, Value] = {}
-        self.open = open_
-        self.shared = False
+        self.open: bool = open_
+        self.shared: bool = False
 
     @property
     def is_member(self) -> bool:
@@ -184,7 +186,7 @@ class Attributes(Value):
     __slots__ = ("owner",)
 
     def __init__(self, owner: Instance) -> None:
-        self.owner = owner
+        self.owner: Instance = owner
 
     @property
     def held(self) -> Mapping:
@@ -200,7 +202,7 @@ class ClassEnv(Env):
 
     def __init__(self, cls: ClassRef) -> None:
         super().__init__(cls.env)
-        self.cls = cls
+        self.cls: ClassRef = cls
 
 
 class Bound(Value):
@@ -209,8 +211,8 @@ class Bound(Value):
     __slots__ = ("function", "receiver")
 
     def __init__(self, function: Value, receiver: Value) -> None:
-        self.function = function
-        self.receiver = receiver
+        self.function: Value = function
+        self.receiver: Value = receiver
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Bound and self.function is other.function and self.receiver is other.receiver
@@ -225,8 +227,8 @@ class Method(Value):
     __slots__ = ("name", "receiver")
 
     def __init__(self, receiver: Value, name: str) -> None:
-        self.receiver = receiver
-        self.name = name
+        self.receiver: Value = receiver
+        self.name: str = name
 
 
 class Sequence(Value):
@@ -238,11 +240,11 @@ class Sequence(Value):
     __slots__ = ("doubtful", "exact", "items", "kind", "shared")
 
     def __init__(self, kind: str, items: Values, exact: bool = True, doubtful: bool | None = None) -> None:
-        self.kind = kind
-        self.items = items
-        self.exact = exact
-        self.doubtful = not exact if doubtful is None else doubtful
-        self.shared = False
+        self.kind: str = kind
+        self.items: Values = items
+        self.exact: bool = exact
+        self.doubtful: bool = not exact if doubtful is None else doubtful
+        self.shared: bool = False
 
 
 class Mapping(Value):
@@ -251,10 +253,10 @@ class Mapping(Value):
     __slots__ = ("doubtful", "exact", "items", "shared")
 
     def __init__(self, items: dict[Value, Value], exact: bool = True, doubtful: bool | None = None) -> None:
-        self.items = items
-        self.exact = exact
-        self.doubtful = not exact if doubtful is None else doubtful
-        self.shared = False
+        self.items: dict[Value, Value] = items
+        self.exact: bool = exact
+        self.doubtful: bool = not exact if doubtful is None else doubtful
+        self.shared: bool = False
 
 
 class Partial(Value):
@@ -263,9 +265,9 @@ class Partial(Value):
     __slots__ = ("function", "keywords", "positional")
 
     def __init__(self, function: Value, positional: Values, keywords: Keywords) -> None:
-        self.function = function
-        self.positional = positional
-        self.keywords = keywords
+        self.function: Value = function
+        self.positional: Values = positional
+        self.keywords: Keywords = keywords
 
 
 class Lazy(Value):
@@ -274,8 +276,8 @@ class Lazy(Value):
     __slots__ = ("call", "kind")
 
     def __init__(self, kind: str, call: tuple[Value, Values, Keywords]) -> None:
-        self.kind = kind
-        self.call = call
+        self.kind: str = kind
+        self.call: tuple[Value, Values, Keywords] = call
 
 
 class Property(Value):
@@ -284,9 +286,9 @@ class Property(Value):
     __slots__ = ("deleter", "getter", "setter")
 
     def __init__(self, getter: Value, setter: Value | None = None, deleter: Value | None = None) -> None:
-        self.getter = getter
-        self.setter = setter
-        self.deleter = deleter
+        self.getter: Value = getter
+        self.setter: Value | None = setter
+        self.deleter: Value | None = deleter
 
 
 class ClassMethod(Value):
@@ -295,7 +297,7 @@ class ClassMethod(Value):
     __slots__ = ("function",)
 
     def __init__(self, function: Value) -> None:
-        self.function = function
+        self.function: Value = function
 
 
 class StaticMethod(Value):
@@ -304,7 +306,7 @@ class StaticMethod(Value):
     __slots__ = ("function",)
 
     def __init__(self, function: Value) -> None:
-        self.function = function
+        self.function: Value = function
 
 
 class Super(Value):
@@ -313,8 +315,8 @@ class Super(Value):
     __slots__ = ("after", "receiver")
 
     def __init__(self, after: ClassRef, receiver: Value) -> None:
-        self.after = after
-        self.receiver = receiver
+        self.after: ClassRef = after
+        self.receiver: Value = receiver
 
 
 class Union(Value):
@@ -323,7 +325,7 @@ class Union(Value):
     __slots__ = ("alternatives",)
 
     def __init__(self, alternatives: tuple[tuple[Value, Condition | None], ...]) -> None:
-        self.alternatives = alternatives
+        self.alternatives: tuple[tuple[Value, Condition | None], ...] = alternatives
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Union and self.alternatives == other.alternatives

@@ -29,7 +29,7 @@ class GivenText(Const):
 
     def __init__(self, text: Const) -> None:
         self._text = text
-        self.read = False
+        self.read: bool = False
 
     @property
     def value(self) -> Any:
@@ -79,8 +79,8 @@ class Wrapped(Value):
     __slots__ = ("function", "maker")
 
     def __init__(self, maker: str, function: Value) -> None:
-        self.maker = maker
-        self.function = function
+        self.maker: str = maker
+        self.function: Value = function
 
     @property
     def symbol(self) -> str:
@@ -122,8 +122,8 @@ class LazyImport(Value):
     __slots__ = ("imported", "module")
 
     def __init__(self, module: Module, imported: Imported) -> None:
-        self.module = module
-        self.imported = imported
+        self.module: Module = module
+        self.imported: Imported = imported
 
     def __eq__(self, other: object) -> bool:
         return type(other) is LazyImport and self.module is other.module and self.imported == other.imported
@@ -142,11 +142,11 @@ class Context(Value):
     __slots__ = ("by_default", "chosen", "method")
 
     def __init__(self, method: str, chosen: str, by_default: bool = False) -> None:
-        self.method = method
+        self.method: str = method
         """The start method; empty where nobody knows which."""
-        self.chosen = chosen
+        self.chosen: str = chosen
         """What chose it, in words."""
-        self.by_default = by_default
+        self.by_default: bool = by_default
         """True where nobody states the method."""
 
 
@@ -156,21 +156,21 @@ class Work(Value):
     __slots__ = ("calls", "condition", "context", "daemonic", "made_at", "starts", "told", "woken")
 
     def __init__(self, context: Context | None, calls: tuple[Call, ...] = ()) -> None:
-        self.context = context
+        self.context: Context | None = context
         """None where it is whatever is the default by the time the processes start."""
-        self.calls = calls
+        self.calls: tuple[Call, ...] = calls
         """What every process runs, beside what it is given later."""
         self.made_at: tuple[str, str, int] | None = None
         """Module, function and line of a pool, whose processes start with it."""
         self.woken: Any = None
         """What had been woken by then."""
-        self.starts = frozenset({"start"})
+        self.starts: frozenset[str] = frozenset({"start"})
         """The methods with which its processes start."""
         self.condition: Condition | None = None
         """What has to hold for it to start any."""
-        self.daemonic = False
+        self.daemonic: bool = False
         """True where its processes are daemons, which may start none themselves."""
-        self.told = False
+        self.told: bool = False
         """True where it was told of already that they cannot be sent what they need."""
 
 
@@ -180,8 +180,8 @@ class Shared(Value):
     __slots__ = ("kind", "method")
 
     def __init__(self, kind: str, method: str) -> None:
-        self.kind = kind
-        self.method = method
+        self.kind: str = kind
+        self.method: str = method
         """The start method of the context that made it; empty where nobody knows which."""
 
 
@@ -191,9 +191,9 @@ class Call:
     __slots__ = ("function", "keywords", "positional")
 
     def __init__(self, function: Value, positional: Values, keywords: Keywords) -> None:
-        self.function = function
-        self.positional = positional
-        self.keywords = keywords
+        self.function: Value = function
+        self.positional: Values = positional
+        self.keywords: Keywords = keywords
 
 
 def class_of_processes(value: Value) -> Value:

@@ -21,9 +21,9 @@ class PartialText(Value):
     __slots__ = ("end", "is_path", "start")
 
     def __init__(self, start: str, end: str, is_path: bool = False) -> None:
-        self.start = start[:_LONGEST]
-        self.end = end[-_LONGEST:]
-        self.is_path = is_path
+        self.start: str = start[:_LONGEST]
+        self.end: str = end[-_LONGEST:]
+        self.is_path: bool = is_path
 
     def __eq__(self, other: object) -> bool:
         return type(other) is PartialText and self._key == other._key

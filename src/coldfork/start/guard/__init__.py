@@ -52,7 +52,7 @@ class Guarding:
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
-        self.is_block = False
+        self.is_block: bool = False
         self.replaces: ModeRequest | None = None
         """The plain call before this one, until it is known whether this is one too."""
         _process_guard(mode).push(self)
@@ -76,7 +76,7 @@ class Allowing:
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        self.pid = 0
+        self.pid: int = 0
         self._tokens: list[Token[Permission | None]] = []
 
     def __enter__(self) -> Allowing:

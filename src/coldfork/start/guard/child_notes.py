@@ -13,6 +13,8 @@ from coldfork.observe.forking.touches import Touches, line_of
 from coldfork.start.guard import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coldfork.model.decisions import Reason
 
 
@@ -22,8 +24,8 @@ class Notes:
     def __init__(self) -> None:
         self.text: str | None = None
         self._touches = Touches(self.add)
-        self.loaded = self._touches.loaded
-        self.hear = self._touches.hear
+        self.loaded: Callable[[str], None] = self._touches.loaded
+        self.hear: Callable[..., None] = self._touches.hear
         self._parent = 0
         self._place: tuple[str, int] | None = None
 

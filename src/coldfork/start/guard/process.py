@@ -42,7 +42,7 @@ class ProcessGuard:
     """Examines this process before each fork, as the innermost mode asks."""
 
     def __init__(self) -> None:
-        self.mode = OFF
+        self.mode: str = OFF
         self.observation: WakeObservation | None = None
         self.notes: Notes | None = None
         self.troubles: list[str] = []

@@ -27,7 +27,7 @@ class Graph(RecordedRegion):
 
     def __init__(self, pool: Pool, holdings: Holdings) -> None:
         super().__init__(pool, holdings)
-        self.replays = 0
+        self.replays: int = 0
         """How often the graph was replayed."""
         self._lock = threading.Lock()
 
@@ -129,14 +129,14 @@ class ProcessCaptures:
     """What captures of one process share: only one runs at a time, and shapes are learned once."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self.recorder: Recorder | None = None
-        self.operators = Operators()
-        self.shapes = Shapes()
-        self.places = Places()
-        self.holdings = Holdings()
-        self.kernels = Kernels()
-        self.compiled_calls = CompiledCalls(self.kernels)
+        self.operators: Operators = Operators()
+        self.shapes: Shapes = Shapes()
+        self.places: Places = Places()
+        self.holdings: Holdings = Holdings()
+        self.kernels: Kernels = Kernels()
+        self.compiled_calls: CompiledCalls = CompiledCalls(self.kernels)
 
     def enter(self, recorder: Recorder) -> None:
         with self.lock:

@@ -69,12 +69,12 @@ class Block:
     __slots__ = ("graphs", "held", "key", "nbytes", "storage")
 
     def __init__(self, storage: Any) -> None:
-        self.storage = storage
-        self.key = int(storage._cdata)
-        self.nbytes = int(storage.nbytes())
-        self.held = 1
+        self.storage: Any = storage
+        self.key: int = int(storage._cdata)
+        self.nbytes: int = int(storage.nbytes())
+        self.held: int = 1
         """The storage's Python object is one."""
-        self.graphs = 0
+        self.graphs: int = 0
 
     def is_free(self) -> bool:
         """True when no tensor of the program lies in it any more, and nothing that autograd keeps."""
@@ -193,7 +193,7 @@ class Pool:
     __slots__ = ("_alive", "_free", "graphs")
 
     def __init__(self) -> None:
-        self.graphs = 0
+        self.graphs: int = 0
         """How many graphs were captured with it."""
         self._alive = weakref.WeakSet[Any]()
         self._free: dict[int, deque[Block]] = {}

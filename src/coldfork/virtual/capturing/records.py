@@ -96,15 +96,18 @@ class Record:
         used: tuple[list[Use], list[Use]],
         plan: ResultPlan,
     ) -> None:
-        self.number = number
+        self.number: int = number
         """Its place in the order of execution, from 0."""
-        self.operator = operator
-        self.place = place
-        self.call, self.args, self.kwargs = step
-        self.read, self.wrote = used
+        self.operator: Operator = operator
+        self.place: Place | None = place
+        self.call: Callable[..., object] = step[0]
+        self.args: Any = step[1]
+        self.kwargs: dict[str, Any] = step[2]
+        self.read: list[Use] = used[0]
+        self.wrote: list[Use] = used[1]
         self.spared: list[Use] = []
         """What of `wrote` keeps some of the elements that it had."""
-        self.plan = plan
+        self.plan: ResultPlan = plan
 
     @property
     def name(self) -> str:

@@ -29,28 +29,29 @@ class CudaDeviceProperties:
 
     def __init__(self, machine: Machine, index: int) -> None:
         profile = machine.setup.profile
-        self.name = profile.product
-        self.major, self.minor = profile.capability
-        self.total_memory = profile.memory
-        self.multi_processor_count = profile.processors
+        self.name: str = profile.product
+        self.major: int = profile.capability[0]
+        self.minor: int = profile.capability[1]
+        self.total_memory: int = profile.memory
+        self.multi_processor_count: int = profile.processors
         self.is_integrated = 0
         self.is_multi_gpu_board = 0
-        self.max_threads_per_multi_processor = profile.threads_per_processor
+        self.max_threads_per_multi_processor: int = profile.threads_per_processor
         self.max_threads_per_block = 1024
         self.regs_per_multiprocessor = 65536
-        self.warp_size = profile.warp
-        self.gcnArchName = profile.architecture or profile.product
-        self.uuid = machine.uuid(index)
-        self.pci_bus_id = machine.pci_bus(index)
+        self.warp_size: int = profile.warp
+        self.gcnArchName: str = profile.architecture or profile.product
+        self.uuid: str = machine.uuid(index)
+        self.pci_bus_id: int = machine.pci_bus(index)
         self.pci_device_id = 0
         self.pci_domain_id = 0
-        self.L2_cache_size = profile.l2_cache
-        self.clock_rate = profile.clock_khz
-        self.memory_clock_rate = profile.memory_clock_khz
-        self.memory_bus_width = profile.bus_bits
+        self.L2_cache_size: int = profile.l2_cache
+        self.clock_rate: int = profile.clock_khz
+        self.memory_clock_rate: int = profile.memory_clock_khz
+        self.memory_bus_width: int = profile.bus_bits
         self.shared_memory_per_block = 48 * 1024
-        self.shared_memory_per_block_optin = profile.shared_memory_opt_in
-        self.shared_memory_per_multiprocessor = profile.shared_memory_per_processor
+        self.shared_memory_per_block_optin: int = profile.shared_memory_opt_in
+        self.shared_memory_per_multiprocessor: int = profile.shared_memory_per_processor
 
     def __repr__(self) -> str:
         mebibytes = self.total_memory // 1024**2

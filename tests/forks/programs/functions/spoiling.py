@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import pathlib
+import tempfile
 import re
 import signal
 import sys
@@ -222,7 +223,7 @@ def makes_a_folder(name):
     torch.zeros(1, device=DEVICE)
 
 GIVEN = {
-    has_a_rank: (3,), makes_a_folder: ("/tmp/a-folder/file",),
+    has_a_rank: (3,), makes_a_folder: (f"{tempfile.gettempdir()}/coldfork-tests/file",),
     works_with_a_tensor: (0, 2), trains: (2,), binds_a_rank: (1, OUT), counts_itself: (STARTED,),
     has_two_ways: (True,),
 }  # fmt: skip

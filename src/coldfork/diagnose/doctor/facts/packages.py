@@ -97,8 +97,8 @@ class TorchBuild:
     def __init__(self, version: str, text: str) -> None:
         self.version = version
         cuda = _CUDA.search(text)
-        self.cuda = (int(cuda[1]), int(cuda[2])) if cuda else None
-        self.others = dict(_OTHER.findall(text))
+        self.cuda: tuple[int, int] | None = (int(cuda[1]), int(cuda[2])) if cuda else None
+        self.others: dict[str, str] = dict(_OTHER.findall(text))
         """`hip`, `rocm`, `xpu` with their versions."""
 
     @property

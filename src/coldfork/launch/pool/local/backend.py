@@ -57,7 +57,9 @@ class LocalBackend:
             self._starting = threading.Thread(target=self._start, name="worker pool starts", daemon=True)
             self._loop = Loop(shared=True)
             self._bell = Bell(self._loop, self._woken)
-            self.dispatcher = Dispatcher(terms, self._wanted.put, self._bell.ring, self._outputs.log)
+            self.dispatcher: Dispatcher = Dispatcher(
+                terms, self._wanted.put, self._bell.ring, self._outputs.log
+            )
             undoing.callback(self._loop.close)
             undoing.callback(self._bell.close)
             self._workers: dict[int, LocalWorker] = {}

@@ -33,7 +33,9 @@ class OutputStream:
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
         """`sink` takes what is read, and may take its time."""
-        self.reading, self.writing = os.pipe2(os.O_CLOEXEC)
+        pipe = os.pipe2(os.O_CLOEXEC)
+        self.reading: int = pipe[0]
+        self.writing: int = pipe[1]
         os.set_blocking(self.reading, False)
         self.sink = sink
         self._tail = b""

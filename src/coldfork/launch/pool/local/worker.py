@@ -22,6 +22,7 @@ from coldfork.launch.server.zygote.processes import Popen, ZygoteProcess
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from socket import socket
     from typing import NoReturn
 
     from coldfork.launch.devices.choice import Lease
@@ -50,7 +51,9 @@ class LocalWorker(Worker):
         """As what it has ended, where the process above it could tell."""
         self._gone = False
         with ExitStack() as opened:
-            self.tasks, self._their_tasks = channel.pair()
+            tasks = channel.pair()
+            self.tasks: socket = tasks[0]
+            self._their_tasks = tasks[1]
             opened.callback(self._their_tasks.close)
             opened.callback(self.tasks.close)
             self._their_permits, permitting = _pipe(opened)
@@ -58,11 +61,13 @@ class LocalWorker(Worker):
             self._permitting = FileIO(permitting, "wb")
             self._permits_back = wire.reopened(self._their_permits)
             opened.callback(os.close, self._permits_back)
-            self.answers, self._answering = _pipe(opened)
+            answers = _pipe(opened)
+            self.answers: int = answers[0]
+            self._answering = answers[1]
             os.set_blocking(self.answers, False)
-            self.output = OutputStream(sink)
+            self.output: OutputStream = OutputStream(sink)
             opened.pop_all()
-        self.incoming = wire.Answers(self.answers)
+        self.incoming: wire.Answers = wire.Answers(self.answers)
 
     def start(self, zygote: Zygote, terms: PoolTerms, lease: Lease | None) -> None:
         """Have a server fork its process."""
@@ -93,10 +98,10 @@ class LocalWorker(Worker):
             os.close(self._their_permits)
             os.close(self._answering)
             os.close(self.output.writing)
-        self.device = None if lease is None else lease.device
+        self.device: str | None = None if lease is None else lease.device
         # Until it is ready, that of the process above it.
-        self.pid = self.process.pid
-        self.asked = monotonic()
+        self.pid: int = self.process.pid
+        self.asked: float = monotonic()
 
     def give(self, tasks: Sequence[Task]) -> bool:
         """Send it tasks, in one message; False if there is no room for that just now."""
@@ -172,7 +177,7 @@ class LocalWorker(Worker):
     def finish(self) -> None:
         """Let it end when it has done what it has permits for."""
         if self.finishing_since is None:
-            self.finishing_since = monotonic()
+            self.finishing_since: float | None = monotonic()
             # Said, and not by closing a pipe that a child which the program has forked holds open.
             self._permit(wire.END)
 
@@ -244,8 +249,8 @@ class WorkerPopen(Popen):
         self._descriptors = []
         self._zygote = zygote
         self._statuses = None
-        self.returncode = None
-        self.finalizer = None
+        self.returncode: int | None = None
+        self.finalizer: Any = None
         self._launch(process_obj)
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class RayBackend:
         self._ray = ray_package()
         self._cluster = cluster()
         self._connection = self._cluster.enter()
-        self.dispatcher = Dispatcher(terms, self._start, self._wake)
+        self.dispatcher: Dispatcher = Dispatcher(terms, self._start, self._wake)
         self._events: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._call = (terms.initializer, terms.initargs)
         self._preload = share.preload

@@ -71,9 +71,9 @@ class RayWorker(Worker):
     def begin(self, at: Whereabouts, answered: Heard, heard: Heard) -> None:
         """It is ready. `answered` is told of each task, and `heard` when it was asked after."""
         self.at, self._answered, self._heard = at, answered, heard
-        self.pid = at.pid
+        self.pid: int = at.pid
         if at.devices:
-            self.device = f"GPU {', '.join(at.devices)}"
+            self.device: str | None = f"GPU {', '.join(at.devices)}"
 
     def next(self) -> int:
         """It is done with a task, whose number this is: send what it is to do next."""
@@ -151,7 +151,7 @@ class RayWorker(Worker):
     def finish(self) -> None:
         """Let it end, for no more tasks come."""
         if self.finishing_since is None:
-            self.finishing_since = monotonic()
+            self.finishing_since: float | None = monotonic()
             if self._connection.lasts():
                 with suppress(Exception):
                     self._actor.__ray_terminate__.remote()

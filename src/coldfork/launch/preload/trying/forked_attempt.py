@@ -37,14 +37,14 @@ class Node:
     __slots__ = ("by", "children", "line", "loaded", "name", "parent", "path", "seconds")
 
     def __init__(self, name: str, parent: Node | None, event: Mapping[str, Any]) -> None:
-        self.name = name
-        self.parent = parent
+        self.name: str = name
+        self.parent: Node | None = parent
         self.path: str | None = event.get("path")
         self.by: str | None = event.get("by")
         self.line: int | None = event.get("line")
         """The line that asked for it."""
-        self.seconds = 0.0
-        self.loaded = False
+        self.seconds: float = 0.0
+        self.loaded: bool = False
         """Whether its loading came to its end, and well."""
         self.children: list[Node] = []
 
@@ -73,8 +73,8 @@ class Tree:
     """Grows with what is told of loads; `root` stands for nobody."""
 
     def __init__(self) -> None:
-        self.root = Node("", None, {})
-        self.current = self.root
+        self.root: Node = Node("", None, {})
+        self.current: Node = self.root
         self.nodes: dict[str, Node] = {}
         self.items: dict[str, Node] = {}
         """What was loaded for each module that was asked for."""
@@ -112,14 +112,14 @@ class Heard:
     """What a child has told of its attempt."""
 
     def __init__(self) -> None:
-        self.tree = Tree()
+        self.tree: Tree = Tree()
         self.stains: list[Event] = []
         self.raised: list[Event] = []
         self.breaks: Event | None = None
         """What a forked child of it could not do."""
         self.waker: Event | None = None
-        self.clean = False
-        self.ended = False
+        self.clean: bool = False
+        self.ended: bool = False
         """Whether it came to its end, and waits to be ended."""
         self.reached: str | None = None
         """The module that was not to be imported, and that it was about to import."""

@@ -33,9 +33,9 @@ class Observer:
     """One for a process and all that it forks; `begin` makes it start afresh."""
 
     def __init__(self) -> None:
-        self.starts = Starts()
-        self.variables = Variables(self.module)
-        self.left_behind = LeftBehind(self._here, self.starts)
+        self.starts: Starts = Starts()
+        self.variables: Variables = Variables(self.module)
+        self.left_behind: LeftBehind = LeftBehind(self._here, self.starts)
         self.woken: dict[str, Event] = {}
         """Who woke an accelerator, as far as that is known without looking closer."""
         self._attribution = Attribution(Poller(), self._woke, outside=False)

@@ -60,22 +60,24 @@ class HeldServer:
         self.facts = facts
         self.folder = folder
         """The folder that it has first on its path for imports, if a module is found only there."""
-        self.state = State.IMPORTING
+        self.state: State = State.IMPORTING
         self.importing: str | None = None
         self.trouble: str | None = None
         self.missing: str | None = None
         """A module that it did not find."""
         self.overtaken: str | None = None
         """A file that was written while it was imported."""
-        self.began = time()
+        self.began: float = time()
         self.ready_after: float | None = None
-        self.last_used = monotonic()
-        self.starts = 0
+        self.last_used: float = monotonic()
+        self.starts: int = 0
         self._since = monotonic()
         self._read: dict[str, Any] = {}
         self._mark = f"{os.getpid()}-{os.urandom(8).hex()}".ljust(protocol.SPARE_ROOM, "-")
         self._files = reads.noted([facts.python, _configuration(facts.python)])
-        self.socket, self.pid = self._start(log)
+        started = self._start(log)
+        self.socket: socket.socket = started[0]
+        self.pid: int = started[1]
 
     def _start(self, log: int) -> tuple[socket.socket, int]:
         facts = self.facts

@@ -94,9 +94,11 @@ class Popen(popen_fork.Popen):
         finally:
             contexts.set_spawning_popen(None)
         started: Started = self._zygote.start_process([content.getbuffer()], self._descriptors)
-        self.pid, self.sentinel, self._statuses = started.pid, started.sentinel, started.statuses
+        self.pid: int = started.pid
+        self.sentinel: int = started.sentinel
+        self._statuses = started.statuses
         if self._statuses is None:
-            self.finalizer = util.Finalize(self, util.close_fds, (self.sentinel,))  # type: ignore[attr-defined]
+            self.finalizer: Any = util.Finalize(self, util.close_fds, (self.sentinel,))  # type: ignore[attr-defined]
         else:
             self.finalizer = util.Finalize(self, self._statuses.close)
 
@@ -112,7 +114,7 @@ class Popen(popen_fork.Popen):
             if not readable([self.sentinel], 0 if flag == os.WNOHANG else None):
                 return None
             received = channel.receive(self._statuses)
-            self.returncode = _LOST if received is None else int(received[0]["status"])
+            self.returncode: int | None = _LOST if received is None else int(received[0]["status"])
         return self.returncode
 
     def _send_signal(self, sig: int) -> None:
@@ -200,7 +202,7 @@ class ZygoteContext(contexts.BaseContext):
         self.zygote = zygote
         """The server behind it."""
         self._name = name
-        self.Process = _class_of(zygote)
+        self.Process: type[ZygoteProcess] = _class_of(zygote)
 
     def __reduce__(self) -> Any:
         return registered, ()

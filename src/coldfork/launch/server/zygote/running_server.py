@@ -54,13 +54,13 @@ class RunningServer:
     """A server of this process."""
 
     def __init__(self, terms: dict[str, Any], modules: Sequence[str], suspect: str | None = None) -> None:
-        self.mark = f"{os.getpid()}-{os.urandom(8).hex()}"
-        self.modules = tuple(modules)
-        self.early = variables.early(
+        self.mark: str = f"{os.getpid()}-{os.urandom(8).hex()}"
+        self.modules: tuple[str, ...] = tuple(modules)
+        self.early: dict[str, str] = variables.early(
             variables.changed(os.environ, terms.get("environment")), terms.get("variables", ())
         )
         """The variables that it reads early, as they were when it was started."""
-        self.identity = identity()
+        self.identity: dict[str, str] = identity()
         self.answer: Message | None = None
         """What it has said of itself at last: that it is ready, or why it is not fit."""
         self.importing: str | None = None
@@ -99,7 +99,7 @@ class RunningServer:
             asked = variables.changed(os.environ, self._terms.get("environment"))
             environment = variables.for_server(asked, self.mark)
             try:
-                self.pid = spawn(
+                self.pid: int = spawn(
                     [python, *flags, "-c", _PROGRAM], environment, descriptors, own_session=False
                 )
             except OSError as error:

@@ -220,7 +220,7 @@ class Lines:
     def __init__(self, content: Iterable[bytes]) -> None:
         self._content = content
         self._decoder = msgspec.json.Decoder(Event)
-        self.damage = Damage()
+        self.damage: Damage = Damage()
         """What could not be read so far."""
 
     def __iter__(self) -> Iterator[Event]:

@@ -39,7 +39,7 @@ class Family:
         self._children: defaultdict[int | None, list[Process]] = defaultdict(list)
         for process in recording.processes:
             self._children[process.parent].append(process)
-        self.starts = starts(recording)
+        self.starts: Mapping[int, Departure] = starts(recording)
         self._kinds = self._found_kinds(recording)
 
     def rows(self) -> Iterator[Row]:

@@ -70,7 +70,7 @@ class Strangers:
         """Variables of functions that code which a stranger can call rebinds."""
         self._classes: list[ClassRef] = []
         self._objects: list[Instance] = []
-        self.calls = 0
+        self.calls: int = 0
         """How often strangers may have run: what was worked out before one of them holds no longer."""
 
     def know(self, *things: ClassRef | Instance) -> None:

@@ -56,11 +56,11 @@ class Branches:
     def __init__(self, ev: Interpreter, frame: Frame) -> None:
         self.ev = ev
         self.frame = frame
-        self.conditions = frame.conditions
-        self.presumed = frame.presumed
-        self.must = frame.must
-        self.off = frame.off
-        self.names = frame.env.names if frame.env is not None else None
+        self.conditions: Conditions = frame.conditions
+        self.presumed: tuple[str, ...] = frame.presumed
+        self.must: set[str] = frame.must
+        self.off: Condition | None = frame.off
+        self.names: dict[str, Value] | None = frame.env.names if frame.env is not None else None
         self.done: list[Branch] = []
         self._any_nominal = False
         self.siblings = True

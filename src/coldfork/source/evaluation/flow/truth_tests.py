@@ -23,10 +23,10 @@ class Test:
     def __init__(
         self, nominal: bool | None, when_true: Condition | None, when_false: Condition | None
     ) -> None:
-        self.nominal = nominal
-        self.when_true = when_true
+        self.nominal: bool | None = nominal
+        self.when_true: Condition | None = when_true
         """Off the nominal path: the condition under which the test is true all the same."""
-        self.when_false = when_false
+        self.when_false: Condition | None = when_false
         """Off the nominal path: the condition under which the test is false all the same."""
 
     def inverted(self) -> Test:

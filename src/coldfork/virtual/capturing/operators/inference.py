@@ -77,7 +77,7 @@ class Shapes:
     def __init__(self) -> None:
         self._plans: dict[Any, ResultPlan] = {}
         self._without_compiler = KeptOut()
-        self.computing = False
+        self.computing: bool = False
         """True while torch computes shapes: what it does meanwhile is not the program's doing."""
 
     def plan(self, operator: Operator, args: Any, kwargs: Any) -> ResultPlan:

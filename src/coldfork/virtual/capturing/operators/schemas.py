@@ -88,30 +88,37 @@ class Operator:
 
     def __init__(self, func: Any) -> None:
         schema = func._schema
-        self.func = func
-        self.name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
+        self.func: Any = func
+        self.name: str = f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
         arguments = [
             Argument(None if one.kwarg_only else index, one.name)
             for index, one in enumerate(schema.arguments)
         ]
         pairs = list(zip(arguments, schema.arguments, strict=True))
-        self.written = tuple(mine for mine, one in pairs if one.alias_info and one.alias_info.is_write)
+        self.written: tuple[Argument, ...] = tuple(
+            mine for mine, one in pairs if one.alias_info and one.alias_info.is_write
+        )
         """The arguments it writes to."""
-        self.outs = tuple(mine for mine, one in pairs if one.is_out)
+        self.outs: tuple[Argument, ...] = tuple(mine for mine, one in pairs if one.is_out)
         """The arguments it writes its results to, resizing them where they do not fit."""
-        self.aliases = tuple(_alias(one, pairs) for one in schema.returns)
+        self.aliases: tuple[Argument | None, ...] = tuple(_alias(one, pairs) for one in schema.returns)
         """For each result the argument that it is, or None for something new."""
-        room, _, self.short = str(schema.name).partition("::")
-        self.is_kernel = room == KERNELS
+        room, _, short = str(schema.name).partition("::")
+        self.short: str = short
+        self.is_kernel: bool = room == KERNELS
         """Whether torch's compiler wrote it, so that only trying it tells what it overwrites."""
-        self.blind = self.outs or (self.written if self.short in OVERWRITES else ())
+        self.blind: tuple[Argument, ...] | tuple[()] = self.outs or (
+            self.written if self.short in OVERWRITES else ()
+        )
         """The arguments that it writes without regard to what was there before."""
-        self.single = len(schema.returns) == 1
+        self.single: bool = len(schema.returns) == 1
         tags = func.tags
-        self.random = torch.Tag.nondeterministic_seeded in tags
-        self.refusable = torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags
-        self.way = _way(func, schema, self)
-        self.call = func._op
+        self.random: bool = torch.Tag.nondeterministic_seeded in tags
+        self.refusable: bool = (
+            torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags
+        )
+        self.way: Way = _way(func, schema, self)
+        self.call: Any = func._op
         """The operator without Python's share of calling it."""
 
 
@@ -189,11 +196,11 @@ class Fresh:
     __slots__ = ("dtype", "nbytes", "poison", "size", "stride")
 
     def __init__(self, tensor: Any) -> None:
-        self.size = tuple(tensor.shape)
-        self.stride = tensor.stride()
-        self.dtype = tensor.dtype
+        self.size: tuple[Any, ...] = tuple(tensor.shape)
+        self.stride: Any = tensor.stride()
+        self.dtype: Any = tensor.dtype
         reach = [step * (size - 1) for size, step in zip(self.size, self.stride, strict=True)]
-        self.poison = poison_value(self.dtype) if 0 not in self.stride else None
+        self.poison: Any | None = poison_value(self.dtype) if 0 not in self.stride else None
         """What fills it until it is computed; None where its storage must be filled byte by byte."""
         self.nbytes = (sum(reach) + 1) * self.dtype.itemsize if tensor.numel() else 0
 

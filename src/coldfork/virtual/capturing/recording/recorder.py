@@ -49,9 +49,9 @@ class Recorder(UncompiledMode):
     ) -> None:
         super().__init__()
         self.region = region
-        self.thread = threading.get_ident()
+        self.thread: int = threading.get_ident()
         self.places = places
-        self.capturing = True
+        self.capturing: bool = True
         """False once the capture is over, for threads that outlive it."""
         self.broken: CaptureError | None = None
         """The first thing that the device would have refused; nothing after it counts."""

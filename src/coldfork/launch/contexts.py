@@ -61,7 +61,8 @@ def _suited(context: C) -> C:
         return context
     from coldfork.launch.mainless import taking_by_value
 
-    return taking_by_value(context)
+    made: C = taking_by_value(context)
+    return made
 
 
 def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str) -> ZygoteContext:

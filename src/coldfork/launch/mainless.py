@@ -17,9 +17,7 @@ from coldfork.launch.server.zygote.processes import ZygoteContext, ZygoteProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import TypeVar
 
-    C = TypeVar("C")
     _Base = contexts.BaseContext
     _Process = process.BaseProcess
     _Queue = queues.Queue[Any]
@@ -149,18 +147,17 @@ class ZygoteContextByValue(_ContextByValue, ZygoteContext):
         self.Process = made
 
 
-_BY_VALUE: dict[type, Callable[..., Any]] = {
-    contexts.SpawnContext: lambda _: SpawnContext(),
-    contexts.ForkServerContext: lambda _: ForkServerContext(),
-    ZygoteContext: ZygoteContextByValue,
-}
+_BY_VALUE: Mapping[type, Any] = MappingProxyType(
+    {contexts.SpawnContext: SpawnContext(), contexts.ForkServerContext: ForkServerContext()}
+)
+"""One of each, as multiprocessing has it."""
 
 
-def taking_by_value(context: C) -> C:
-    """A context like this one whose processes and queues take by value what they are given."""
-    wanted = _BY_VALUE.get(type(context))
-    if wanted is None:
-        # A forked child has it all.
-        return context
-    made: C = wanted(context)
-    return made
+def taking_by_value(context: Any) -> Any:
+    """The context like this one whose processes and queues take by value what they are given."""
+    if type(context) is ZygoteContext:
+        if context.by_value is None:
+            context.by_value = ZygoteContextByValue(context)
+        return context.by_value
+    # A forked child has it all.
+    return _BY_VALUE.get(type(context), context)

@@ -86,7 +86,7 @@ FORKS = (
         "aborted-after-fork",
         "`terminate called after throwing an instance of 'c10::...'` and `what():  CUDA error: "
         "initialization error`, as the last words of a worker that had done its work",
-        r"terminate called after throwing an instance of '[\w:]+' *what\(\): *(?:CUDA|HIP) error: "
+        r"terminate called after throwing an instance of '[\w:.]+' *what\(\): *(?:CUDA|HIP) error: "
         r"initialization error",
         "A worker that was forked while CUDA was initialised in its parent gave back what it had from there, "
         "mostly pinned memory or an event. C++ throws where nobody can catch it: the worker is aborted, "

@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from typing import NoReturn
 
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.loop import readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _NUMBER = 16
 """So many bytes hold the number of a process."""

@@ -61,6 +61,11 @@ class Budget:
         """Count going through a container: many times over, a large one is work as well."""
         self.left -= items // _ITEMS
 
+    def charge_alternatives(self, combinations: int) -> None:
+        """Count joining values of many alternatives: what is called with the outcome is followed for each."""
+        if combinations > FEW_ELEMENTS:
+            self.left -= _STATEMENTS // 2
+
     @property
     def spent(self) -> bool:
         """True when nothing is left for what could be left out."""

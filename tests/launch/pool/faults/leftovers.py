@@ -8,6 +8,7 @@ import select
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -54,7 +55,9 @@ def children() -> list[int]:
     """The children of this process, zombies among them."""
     found: list[int] = []
     for task in Path("/proc/self/task").iterdir():
-        found += [int(pid) for pid in (task / "children").read_text(encoding="ascii").split()]
+        with suppress(OSError):
+            # A thread that has ended meanwhile has left its children to another one.
+            found += [int(pid) for pid in (task / "children").read_text(encoding="ascii").split()]
     return [pid for pid in found if b"resource_tracker" not in command(pid)]
 
 

@@ -201,6 +201,8 @@ class ZygoteContext(contexts.BaseContext):
     def __init__(self, zygote: Starter, name: str) -> None:
         self.zygote = zygote
         """The server behind it."""
+        self.by_value: ZygoteContext | None = None
+        """The one for a program whose main module nobody can import, once that was asked for."""
         self._name = name
         self.Process: type[ZygoteProcess] = _class_of(zygote)
 

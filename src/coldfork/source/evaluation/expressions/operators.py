@@ -135,6 +135,7 @@ def operate(
             return ev.call(frame, method, (right,))
     if name in ("add", "mod") and (type(left) is Union or type(right) is Union):
         if any(_is_text(single) for side in (left, right) for single, _ in alternatives(side)):
+            ev.budget.charge_alternatives(len(alternatives(left)) * len(alternatives(right)))
             return each_text((left, right), lambda sides: _of_these(ev, frame, name, sides[0], sides[1]))
     made = _of_these(ev, frame, name, left, right)
     if in_place and isinstance(left, Sequence) and not ev.presumes:

@@ -199,7 +199,7 @@ def drawn(seed: int) -> list[Node]:
 
 @dataclass
 class Truth:
-    """What the processes of a tree have said, by their numbers in it."""
+    """The words of the processes of a tree, by their numbers in it."""
 
     pids: dict[int, int] = field(default_factory=dict)
     woke: set[int] = field(default_factory=set)

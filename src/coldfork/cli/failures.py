@@ -5,7 +5,7 @@ from __future__ import annotations
 ERROR = 2
 """The command could not do its work."""
 INTERRUPTED = 130
-"""What a shell says of a program that Ctrl-C ended."""
+"""The status that a shell gives a program that Ctrl-C ended."""
 DEBUG = "--debug"
 """Shows the traceback when coldfork itself fails; looked for everywhere, for options may be what is wrong."""
 

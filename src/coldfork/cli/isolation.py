@@ -1,4 +1,4 @@
-"""What `coldfork exec` does, for click and without it: options in, an exit status out.
+"""The work of `coldfork exec`, for click and without it: options in, an exit status out.
 
 Most command lines of `exec` need nothing of click, which takes longer to load than a script to run. They are
 read here. One that holds anything but options with values that are plainly right is left to click, which
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from coldfork.launch.script.request import Progress, ScriptRequest
 
 TIMED_OUT = 124
-"""What GNU `timeout` ends with, too."""
+"""GNU `timeout` ends with the same."""
 OVER_MEMORY = 137
-"""What containers end with whose memory is used up, too."""
+"""Containers whose memory is used up end with the same."""
 
 
 # --- the command line ---

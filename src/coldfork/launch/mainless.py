@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     _Base = contexts.BaseContext
     _Process = process.BaseProcess
-    _Queue = queues.Queue[Any]
-    _JoinableQueue = queues.JoinableQueue[Any]
-    _SimpleQueue = queues.SimpleQueue[Any]
+
+    class _AnyQueue:
+        def put(self, *what: Any, **how: Any) -> None: ...
+
 else:
-    _Base = _Process = object
-    _Queue, _JoinableQueue, _SimpleQueue = queues.Queue, queues.JoinableQueue, queues.SimpleQueue
+    _Base = _Process = _AnyQueue = object
 
 
 class _Parcel:
@@ -72,28 +72,21 @@ ForkServerProcess._known = {ForkServerProcess: contexts.ForkServerProcess}
 # --- queues and pools ---------------------------------------------------------------------------------------
 
 
-class Queue(_Queue):
+class _QueueByValue(_AnyQueue):
+    def put(self, obj: object, *how: Any, **terms: Any) -> None:
+        super().put(_Parcel(obj), *how, **terms)
+
+
+class Queue(_QueueByValue, queues.Queue):  # type: ignore[type-arg]
     """A queue of what travels by value."""
 
-    def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
-        """Have it sent."""
-        super().put(_Parcel(obj), block, timeout)
 
-
-class JoinableQueue(_JoinableQueue):
+class JoinableQueue(_QueueByValue, queues.JoinableQueue):  # type: ignore[type-arg]
     """The same, for who says when all is done."""
 
-    def put(self, obj: object, block: bool = True, timeout: float | None = None) -> None:
-        """Have it sent."""
-        super().put(_Parcel(obj), block, timeout)
 
-
-class SimpleQueue(_SimpleQueue):
+class SimpleQueue(_QueueByValue, queues.SimpleQueue):  # type: ignore[type-arg]
     """The same, without a thread."""
-
-    def put(self, obj: object) -> None:
-        """Send it."""
-        super().put(_Parcel(obj))
 
 
 class Pool(pool.Pool):

@@ -30,21 +30,19 @@ def chosen_place(file: Path) -> Path:
         if place.exists() and not _is_recording(place):
             raise UsageError(f"{file} holds something else than a recording; it is not written over")
         if place.exists():
-            if not _taken(place):
-                raise UsageError(f"{file} is being recorded to; --output names another file")
+            _take(place, file)
             # What is left of an earlier program goes on writing to its own file, and not to this one.
             with suppress(OSError):
                 place.unlink()
         _make(place, os.O_TRUNC)
-        if not _taken(place):
-            raise UsageError(f"{file} is being recorded to; --output names another file")
+        _take(place, file)
     except OSError as error:
         raise UsageError(f"cannot write {file}: {error.strerror}") from None
     return place
 
 
-def _taken(place: Path) -> bool:
-    """Take a recording for this process; False where another one has it."""
+def _take(place: Path, file: Path) -> None:
+    """Take a recording for as long as this process lives; refused where another one has it."""
     import fcntl
 
     descriptor = os.open(place, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
@@ -52,11 +50,10 @@ def _taken(place: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        return False
+        raise UsageError(f"{file} is being recorded to; --output names another file") from None
     except OSError:
         # A file system without locks.
         os.close(descriptor)
-    return True
 
 
 def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:

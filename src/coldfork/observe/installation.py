@@ -1,8 +1,20 @@
-"""Where this installation of coldfork lies: what a new interpreter has to look in to import the same one."""
+"""Where this installation of coldfork lies, and what else was installed and is not the program's own."""
 
 from __future__ import annotations
 
 import os
 
 ROOT = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
-"""The folder that holds the package."""
+"""The folder that holds the package, in which a new interpreter finds the same one."""
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
+def is_of_a_package(file: str) -> bool:
+    """Whether this is code of an installed package."""
+    return any(folder in file for folder in _PACKAGES)
+
+
+def is_of_the_library(file: str) -> bool:
+    """Whether this is code of the standard library."""
+    return file.startswith((_LIBRARY, "<frozen ")) and not is_of_a_package(file)

@@ -12,7 +12,7 @@ from functools import cache
 
 GUARD, VIRTUAL = "COLDFORK_GUARD", "COLDFORK_VIRTUAL"
 _READ_BY = {GUARD: "coldfork.start.guard.process", VIRTUAL: "coldfork.virtual.installation"}
-"""What is imported in every process in which the variable has had its effect."""
+"""The module that every process has in which the variable has had its effect."""
 _INSTEAD = {
     GUARD: "the guard is not installed in this Python; `coldfork guard install` does that, and the program "
     "may call coldfork.guard()",

@@ -1,4 +1,4 @@
-"""What the C++ runtime says when a forked worker cannot give back pinned memory."""
+"""The words of the C++ runtime when a forked worker cannot give back pinned memory."""
 
 from __future__ import annotations
 

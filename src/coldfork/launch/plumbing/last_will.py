@@ -75,12 +75,4 @@ def _wait(us: int, asking: int, answering: int) -> NoReturn:
 
 def supported() -> bool:
     """Whether this system can do so: Linux, and a kernel with handles of processes."""
-    return hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and _kernel_has_handles()
-
-
-def _kernel_has_handles() -> bool:
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except OSError:
-        return False
-    return True
+    return hasattr(signal, "pidfd_send_signal") and kernel.has_process_descriptors()

@@ -123,6 +123,14 @@ class Bell:
             self._number = -1
 
 
+def writable(descriptor: int, seconds: float | None) -> bool:
+    """Whether there is room to write to this, waiting for it; False when the time is up, or nobody reads."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    ready = poll.poll(None if seconds is None else min(seconds, _DAY) * 1000)
+    return any(event & select.POLLOUT for _, event in ready)
+
+
 def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
     """Which of these can be read, waiting for the first; none when the time is up."""
     poll = select.poll()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
             """Whether it is in a session of its own, where the terminal's signals do not reach it."""
 
         def news(self) -> Iterator[Stopped | Continued | Ending]:
-            """What has happened to it since the last time, without waiting."""
+            """Tell what has happened to it since the last time, without waiting."""
 
         def left(self) -> float | None:
             """Seconds until somebody has to look after it, whatever is heard; None for never."""

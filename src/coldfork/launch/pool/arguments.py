@@ -102,5 +102,5 @@ def require_found(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, s
 
 
 def server_terms(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, str | None]) -> dict[str, Any]:
-    """What the server of a pool's workers is asked to be, checked."""
+    """The terms for the server of a pool's workers, checked."""
     return {**terms(preload, "fail"), "environment": dict(env), "ready": [_SERVICE]}

@@ -50,7 +50,7 @@ class Payload:
         self.memory: int = memory
         """The descriptor of the memory file."""
         self.kept: tuple[bytes | memoryview[int], ...] = kept
-        """What the memory file is to hold, where there is none yet."""
+        """The content of the memory file, where there is none yet."""
 
     @property
     def is_large(self) -> bool:

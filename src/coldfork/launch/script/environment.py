@@ -109,9 +109,9 @@ class ScriptEnvironment:
         self.variables = variables
         self.start_method = start_method
         self.changed = changed
-        """What the table and `env` set."""
+        """The variables that the table and `env` set."""
         self.removed = removed
-        """What `env` took away."""
+        """Those that `env` took away."""
 
     def add(self, variables: Mapping[str, str]) -> None:
         """Set more of it."""

@@ -41,17 +41,17 @@ class Foreground:
         self.exception: Mapping[str, Any] | None = report.exception
         """The exception that ended it."""
         self.caps: Mapping[str, Any] | None = report.caps
-        """What it might use at most, and what it used."""
+        """The most that it might use, and what it used."""
         self.cold_because: str | None = report.cold_because
         """Why no server started it, where that was asked for."""
         self.no_report = no_report
         """Why no report of it is kept."""
         self.notes = notes
-        """What went wrong around it: a report that could not be written, a supervisor that stood still."""
+        """Troubles around it: a report that could not be written, a supervisor that stood still."""
 
     @property
     def complaint(self) -> str | None:
-        """What has to be said of a cap on the memory of devices that nobody was told of."""
+        """A sentence about a cap on the memory of devices that nobody was told of."""
         from coldfork.launch.supervisor.limits import device_complaint
 
         return device_complaint(self.caps)

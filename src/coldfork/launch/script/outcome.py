@@ -51,7 +51,7 @@ def explained(
 
 
 def how(outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None) -> str:
-    """What a script did in the end, without its subject."""
+    """The end of a script as a predicate, without its subject."""
     known = {} if caps is None else caps
     memory, cpu = _of_memory(known.get("memory")), _of_cpu(known.get("cpu"))
     return _HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)

@@ -43,9 +43,9 @@ class Prepared:
         self.directory = directory
         self.report = report
         self.job = job
-        """What the supervisor is to do, beside completing the report."""
+        """The work of the supervisor, beside completing the report."""
         self.wanted = wanted
-        """What a server must be like that the script may be forked from, where one was asked for."""
+        """The server that the script may be forked from, where one was asked for."""
 
     def handed_over(self) -> dict[str, Any]:
         """The job as the supervisor is told it, with the report as it is by now."""

@@ -81,4 +81,4 @@ class ScriptRequest:
         self.keep_runs = keep_runs
         """How many runs the folder of its run directory holds at most."""
         self.max_device_memory = max_device_memory
-        """What MPS, or frameworks, are told that each process may hold of each device."""
+        """The share of each device that MPS, or frameworks, are told each process may hold."""

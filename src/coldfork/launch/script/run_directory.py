@@ -43,7 +43,7 @@ class Room:
     def __init__(self, most: int | None, spared_seconds: float = _HOUR) -> None:
         self.most = most
         self.spared_seconds = spared_seconds
-        """What has ended within this time may still be read, and stays."""
+        """A run that has ended within this time may still be read, and stays."""
 
     def make(self, folder: Path) -> None:
         """Delete the oldest runs, save those that have not ended, so that there is room for one more."""

@@ -14,7 +14,7 @@ from coldfork.launch.server import variables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from types import FrameType
     from typing import Any
 
@@ -154,6 +154,14 @@ def _asking(frame: FrameType | None) -> str:
 
 
 # --- files ---
+
+
+def files_of_modules(beside: Collection[str] = ()) -> Iterator[str]:
+    """The files of the modules that are imported, beside those with these names."""
+    for name, module in list(sys.modules.items()):
+        place = getattr(module, "__file__", None)
+        if name not in beside and isinstance(place, str):
+            yield os.path.abspath(place)
 
 
 def noted(paths: Iterable[str]) -> dict[str, Mark]:

@@ -94,7 +94,7 @@ class Limits:
         self.cpu = cpu
         """Seconds of processor time, together."""
         self.device_memory = device_memory
-        """What was set for a cap on the memory of devices, as the report says it."""
+        """The cap on the memory of devices that was set, as the report says it."""
 
     def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
         """What the supervisor is to hold it to."""

@@ -54,7 +54,7 @@ class Body:
         self.owner: object = owner
         """The object whose method it is; None for a plain function."""
         self.arguments: Mapping[str, object] | None = arguments
-        """What it is called with, by the names of its parameters; None where nobody knows."""
+        """Its arguments, by the names of its parameters; None where nobody knows."""
         self.iterated: bool = False
         """Whether what it returns is iterated."""
 
@@ -130,7 +130,7 @@ def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Bo
 def _arguments_of(
     thing: Any, function: FunctionType, owner: object, given: _Given | None
 ) -> dict[str, object] | None:
-    """What the parameters of a function are given, the rest of a partial and its own defaults included."""
+    """The arguments of a function by parameter, the rest of a partial and its own defaults included."""
     if given is None:
         return None
     positional, keywords = given

@@ -7,8 +7,8 @@ that only the server catches has left the program, however well the process ends
 from __future__ import annotations
 
 import builtins
-import os
 
+from coldfork.observe.installation import is_of_a_package, is_of_the_library
 from coldfork.observe.late_imports import LATE
 
 TYPE_CHECKING = False
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST")
 _MATCHES = "CHECK_EXC_MATCH"
 
@@ -34,11 +32,10 @@ def leaves_the_program(error: BaseException, frame: FrameType | None) -> bool:
     passed_own = False
     while frame is not None:
         file = frame.f_code.co_filename
-        is_package = any(folder in file for folder in _PACKAGES)
-        is_library = not is_package and file.startswith((_LIBRARY, "<frozen "))
+        is_package = is_of_a_package(file)
         if catches(error, frame):
             return passed_own and is_package
-        passed_own = passed_own or not (is_package or is_library)
+        passed_own = passed_own or not (is_package or is_of_the_library(file))
         frame = frame.f_back
     return False
 
@@ -85,7 +82,7 @@ def _has_clause(
 
 
 def _types(code: Iterator[Instruction], frame: FrameType) -> tuple[list[Any], Instruction | None]:
-    """What is compared with the error, None for what is not known, and the instruction after it."""
+    """The types compared with the error, None for an unknown one, and the instruction after them."""
     names: Mapping[str, Any] = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     types: list[Any] = []
     for one in code:

@@ -20,7 +20,7 @@ _CONSTANTS = (bool, int, float, str, type(None))
 _LONGEST = 200
 _MOST_ITEMS = 16
 _UNBOUNDED = 2**31 - 1
-"""What a queue of multiprocessing holds at most that is told no size."""
+"""The most that a queue of multiprocessing holds that is told no size."""
 _FOREIGN = sys.stdlib_module_names - {"__main__"} | {"torch"}
 _DEFINED = (FunctionType, BuiltinFunctionType, ModuleType, type)
 """What the sources say of these holds, unless another one has taken the name."""
@@ -75,7 +75,7 @@ def as_given(value: object) -> Any:
 
 
 def as_argument(value: object, depth: int = 2) -> Any:
-    """What a function is handed: a number by its sign alone, a container with its items, an object.
+    """An argument of a function: a number by its sign alone, a container with its items, an object.
 
     What differs from one worker to the next would make a question of its own of each.
     """

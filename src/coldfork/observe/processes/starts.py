@@ -135,7 +135,7 @@ class Starts:
         self._emit(event)
 
     def about(self, python: str | None, command: Any, environment: Any) -> Event:
-        """What a recording says of a Python that is started so; nothing of another program."""
+        """Tell in a recording of a Python that is started so; nothing of another program."""
         if python is None:
             return {}
         words = [os.fsdecode(word) for word in command]

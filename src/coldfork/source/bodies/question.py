@@ -44,7 +44,7 @@ class Question:
     attributes: Given
     """What that object holds."""
     arguments: Given | None
-    """What it is called with, by parameter; None where nobody knows."""
+    """Its arguments, by parameter; None where nobody knows."""
     iterated: bool
     """Whether what the call returns is iterated, until it yields for the first time."""
     modules: ReadOnly[str, Given]
@@ -84,11 +84,11 @@ class GivenValues:
         """The objects that have been given."""
 
     def all_of(self, given: Given) -> dict[str, Value]:
-        """What is known of some variables."""
+        """The values of some variables, as far as they are known."""
         return {name: self.one(value) for name, value in given.items()}
 
     def one(self, given: Any) -> Value:
-        """What is known of a variable that holds this."""
+        """The value of a variable that holds this, as far as it is known."""
         match given:
             case {"is": value}:
                 return Const(value)

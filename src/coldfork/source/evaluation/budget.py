@@ -61,10 +61,9 @@ class Budget:
         """Count going through a container: many times over, a large one is work as well."""
         self.left -= items // _ITEMS
 
-    def charge_alternatives(self, combinations: int) -> None:
-        """Count joining values of many alternatives: what is called with the outcome is followed for each."""
-        if combinations > FEW_ELEMENTS:
-            self.left -= _STATEMENTS // 2
+    def charge_alternatives(self) -> None:
+        """Count joining values of too many alternatives: calls with the outcome are followed for each."""
+        self.left -= _STATEMENTS // 2
 
     @property
     def spent(self) -> bool:

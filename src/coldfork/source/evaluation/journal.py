@@ -93,7 +93,7 @@ class Journal:
         return len(self._changes) == mark.changes
 
     def changed_since(self, mark: Mark) -> Iterator[tuple[Mapping | Sequence | dict[Any, Value], Any]]:
-        """What has been changed behind `mark`: containers, and variables with the names of theirs."""
+        """The changes behind `mark`: containers, and variables with the names of theirs."""
         for change in self._changes[mark.changes :]:
             yield change.target, change.held[0] if isinstance(change.target, dict) else None
 

@@ -29,7 +29,7 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
 
-_MOST_ALTERNATIVES = 8
+MOST_ALTERNATIVES = 8
 #: Objects that are true whatever they stand for.
 _PATHS = frozenset({"pathlib.Path()", "pathlib.PurePath()"})
 
@@ -55,7 +55,7 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
     if len(found) == 1:
         ((only, needed),) = found.items()
         return only if needed is None else Union(((only, needed),))
-    if len(found) > _MOST_ALTERNATIVES:
+    if len(found) > MOST_ALTERNATIVES:
         return _shortened(found)
     return Union(tuple(found.items()))
 
@@ -65,10 +65,10 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
     nominal: list[tuple[Value, Condition | None]]
     nominal = [(value, None) for value, condition in found.items() if condition is None]
     others = [(value, condition) for value, condition in found.items() if condition is not None]
-    if len(nominal) > _MOST_ALTERNATIVES:
+    if len(nominal) > MOST_ALTERNATIVES:
         nominal.sort(key=lambda option: isinstance(option[0], (Const, Unknown)))
-        nominal = [*nominal[: _MOST_ALTERNATIVES - 1], (UNKNOWN, None)]
-    room = _MOST_ALTERNATIVES - len(nominal)
+        nominal = [*nominal[: MOST_ALTERNATIVES - 1], (UNKNOWN, None)]
+    room = MOST_ALTERNATIVES - len(nominal)
     kept: list[tuple[Value, Condition | None]] = [*others[: max(0, room - 1)]]
     if others and len(kept) < len(others):
         kept.append((UNKNOWN, any_of(*[condition for _, condition in others[len(kept) :]])))
@@ -124,7 +124,7 @@ def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Val
     """Results for each combination of the parts' alternatives, where these are few; else of the whole."""
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))
-    if combinations == 1 or combinations > _MOST_ALTERNATIVES:
+    if combinations == 1 or combinations > MOST_ALTERNATIVES:
         return make(parts)
     found = []
     for chosen in product(*ways):

@@ -22,7 +22,7 @@ SPAWN = "start the process with spawn: it begins without any of this"
 BY_ITSELF = (
     "have {}, which forks by itself, load the program in each process that it forks, and preload nothing"
 )
-"""What helps where no start method can be chosen."""
+"""The remedy where no start method can be chosen."""
 _LATER = "wake the device only in the processes that use it, after they have been started"
 _FRESH = "fork from a fresh thread: it has no pool, and the child neither"
 _PAUSE = "have libgomp give its pool back before the fork: omp_pause_resource_all(omp_pause_hard)"

@@ -6,6 +6,7 @@ import os
 import sys
 
 from coldfork.observe.forking.purposes import LAUNCHERS, PLAIN
+from coldfork.observe.installation import is_of_a_package, is_of_the_library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ _MACHINERY = (
     "torch.utils.data",
 )
 """Modules through which others fork; a warning points past them."""
-
-_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
@@ -72,7 +70,7 @@ def _is_installed(frame: FrameType) -> bool:
     """Whether code was installed: a package, the standard library, or the command that a package brings."""
     file = frame.f_code.co_filename
     return (
-        file.startswith(("<frozen ", _LIBRARY))
-        or any(folder in file for folder in _PACKAGES)
+        is_of_the_library(file)
+        or is_of_a_package(file)
         or os.path.dirname(file) == os.path.dirname(sys.executable)
     )

@@ -58,7 +58,7 @@ class ForkExamination:
     def reasons(
         self, found: tuple[Holding, ...], purpose: Purpose, bodies: Iterable[Body], forks: str | None = None
     ) -> tuple[Reason, ...]:
-        """What speaks against a fork of a child that calls these, with what can be done about it here.
+        """The reasons against a fork of a child that calls these, with what can be done about them here.
 
         `forks` is the package that forks of its own accord.
         """

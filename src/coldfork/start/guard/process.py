@@ -29,7 +29,7 @@ OFF = "off"
 _OURS = "coldfork.start.guard"
 _MOST_TROUBLES = 20
 _SITE = "site"
-"""What imports sitecustomize, and what pth files name: no sign of a program. What those import may be one."""
+"""It imports sitecustomize, and what pth files name: no sign of a program. What those import may be one."""
 FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
 """The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
 SELF_TEST = "coldfork.guard"

@@ -236,4 +236,4 @@ LASTING = ()
 UNCERTAIN = {
     "counts_itself", "has_a_point", "makes_a_point", "works_until_empty", "takes_products", "loads_once",
 }  # fmt: skip
-"""What is not seen to be certain, although it is; the first takes a lock, which its parent may hold."""
+"""Certain, and not seen to be; the first takes a lock, which its parent may hold."""

@@ -283,4 +283,4 @@ GIVEN = {
 OBJECTS = {"a method": Engine().bind, "an object": Engine(), "a partial": functools.partial(chooses, 1)}
 LASTING = ()
 UNCERTAIN = {"is_wrapped"}
-"""What is not seen to be certain, although it is."""
+"""Certain, and not seen to be."""

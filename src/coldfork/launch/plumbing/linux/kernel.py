@@ -195,6 +195,15 @@ def end_marked(variable: str, values: set[str]) -> int:
     return ended
 
 
+def has_process_descriptors() -> bool:
+    """Whether this kernel, and this Python, have handles of processes (`pidfd`)."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
 def is_single_threaded() -> bool:
     """Whether this process has no other thread, so that nothing is half done in a fork of it."""
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 import threading
 from collections import deque
@@ -11,7 +10,7 @@ from functools import partial
 from logging import getLogger
 from pathlib import Path
 
-from coldfork.launch.plumbing.loop import Bell, Loop, readable
+from coldfork.launch.plumbing.loop import Bell, Loop, readable, writable
 from coldfork.observe.recording.redaction import REDACTED
 from coldfork.observe.secrets.texts import hidden, secret_spans
 
@@ -188,9 +187,7 @@ def _with_room(log: Callable[[], object]) -> None:
     """
     try:
         if not _LOG.hasHandlers() and sys.stderr is not None:
-            writable = select.poll()
-            writable.register(sys.stderr.fileno(), select.POLLOUT)
-            writable.poll()
+            writable(sys.stderr.fileno(), None)
     except (OSError, ValueError, AttributeError):
         pass
     log()

@@ -14,6 +14,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 
 from coldfork.launch.plumbing.linux import kernel
+from coldfork.launch.plumbing.loop import writable
 from coldfork.launch.pool import wire
 from coldfork.observe.processes.endings import end_as
 
@@ -92,10 +93,8 @@ def _close_all_but(kept: set[int]) -> None:
 
 def _tell(answers: int, status: int) -> None:
     """Say how the worker has ended, if there is room: who does not read is not waited for."""
-    poll = select.poll()
-    poll.register(answers, select.POLLOUT)
     with suppress(OSError):
-        if any(event & select.POLLOUT for _, event in poll.poll(0)):
+        if writable(answers, 0):
             os.write(answers, wire.end_of_worker(status))
 
 

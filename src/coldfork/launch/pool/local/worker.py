@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.task import Task
     from coldfork.launch.pool.terms import PoolTerms
     from coldfork.launch.server.zygote.handle import Zygote
-    from coldfork.launch.server.zygote.processes import Starter
     from coldfork.launch.server.zygote.requests import Started
 
 _ALL_PERMITS = 1 << 16
@@ -243,15 +242,9 @@ def _ended_by(status: int | None) -> str:
 class WorkerPopen(Popen):
     """A worker's process, which imports the main module only when it is asked for something of it."""
 
-    def __init__(self, process_obj: Any, zygote: Starter) -> None:
-        # multiprocessing would flush this program's streams first, and wait for a thread that writes to them
-        # and is not read. No process is forked here that could write what they hold once more.
-        self._descriptors = []
-        self._zygote = zygote
-        self._statuses = None
-        self.returncode: int | None = None
-        self.finalizer: Any = None
-        self._launch(process_obj)
+    # That would wait for a thread which writes to them and is not read. No process is forked here that could
+    # write what they hold once more.
+    flushes = False
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
         return {name: value for name, value in super()._preparation(process_obj).items() if name not in KEYS}

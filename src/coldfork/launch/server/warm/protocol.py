@@ -129,11 +129,11 @@ class Wanted:
     ) -> None:
         self.python = python
         self.words = words
-        """What stands behind the interpreter on its command line."""
+        """The words behind the interpreter on its command line."""
         self.environment = environment
         self.cwd = cwd
         self.modules = modules
-        """What its server has imported."""
+        """The modules that its server has imported."""
 
 
 class Facts:
@@ -153,7 +153,7 @@ class Facts:
         self.environment = environment
         self.cwd = cwd
         self.folder = folder
-        """What the script has first on its path for imports."""
+        """The folder that the script has first on its path for imports."""
 
     @staticmethod
     def of(message: Mapping[str, Any]) -> Facts:

@@ -107,7 +107,7 @@ class Server:
 
     def _settle(self, readers: list[str], kit: Kit) -> None:
         self._kit = kit
-        files = {*self._reads.files, *_files_of_modules(), *_mapped()}
+        files = {*self._reads.files, *reads.files_of_modules(), *_mapped()}
         mine = sorted(path for path in files if not path.startswith(("/proc/", "/sys/", "/dev/", "/memfd:")))
         sources = [path for path in mine if not path.endswith(".pyc")]
         late = reads.changed_since(self._began, sources)
@@ -181,13 +181,6 @@ def _open() -> frozenset[int]:
     with os.scandir("/proc/self/fd") as entries:
         found = {int(entry.name) for entry in entries}
     return frozenset(number for number in found if number not in ours and is_open(number))
-
-
-def _files_of_modules() -> Iterator[str]:
-    for module in list(sys.modules.values()):
-        place = getattr(module, "__file__", None)
-        if isinstance(place, str):
-            yield os.path.abspath(place)
 
 
 def _mapped() -> Iterator[str]:

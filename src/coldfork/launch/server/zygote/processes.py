@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 METHOD = "zygote"
 ASKED = ("preload", "on_error", "main", "variables", "seeds")
-"""What one process tells another of the servers that it asks for."""
+"""The terms of a server of which one process tells another."""
 _LOST = 255
 """What is said of a process whose end nobody was left to tell, as multiprocessing has it."""
 
@@ -56,6 +56,8 @@ class Popen(popen_fork.Popen):
     """A worker as `multiprocessing.Process` holds it."""
 
     method = METHOD
+    flushes = True
+    """Whether the caller's streams are flushed first, as with every process of multiprocessing."""
 
     class DupFd:
         """A descriptor that travels with the process, by its place among them."""
@@ -73,7 +75,11 @@ class Popen(popen_fork.Popen):
         self._descriptors: list[int] = []
         self._zygote = zygote
         self._statuses: socket.socket | None = None
-        super().__init__(process_obj)
+        self.returncode: int | None = None
+        self.finalizer: Any = None
+        if self.flushes:
+            util._flush_std_streams()  # type: ignore[attr-defined]
+        self._launch(process_obj)
 
     def duplicate_for_child(self, fd: int) -> int:
         """Have a descriptor travel."""
@@ -98,7 +104,7 @@ class Popen(popen_fork.Popen):
         self.sentinel: int = started.sentinel
         self._statuses = started.statuses
         if self._statuses is None:
-            self.finalizer: Any = util.Finalize(self, util.close_fds, (self.sentinel,))  # type: ignore[attr-defined]
+            self.finalizer = util.Finalize(self, util.close_fds, (self.sentinel,))  # type: ignore[attr-defined]
         else:
             self.finalizer = util.Finalize(self, self._statuses.close)
 
@@ -114,7 +120,7 @@ class Popen(popen_fork.Popen):
             if not readable([self.sentinel], 0 if flag == os.WNOHANG else None):
                 return None
             received = channel.receive(self._statuses)
-            self.returncode: int | None = _LOST if received is None else int(received[0]["status"])
+            self.returncode = _LOST if received is None else int(received[0]["status"])
         return self.returncode
 
     def _send_signal(self, sig: int) -> None:

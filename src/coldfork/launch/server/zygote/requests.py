@@ -149,7 +149,7 @@ def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str,
         listed = read(preload)
         preload = listed.modules
         more = {"variables": sorted(listed.variables), "seeds": list(listed.seeds)}
-    if not kernel.supported() or not _has_process_descriptors():
+    if not kernel.supported() or not kernel.has_process_descriptors():
         raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, and this is {sys.platform}")
     if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
         raise UsageError(f"preload is a list of modules by dotted name, or a file that ends with {ENDING}")
@@ -157,14 +157,6 @@ def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str,
         known = ", ".join(f'"{name}"' for name in POLICIES)
         raise UsageError(f"there is no on_error {on_error!r}; it is one of {known}")
     return {"preload": list(preload), "on_error": on_error, "main": _main_file(), **more}
-
-
-def _has_process_descriptors() -> bool:
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        return False
-    return True
 
 
 def _main_file() -> str | None:

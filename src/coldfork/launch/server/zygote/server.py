@@ -112,7 +112,7 @@ class Server:
             self._tell({"is": "unfit", "faults": preload.faults})
             return
         # Before it settles, after which every process that it forks has them.
-        self._files = reads.noted(_files_beside(there))
+        self._files = reads.noted(reads.files_of_modules(there))
         self._overtaken = reads.changed_since(began, self._files)
         self._settle(preload)
         self._tell(
@@ -310,14 +310,6 @@ class Server:
         while kernel.end_marked(variables.MARK, {self._plan["mark"]}) and monotonic() < until:
             pass
         os._exit(0)
-
-
-def _files_beside(modules: frozenset[str]) -> list[str]:
-    """The files of the modules that are imported beside these."""
-    places = [
-        getattr(module, "__file__", None) for name, module in sys.modules.items() if name not in modules
-    ]
-    return [os.path.abspath(place) for place in places if isinstance(place, str)]
 
 
 def _answer(reply: socket.socket, message: Message) -> bool:

@@ -128,7 +128,7 @@ class _Keeping(threading.Thread):
         self._end = end
 
     def run(self) -> None:
-        """What the thread does."""
+        """Wait, and end the server."""
         if not self.is_over.wait(KEPT_SECONDS):
             self._end(self)
 
@@ -140,7 +140,7 @@ def servers(home: int) -> SharedServers:
 
 
 def _key(terms: dict[str, Any], modules: Sequence[str]) -> bytes:
-    """What tells a server from every one that could not stand in for it."""
+    """The key of all servers that could stand in for each other."""
     changes = terms.get("environment")
     told = {name: terms.get(name) for name in ("on_error", "main", "variables", "seeds")}
     return encode(

@@ -50,20 +50,20 @@ class Kit:
         self.tied = tied
         """Whether its parent's death may kill it: it was the main thread that started the server."""
         self.interrupt = interrupt
-        """What handled SIGINT when the server had imported everything."""
+        """The handler of SIGINT when the server had imported everything."""
         self.limits = limits
-        """What gives the pools of its libraries their size."""
+        """The means to give the pools of its libraries their size."""
         self.circumstances = circumstances
         """Those of the server, as those of a caller come."""
         self.asking = asking
         """The way back to the server, for workers of this worker."""
         self.control = control
         self.terms = terms
-        """What the server was asked to be, for a worker that has to start another."""
+        """The terms of the server, for a worker that has to start another."""
         self.made = made
-        """What the imports have made of the environment."""
+        """The changes that the imports have made to the environment."""
         self.seeds = seeds
-        """What is to be seeded anew beside what always is."""
+        """The generators that are seeded anew, beside those that always are."""
 
 
 def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit) -> NoReturn:

@@ -182,7 +182,7 @@ def _named_child(going: Departing) -> int | None:
 
 
 def _pass_on_the_end(former: Life, life: Life) -> None:
-    """What was told of the end of a process is that of the program that it became last."""
+    """Give the end that was told of a process to the program that it became last."""
     life.start, life.end = former.start, former.end
     life.ended, life.status, life.signal = former.ended, former.status, former.signal
     life.running = former.running

@@ -167,7 +167,7 @@ def _every(importing: Iterable[Process]) -> Iterator[Import]:
 
 
 def _own_seconds(importing: Iterable[Process]) -> dict[str, float]:
-    """What modules took themselves, summed over all processes, the slowest first."""
+    """The time that modules took themselves, summed over all processes, the slowest first."""
     own: defaultdict[str, float] = defaultdict(float)
     for span in _every(importing):
         own[span.module] += span.own_seconds

@@ -91,7 +91,7 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
 
 
 def _going_on(told: Value, is_and: bool) -> Condition | None:
-    """What has to hold for an operand, whose outcomes are told apart, to let the next one be evaluated."""
+    """The condition under which an operand, its outcomes told apart, lets the next one be evaluated."""
     needed = [condition for single, condition in alternatives(told) if (truth(single) is not False) is is_and]
     return any_of(*[one for one in needed if one is not None]) if None not in needed else None
 

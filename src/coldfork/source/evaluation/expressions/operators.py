@@ -32,7 +32,7 @@ from coldfork.source.values.kinds import (
     Value,
 )
 from coldfork.source.values.texts import PartialText, appended, below, is_equal, percent
-from coldfork.source.values.unions import alternatives, each_text, joined, truth
+from coldfork.source.values.unions import MOST_ALTERNATIVES, alternatives, each_text, joined, truth
 
 #: What `__name__` is in a process that has imported a program anew.
 _OF_CHILDREN = "__mp_main__"
@@ -135,7 +135,8 @@ def operate(
             return ev.call(frame, method, (right,))
     if name in ("add", "mod") and (type(left) is Union or type(right) is Union):
         if any(_is_text(single) for side in (left, right) for single, _ in alternatives(side)):
-            ev.budget.charge_alternatives(len(alternatives(left)) * len(alternatives(right)))
+            if len(alternatives(left)) * len(alternatives(right)) > MOST_ALTERNATIVES:
+                ev.budget.charge_alternatives()
             return each_text((left, right), lambda sides: _of_these(ev, frame, name, sides[0], sides[1]))
     made = _of_these(ev, frame, name, left, right)
     if in_place and isinstance(left, Sequence) and not ev.presumes:

@@ -60,7 +60,7 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
 
 
 def unpack(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
-    """What a value holds that has to be a short sequence, as `a, b = value` takes it."""
+    """The items of a value that has to be a short sequence, as `a, b = value` takes it."""
     return ((value,), False) if isinstance(value, Unknown) else iterate(ev, frame, value)
 
 

@@ -54,7 +54,7 @@ def called_for_device(
 
 
 def _no_device(ev: Interpreter, positional: Values, keywords: Keywords) -> Value | None:
-    """What `with torch.cuda.device(-1)` enters, which touches nothing; None where there is a device."""
+    """The context of `torch.cuda.device(-1)`, which touches nothing; None where there is a device."""
     given = positional[0] if positional else keywords.get("device", UNKNOWN)
     if isinstance(given, Const) and type(given.value) is int and given.value < 0:
         return External("torch.no_device()")

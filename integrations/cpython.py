@@ -6,15 +6,14 @@ Needs a CPython that was installed with its `test` package. Takes the better par
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from integrations.environment import Ended, Environment, undisturbed
 from integrations.transcript import Transcript, main
+from integrations.ways import FOLLOWED, GUARDED, PLAIN, Way, install_guard
 from published.errors import UnavailableError
 from published.places import ROOT
 
@@ -41,23 +40,6 @@ watch a program: as they are, under `coldfork run --follow`, and with `coldfork 
 A file that fails is run again by itself, three times each way. A case counts as newly failing if it fails
 each time with coldfork and never without.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way in which the tests are run."""
-
-    name: str
-    before: tuple[str, ...] = ()
-    """What stands between the interpreter and `-m test`."""
-    guard: bool = False
-
-
-PLAIN = Way("as they are")
-FOLLOWED = Way(
-    "under `coldfork run --follow`", ("-m", "coldfork", "run", "--follow", "--output", "recording")
-)
-GUARDED = Way("with the guard in mode `raise`", guard=True)
 
 
 def files() -> list[str]:
@@ -93,22 +75,11 @@ def newly(way: Way, names: Iterable[str], known: frozenset[str]) -> list[str]:
 
 def _tested(way: Way, *arguments: str) -> str:
     """What CPython's own tests print, run this way."""
-    _install_guard(way)
+    install_guard(ENVIRONMENT, way)
     printed = ENVIRONMENT.printed([*way.before, "-m", "test", *arguments], undisturbed())
     if "Result:" not in printed and "Tests result:" not in printed:
         raise UnavailableError(f"the tests came to no end {way.name}:\n{printed[-2000:]}")
     return printed
-
-
-def _install_guard(way: Way) -> None:
-    command = ["-m", "coldfork", "guard", *(("install", "--mode", "raise") if way.guard else ("uninstall",))]
-    subprocess.run(
-        [ENVIRONMENT.python, *command],
-        env=undisturbed(),
-        cwd=ENVIRONMENT.folder,
-        capture_output=True,
-        check=True,
-    )
 
 
 def run() -> Transcript:
@@ -131,7 +102,7 @@ def run() -> Transcript:
             f"No case fails newly {way.name} but those that look for what coldfork adds.",
             set(fresh) <= set(SEEN),
         )
-    _install_guard(PLAIN)
+    install_guard(ENVIRONMENT, PLAIN)
     return transcript
 
 

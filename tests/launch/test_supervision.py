@@ -179,6 +179,11 @@ def test_signals_that_were_ignored_or_blocked_stay_so(tmp_path: Path) -> None:
     assert watched == plain
 
 
+def test_a_module_is_tried_though_sigchld_is_ignored(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "coldfork", "probe", "json"]
+    assert said_by([sys.executable, "-c", PREPARING, *words], tmp_path).status == 0
+
+
 def test_whoever_reads_the_output_sees_its_end(tmp_path: Path) -> None:
     """A process left behind with the streams open would keep a pipeline waiting."""
     write(tmp_path, {"program.py": "import os\nos.close(1)\nimport time\ntime.sleep(60)\n"})

@@ -171,14 +171,14 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
 
 def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
     """Import the modules of these findings, run their programs if asked to, and say what that showed."""
-    from coldfork.launch.plumbing.ask import interrupted_by_sigterm, require_watching
+    from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.launch.probe.confirmation import untested
     from coldfork.launch.probe.probe import interpreter
     from coldfork.launch.probe.programs import unrun
 
     require_watching("check --confirm")
     confirmation = None
-    with interrupted_by_sigterm():
+    with command_signals():
         try:
             python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
             setup = _setup(settings, python)

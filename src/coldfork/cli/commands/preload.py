@@ -80,9 +80,9 @@ def preload(
     """
     settings = options.resolve(context, configuration.read(Path()))
     request = _request(modules, kept, target, settings)
-    from coldfork.launch.plumbing.ask import interrupted_by_sigterm
+    from coldfork.launch.plumbing.ask import command_signals
 
-    with interrupted_by_sigterm():
+    with command_signals():
         result = replace(_search(request), listed=target)
     if target is not None:
         _save(result, Path(target))

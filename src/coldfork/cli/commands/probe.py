@@ -80,9 +80,9 @@ def probe(
         # An old commit may have had a configuration that means nothing today: that does not make it bad.
         output.note(str(error))
         context.exit(UNJUDGED)
-    from coldfork.launch.plumbing.ask import interrupted_by_sigterm
+    from coldfork.launch.plumbing.ask import command_signals
 
-    with interrupted_by_sigterm():
+    with command_signals():
         probing = _probe(modules, packages, settings, forked=in_forked_child)
     if probing.interrupted:
         click.echo(err=True)  # after the terminal's ^C

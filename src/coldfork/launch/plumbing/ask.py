@@ -62,8 +62,8 @@ def ask(
 
 
 @contextmanager
-def interrupted_by_sigterm() -> Iterator[None]:
-    """Raise KeyboardInterrupt for SIGTERM, too.
+def command_signals() -> Iterator[None]:
+    """Raise KeyboardInterrupt for SIGTERM, too, and hear of the ends of children whoever ignored them before.
 
     A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's
     group, and what the first has interrupted is being written down when the second comes.
@@ -75,13 +75,18 @@ def interrupted_by_sigterm() -> Iterator[None]:
         if len(first) == 1 or first[-1] - first[0] > _AT_ONCE_SECONDS:
             raise KeyboardInterrupt
 
-    former = {}
+    former: dict[signal.Signals, Any] = {}
     for number in (signal.SIGTERM, signal.SIGINT):
         # Whoever ignores Ctrl-C, or has an answer of their own, keeps it.
         if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
             continue
         with suppress(ValueError):  # not the main thread: signals are somebody else's
             former[number] = signal.signal(number, stop)
+    child = signal.SIGCHLD
+    if signal.getsignal(child) is signal.SIG_IGN:
+        # The system would take their statuses for us, and for what we start, which inherits this.
+        with suppress(ValueError):
+            former[child] = signal.signal(child, signal.SIG_DFL)
     try:
         yield
     finally:

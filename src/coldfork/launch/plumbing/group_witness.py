@@ -12,6 +12,7 @@ import struct
 from contextlib import suppress
 from time import monotonic
 
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.loop import readable
 
 TYPE_CHECKING = False
@@ -58,7 +59,7 @@ class GroupWitness:
     def dismiss(self) -> None:
         """End the witness."""
         os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        kernel.reap(self._pid)
         os.close(self._reading)
 
     def _read(self) -> None:

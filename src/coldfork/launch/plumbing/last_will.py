@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.loop import readable
@@ -35,6 +36,8 @@ class LastWill:
             os.close(asked)
             os.close(answer)
             _wait(us, self._asking, self._answering)
+        # It ends by itself with the program, and where SIGCHLD is ignored its number is free then.
+        self._will = os.pidfd_open(self._pid)
         for descriptor in (us, self._asking, self._answering):
             os.close(descriptor)
         self._asked, self._answer = asked, answer
@@ -52,8 +55,10 @@ class LastWill:
 
     def dismiss(self) -> None:
         """The program has ended: end the will."""
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._will, signal.SIGKILL)
+        os.close(self._will)
+        kernel.reap(self._pid)
 
 
 def _wait(us: int, asking: int, answering: int) -> NoReturn:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from _signal import SIG_DFL, SIGPIPE, SIGXFSZ, signal
 
+from coldfork.launch.plumbing.linux import kernel
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +43,7 @@ def start(
     with os.fdopen(reading, "rb") as answer:
         said = answer.read()
     if said:
-        os.waitpid(child, 0)
+        kernel.reap(child)
         what, _, number = said.decode("ascii").partition(" ")
         raise Refused(what, int(number))
     return child

@@ -164,6 +164,14 @@ def signal_all(pids: list[int], number: int) -> int:
     return reached
 
 
+def reap(pid: int) -> None:
+    """Wait for a child's end; where SIGCHLD is ignored the system itself has taken its status."""
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass
+
+
 def name(pid: int) -> str:
     """The short name of a process, empty when it is gone."""
     try:

@@ -179,7 +179,7 @@ def fork_and_hear(
         os.close(reading)
         if not heard.clean:
             kernel.signal_all([*kernel.descendants(child), child], SIGKILL)
-            os.waitpid(child, 0)
+            kernel.reap(child)
     return heard
 
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 
 from coldfork.launch.plumbing import channel
 from coldfork.launch.plumbing.interpreter import own_interpreter, own_variables
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.server.circumstances import Circumstances, inherited
@@ -246,6 +247,6 @@ def _spawn(folder: str, idle: float, listening: int) -> None:
         command = [own_interpreter(sys.executable), "-I", "-S", "-X", "utf8", "-c", program]
         pid = spawn(command, own_variables(), given, own_session=True)
         # It leaves at once, and what it has forked is nobody's child.
-        os.waitpid(pid, 0)
+        kernel.reap(pid)
     finally:
         os.close(nowhere)

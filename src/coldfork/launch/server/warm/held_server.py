@@ -179,8 +179,7 @@ class HeldServer:
         self.state = State.GONE
         with suppress(ProcessLookupError):
             os.kill(self.pid, SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
+        kernel.reap(self.pid)
         # What its imports have started; its scripts carry another mark.
         kernel.end_marked(protocol.SPARE, {self._mark})
         self.socket.close()

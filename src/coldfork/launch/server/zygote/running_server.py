@@ -14,6 +14,7 @@ from multiprocessing import util
 from time import monotonic
 
 from coldfork.launch.plumbing import channel
+from coldfork.launch.plumbing.linux import kernel
 from coldfork.launch.plumbing.linux.posix_spawn import spawn
 from coldfork.launch.plumbing.loop import readable
 from coldfork.launch.server import variables
@@ -274,21 +275,21 @@ class _Spares:
     def lost(self, pid: int) -> None:
         """It died before it was asked for anything."""
         self._waiting.discard(pid)
-        _reap(pid)
+        kernel.reap(pid)
 
     def end(self) -> None:
         """End those that wait."""
         while self._waiting:
             pid = self._waiting.pop()
             _kill(pid)
-            _reap(pid)
+            kernel.reap(pid)
 
 
 def _end(home: int, server: int, spares: _Spares, status: socket.socket, *others: socket.socket) -> None:
     """End a server of this process, and leave no process behind that somebody would have to wait for."""
     if os.getpid() == home:
         _kill(server)
-        _reap(server)
+        kernel.reap(server)
         with suppress(OSError):
             # Its end comes when the last of the spares has told of itself.
             while readable([status.fileno()], _A_MOMENT):
@@ -307,11 +308,6 @@ def _end(home: int, server: int, spares: _Spares, status: socket.socket, *others
 def _kill(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def _reap(pid: int) -> None:
-    with suppress(ChildProcessError):
-        os.waitpid(pid, 0)
 
 
 def _close_descriptor(home: int, descriptor: int) -> None:

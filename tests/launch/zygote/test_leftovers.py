@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from coldfork.launch.server.zygote.handle import zygote
+from coldfork.launch.server.zygote.sharing import servers
 from tests.amounts import LONG
 from tests.launch.zygote import targets
 from tests.launch.zygote.conftest import LIMIT
@@ -22,7 +24,8 @@ AT_ONCE = 4
 
 
 def held() -> dict[str, object]:
-    """What this process has: children, descriptors and memory files."""
+    """What this process has: children, descriptors and memory files, but for servers that are kept a moment."""
+    servers(os.getpid()).end_kept()
     return {
         "children": children(),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),

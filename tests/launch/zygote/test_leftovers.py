@@ -24,7 +24,7 @@ AT_ONCE = 4
 
 
 def held() -> dict[str, object]:
-    """What this process has: children, descriptors and memory files, but for servers that are kept a moment."""
+    """Children, descriptors and memory files of this process, without servers that are kept a moment."""
     servers(os.getpid()).end_kept()
     return {
         "children": children(),

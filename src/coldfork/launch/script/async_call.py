@@ -16,9 +16,8 @@ from coldfork.launch.script.call import checked
 from coldfork.launch.script.environment import processors
 from coldfork.launch.script.following import Following, begin
 from coldfork.launch.script.output_lines import OutputLine
-from coldfork.launch.script.request import ScriptRequest
+from coldfork.launch.script.request import ScriptRequest, taking
 from coldfork.launch.script.result import ScriptResult
-from coldfork.launch.script.signatures import taking
 from coldfork.launch.supervisor.protocol import LONGEST
 from coldfork.launch.supervisor.report_file import Report
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from coldfork.launch.script.attempts import Attempts, StandardInput
 from coldfork.launch.script.following import Following, begin
 from coldfork.launch.script.output_lines import OutputLine
-from coldfork.launch.script.request import ScriptRequest
+from coldfork.launch.script.request import ScriptRequest, taking
 from coldfork.launch.script.result import Outcome, ScriptError, ScriptResult
-from coldfork.launch.script.signatures import taking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, ParamSpec, TypeVar
 
     from coldfork.launch.script.attempts import Given
     from coldfork.launch.script.environment import Devices
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     Words = Sequence[str | os.PathLike[str]]
     OnLine = Callable[[OutputLine], object]
     Progress = Callable[[int, int], object]
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    T = TypeVar("T")
 
 GRACE_SECONDS = 5.0
 MOST_OUTPUT = 256 * 1024 * 1024
@@ -82,3 +86,27 @@ class ScriptRequest:
         """How many runs the folder of its run directory holds at most."""
         self.max_device_memory = max_device_memory
         """The share of each device that MPS, or frameworks, are told each process may hold."""
+
+
+def taking(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
+    """Have a function of a request take what the request is made of, each option under its name."""
+    from functools import wraps
+    from inspect import signature
+
+    options = signature(request)
+
+    def decorate(run: Callable[[R], T]) -> Callable[P, T]:
+        @wraps(run)
+        def taken(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                options.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{run.__name__}() {error}") from None
+            return run(request(*args, **kwargs))
+
+        shown: Any = taken
+        shown.__signature__ = options.replace(return_annotation=run.__annotations__["return"])
+        del shown.__wrapped__
+        return taken
+
+    return decorate

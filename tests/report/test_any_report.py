@@ -85,7 +85,6 @@ _findings = st.builds(
     end_line=st.none() | _lines,
     confirmed=st.none() | st.sampled_from(["woken", "cold", "not-testable"]),
     confirmation=_words,
-    fix=st.none() | _words,
     ways=st.lists(_ways, max_size=3).map(tuple),
     program=st.none() | st.builds(StartedProgram, _words, _words, _words),
 )

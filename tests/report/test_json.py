@@ -129,6 +129,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
                     "remedy": "compute it on first use",
                     "spares": 0,
                     "accepted": False,
+                    "fix": None,
                     "then": [],
                     "ways": [],
                 }

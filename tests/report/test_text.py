@@ -278,11 +278,10 @@ def test_paths_are_shown_from_where_the_user_stands(report_of: ReportMaker, flas
 
 
 def test_test_code_and_confirmation_are_said(report_of: ReportMaker, flash_attn: Finding) -> None:
-    finding = replace(flash_attn, test=True, confirmed="woken", fix="make it a property")
+    finding = replace(flash_attn, test=True, confirmed="woken")
     text = render(report_of(finding), Options(tests=True, width=200))
     assert "in the body of class FlashAttentionMetadataBuilder, test code\n" in text
     assert "   = confirmed: a fresh interpreter that imported the module woke the device\n" in text
-    assert "   = fix: make it a property\n" in text
 
 
 def test_what_confirming_showed_is_said_and_counted(

@@ -35,12 +35,7 @@ def test_carries_the_effect_over(effect: MakeEffect, observation: MakeObservatio
     assert (finding.condition, finding.presumed, finding.chain) == ("has_ep()", ("a imports",), seen.chain)
     assert (finding.path, finding.line, finding.column, finding.end_line) == (seen.path, 175, 11, 175)
     assert (finding.module, finding.position, finding.text) == (seen.module, "class-body", seen.text)
-    assert (finding.accelerator, finding.effect, finding.confirmed, finding.fix) == (
-        "cuda",
-        "creates-context",
-        None,
-        None,
-    )
+    assert (finding.accelerator, finding.effect, finding.confirmed) == ("cuda", "creates-context", None)
 
 
 @pytest.mark.parametrize(

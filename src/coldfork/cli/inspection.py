@@ -23,7 +23,7 @@ from coldfork.report.shared.progress import ProgressBar
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:
     """Check the paths as flags, environment and configuration say; the settings come with the answer."""
-    request, settings = _asked(context, paths)
+    request, settings = asked(context, paths)
     with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
         return inspections.inspect(request, bar.update), settings
 
@@ -32,12 +32,13 @@ def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[
     """Check the paths, and tell what is believed at a line; the settings come with the answer."""
     from coldfork.checking import inspection
 
-    request, settings = _asked(context, paths)
+    request, settings = asked(context, paths)
     with ProgressBar(sys.stderr) as bar:
         return inspection.trace(request, place, bar.update), settings
 
 
-def _asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest, dict[str, Any]]:
+def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest, dict[str, Any]]:
+    """The request that flags, environment and configuration come to, and the settings."""
     chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)

@@ -43,11 +43,18 @@ def encoding() -> str:
 def write(text: str, encoding: str | None = None) -> None:
     """Write to standard output; a reader that went away is no error. `encoding` overrides the stream's."""
     stream = sys.stdout
+    if stream is not None:
+        write_bytes(text.encode(encoding or stream.encoding or "utf-8", "backslashreplace"))
+
+
+def write_bytes(content: bytes) -> None:
+    """Write to standard output what is no text of an encoding of ours."""
+    stream = sys.stdout
     if stream is None:
         return
     try:
         stream.flush()
-        stream.buffer.write(text.encode(encoding or stream.encoding or "utf-8", "backslashreplace"))
+        stream.buffer.write(content)
         stream.buffer.flush()
     except BrokenPipeError:
         mute()
@@ -58,7 +65,11 @@ def write(text: str, encoding: str | None = None) -> None:
 
 def save(text: str, file: Path, *, private: bool = False) -> None:
     """Write to a file, whole or not at all; a private one is for its owner's eyes, who may share it."""
-    content = text.encode("utf-8", "backslashreplace")
+    save_bytes(text.encode("utf-8", "backslashreplace"), file, mode=0o600 if private else 0o666)
+
+
+def save_bytes(content: bytes, file: Path, *, mode: int = 0o666) -> None:
+    """Write to a file, whole or not at all; with a `mode` of 0 it keeps the permissions that it has."""
     target = file.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -68,8 +79,10 @@ def save(text: str, file: Path, *, private: bool = False) -> None:
             return
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            with os.fdopen(os.open(beside, flags, 0o600 if private else 0o666), "wb") as stream:
+            with os.fdopen(os.open(beside, flags, mode or 0o600), "wb") as stream:
                 stream.write(content)
+            if not mode:
+                beside.chmod(target.stat().st_mode & 0o7777)
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)

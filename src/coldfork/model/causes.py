@@ -1,4 +1,4 @@
-"""The lines that wake a device, and whom each of them warms."""
+"""The lines that wake a device, whom each of them warms, and what would mend it."""
 
 from __future__ import annotations
 
@@ -127,6 +127,56 @@ class Cause:
         """The ways of those modules that are in no warm package; what is in one is warm with it."""
         warm = {way.module for way in self.ways}
         return tuple(way for way in self.ways if warm.isdisjoint(packages(way.module)))
+
+
+class Applicability(StrEnum):
+    """Who may apply a fix."""
+
+    SAFE = "safe"
+    """`--fix`: the program does what it did, but for when the device is woken."""
+    UNSAFE = "unsafe"
+    """`--fix=unsafe`: likely, but not certain, to be the same."""
+    SHOWN = "shown"
+    """Nobody but the author: the last step is theirs."""
+
+    @property
+    def rank(self) -> int:
+        """Larger is safer."""
+        return {"shown": 0, "unsafe": 1, "safe": 2}[self.value]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """A text in the place of a span. Lines and columns count from 1, in code points; the end is exclusive."""
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What mends a cause: all of its edits, or none."""
+
+    cause: str
+    """The id of the cause."""
+    applicability: Applicability
+    reason: str
+    """Why it is not safe; empty where it is."""
+    edits: tuple[Edit, ...]
+    group: str = ""
+    """Of one group only one is applied at a time: the next is drafted anew and shares what it added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no fix: a clause without a full stop."""
+
+    cause: str
+    reason: str
 
 
 @cache

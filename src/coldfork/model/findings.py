@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from coldfork.model.causes import Cause
+from coldfork.model.causes import Cause, Fix, Refusal
 from coldfork.model.effects import PROFILES, Ahead, Chain, StartedProgram, Verdict
 from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
 
@@ -74,7 +75,6 @@ class Finding:
     """One of `Confirmed`; None when nobody tried."""
     confirmation: str = ""
     """What was seen when somebody tried, or why it could not be: a clause without a full stop."""
-    fix: str | None = None
     cause: str = ""
     """The id of the cause that it comes from."""
     caret: int | None = None
@@ -125,6 +125,8 @@ class Report:
     coverage: Coverage = field(default_factory=Coverage)
     further: tuple[str, ...] = ()
     """The machines that were asked about besides, because the code uses what only they have."""
+    fixes: Mapping[str, Fix | Refusal] = field(default_factory=dict)
+    """What would mend a cause, or why nothing does, by the id of the cause; empty where nobody asked."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

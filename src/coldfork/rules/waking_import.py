@@ -55,8 +55,11 @@ that line, and this finding, which belongs to its entry, disappears with it.
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule. Moving an import into a function is unsafe where
-other modules import the name from this one, and where the import registers something as it runs.
+`coldfork check --fix` moves the import into the functions that use what it binds. It leaves the
+import where it is, and says why, if the module needs it at once, if another module takes the name
+from this one, if the import stands in a `try` or an `if`, or if nothing uses it: it may be there for
+what it does as it runs. A package that registers something when it is imported does so later
+afterwards.
 
 ## How it is seen
 

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from coldfork.cli import output
 from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.cli.failures import ERROR, INTERRUPTED
-from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, options, paths_argument
+from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, WordedFlag, options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Finding, Report
@@ -41,6 +41,8 @@ Examples:
   coldfork check --all-ways                every module that a line wakes, with its way there
   coldfork check --changed-since origin/main   only what this branch can have changed
   coldfork check - --stdin-filename src/engine/core.py < buffer
+  coldfork check --fix                     mend what can be mended without changing what the code does
+  coldfork check --diff | git apply        the same, as a patch
   coldfork check --trace src/engine/core.py:12   why a line is found, or is not
   coldfork check --confirm --virtual h100  import what was found, and see what happens
   coldfork check --confirm=run --virtual h100  run the programs of findings, too, with all that they do
@@ -59,6 +61,20 @@ Next: coldfork rule NAME explains a finding.
     "--stdin-filename",
     metavar="FILE",
     help="With - as a path: the file that standard input stands in for, where it lies in its package.",
+)
+@click.option(
+    "--fix",
+    cls=WordedFlag,
+    word="unsafe",
+    is_flag=True,
+    help="Mend in the files what can be mended without changing what the program does; --fix=unsafe also "
+    "mends where it may change.",
+)
+@click.option(
+    "--diff", is_flag=True, help="Print what --fix would change as a patch for git apply, and write nothing."
+)
+@click.option(
+    "--fix-only", metavar="RULE", multiple=True, help="With --fix or --diff: mend only what these rules find."
 )
 @click.option(
     "--trace",
@@ -80,6 +96,9 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     if context.params["trace"] is not None:
         _trace(context, paths)
         return
+    if _is_to_mend(context):
+        _mend(context, paths)
+        return
     inspection, settings = inspect(context, paths)
     report, interrupted = _report(inspection, settings)
     if interrupted:
@@ -89,10 +108,36 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     complain(inspection)
     if interrupted:
         context.exit(INTERRUPTED)
+    context.exit(_status(report, inspection, settings))
+
+
+def _status(report: Report, inspection: Inspection, settings: dict[str, Any]) -> int:
     if inspection.missing:
-        context.exit(ERROR)
+        return ERROR
     fails = report.failing or (inspection.request.unknown_fails and _is_unknown(report))
-    context.exit(FINDINGS if fails and not settings["exit-zero"] else 0)
+    return FINDINGS if fails and not settings["exit-zero"] else 0
+
+
+def _is_to_mend(context: click.Context) -> bool:
+    asked = context.params["fix"] or context.params["diff"]
+    if context.params["fix_only"] and not asked:
+        raise UsageError("--fix-only narrows --fix and --diff; give one of them")
+    return bool(asked)
+
+
+def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
+    """Mend what is found, or print the patch."""
+    from coldfork.cli import mending
+    from coldfork.cli.inspection import complain
+
+    done, settings = mending.mended(context, paths)
+    if context.params["diff"]:
+        context.exit(FINDINGS if mending.show(done) else 0)
+    mending.apply(done)
+    report = mending.reported(done)
+    _deliver(report, done.inspection, settings)
+    complain(done.inspection)
+    context.exit(_status(report, done.inspection, settings))
 
 
 def _kind(settings: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coldfork.model.causes import Fix
 from coldfork.model.findings import Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, LeftOut, Origin
 from coldfork.report.shared.characters import one_line
@@ -23,8 +24,17 @@ def closing_sentences(report: Report) -> tuple[str, ...]:
         left_out_sentence(report.coverage.left_out),
         scope_sentence(report.scope),
         environment_sentence(report.environment),
+        fixes_sentence(report),
     )
     return tuple(sentence for sentence in sentences if sentence)
+
+
+def fixes_sentence(report: Report) -> str:
+    """How many of the causes that are left have a fix that was not asked for; empty where none has."""
+    waiting = [fix for fix in report.fixes.values() if isinstance(fix, Fix)]
+    if not waiting:
+        return ""
+    return f"fixes: {len(waiting)} more with --fix=unsafe, which may change what the program does"
 
 
 def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:

@@ -19,6 +19,7 @@ from coldfork.report.findings.warmth_words import (
 )
 from coldfork.report.findings.words import (
     confirmation_sentence,
+    fix_sentence,
     help_sentence,
     verdict_sentence,
 )
@@ -153,8 +154,9 @@ class Entries:
             yield from self._note(f"then also {place}: {call}")
 
     def _help(self, finding: Finding, remedy: str) -> Iterator[str]:
-        if finding.fix:
-            yield from self._note(f"fix: {self._sheet.say(finding.fix)}")
+        fix = self._report.fixes.get(finding.cause)
+        if fix is not None:
+            yield from self._note(self._sheet.say(fix_sentence(fix)))
         command = f"coldfork rule {finding.rule}"
         said = self._sheet.letters.clean(help_sentence(finding, remedy)).replace(command, whole(command))
         yield from self._note(f"{self._sheet.paint('help', 'help:')} {said}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.causes import Cause
+from coldfork.model.causes import Cause, Fix, Refusal
 from coldfork.model.effects import StartedProgram, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Unfinished
@@ -34,7 +34,7 @@ def document(report: Report, options: Options) -> dict[str, Any]:
             "seconds": round(statistics.seconds, 3),
         },
         "findings": [finding_object(finding, options) for finding in report.findings],
-        "causes": [cause_object(cause, options) for cause in report.causes],
+        "causes": [cause_object(cause, report, options) for cause in report.causes],
         "unfinished": [unfinished_object(unfinished, options) for unfinished in report.unfinished],
         "skipped": [
             {
@@ -143,7 +143,7 @@ def finding_object(finding: Finding, options: Options) -> dict[str, Any]:
         "confirmation": optional(finding.confirmation or None),
         "message": well_formed(finding.message),
         "remedy": well_formed(finding.remedy),
-        "fix": optional(finding.fix),
+        "fix": None,
         "chain": [step_object(step, options) for step in finding.chain.steps],
         "ways": [
             {
@@ -170,7 +170,7 @@ def _program_object(program: StartedProgram | None, options: Options) -> dict[st
     }
 
 
-def cause_object(cause: Cause, options: Options) -> dict[str, Any]:
+def cause_object(cause: Cause, report: Report, options: Options) -> dict[str, Any]:
     """One cause as a JSON object, with the ways of the outermost modules or with all of them."""
     return {
         "id": well_formed(cause.id),
@@ -187,6 +187,7 @@ def cause_object(cause: Cause, options: Options) -> dict[str, Any]:
         "remedy": well_formed(cause.remedy),
         "spares": len(cause.spares),
         "accepted": cause.accepted,
+        "fix": _fix_object(report.fixes.get(cause.id), options),
         "then": [
             {**_place(options, line.path, line.line), "call": optional(line.call)} for line in cause.then
         ],
@@ -198,6 +199,26 @@ def cause_object(cause: Cause, options: Options) -> dict[str, Any]:
                 "sure": way.sure,
             }
             for way in (cause.ways if options.all_ways else cause.outermost)
+        ],
+    }
+
+
+def _fix_object(fix: Fix | Refusal | None, options: Options) -> dict[str, Any] | None:
+    if fix is None:
+        return None
+    edits = fix.edits if isinstance(fix, Fix) else ()
+    return {
+        "applicability": fix.applicability.value if isinstance(fix, Fix) else None,
+        "reason": optional(fix.reason or None),
+        "edits": [
+            {
+                **_place(options, edit.path, edit.line),
+                "column": edit.column,
+                "end_line": edit.end_line,
+                "end_column": edit.end_column,
+                "text": well_formed(edit.text),
+            }
+            for edit in edits
         ],
     }
 

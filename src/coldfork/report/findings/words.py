@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from coldfork.model.causes import Cause
+from coldfork.model.causes import Applicability, Cause, Fix, Refusal
 from coldfork.model.effects import Chain, Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.model.observations import Statistics, Unfinished
@@ -32,6 +32,15 @@ def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
         f"coldfork itself failed {where}, so something may be missed; "
         f"please report it: {one_line(unfinished.fault)}"
     )
+
+
+def fix_sentence(fix: Fix | Refusal) -> str:
+    """How the cause can be mended by coldfork, or why it cannot."""
+    if isinstance(fix, Refusal):
+        return f"fix: none, because {one_line(fix.reason)}"
+    if fix.applicability is Applicability.UNSAFE:
+        return f"fix: --fix=unsafe writes one; it may change what the program does: {one_line(fix.reason)}"
+    return "fix: --fix writes it"
 
 
 def verdict_sentence(finding: Finding, profile: str) -> str:

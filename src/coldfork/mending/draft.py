@@ -1,0 +1,89 @@
+"""What a shape proposes: replacements in one file, and what speaks against applying them unasked."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+
+from coldfork.mending.site import Function, Tree
+from coldfork.mending.text import CannotMend, Replacement, SourceText
+
+_STEP = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Replacements in the file of a finding."""
+
+    replacements: tuple[Replacement, ...]
+    doubts: tuple[str, ...] = ()
+    """Why it may not be the same: the fix is unsafe."""
+    adds: str = ""
+    """A text that it inserts for others to share: it is wanted once, above them all."""
+
+
+def above_body(tree: Tree, function: Function) -> tuple[int, str]:
+    """Where the first line of a function's body goes, below its docstring, and how it is indented."""
+    source, body = tree.source, function.body
+    if is_docstring(body[0]) and len(body) == 1:
+        raise CannotMend(f"{function.name} has no body but its docstring")
+    first = body[1] if is_docstring(body[0]) else body[0]
+    line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
+    while line > 1 and source.line(line - 1).lstrip().startswith("#"):
+        # A comment belongs to what follows it.
+        line -= 1
+    return source.line_start(line), source.indent(first.lineno)
+
+
+def step(source: SourceText, function: Function) -> str:
+    """By how much a body is indented more than what it belongs to."""
+    inner, outer = source.indent(function.body[0].lineno), source.indent(function.lineno)
+    return inner.removeprefix(outer) or _STEP
+
+
+def inline(source: SourceText, node: ast.expr) -> str:
+    """An expression's text where it may go on in the next line only in brackets."""
+    text = source.of(node)
+    is_open = "\n" in text or "\r" in text or isinstance(node, (ast.Tuple, ast.NamedExpr))
+    return f"({text})" if is_open and not text.startswith("(") else text
+
+
+def with_import(tree: Tree, name: str) -> list[Replacement]:
+    """An import of a module of the standard library, unless the file has it already."""
+    top = [node for node in tree.root.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    for node in top:
+        if isinstance(node, ast.Import) and any(a.name == name and a.asname is None for a in node.names):
+            return []
+    source = tree.source
+    before = next((node for node in top if not _is_of_future(node)), None)
+    if before is not None:
+        line = before.lineno
+    else:
+        body = tree.root.body
+        ahead = [*(node for node in body[:1] if is_docstring(node)), *top]
+        line = (ahead[-1].end_lineno or ahead[-1].lineno) + 1 if ahead else 1
+    start = source.line_start(line)
+    return [Replacement(start, start, f"import {name}{source.newline}{_gap(source, before)}")]
+
+
+def _gap(source: SourceText, following: ast.Import | ast.ImportFrom | None) -> str:
+    """The empty line that stands between the standard library's imports and those of others."""
+    if following is None:
+        return ""
+    module = following.module or "" if isinstance(following, ast.ImportFrom) else following.names[0].name
+    is_near = module.partition(".")[0] in sys.stdlib_module_names and not getattr(following, "level", 0)
+    return "" if is_near else source.newline
+
+
+def _is_of_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    """Whether a statement is a text alone."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -1,0 +1,77 @@
+"""Whether an expression may be evaluated later than it is: what it reads, and what else it does."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from coldfork.mending.project import Case
+from coldfork.mending.site import Tree, bindings, loads
+from coldfork.mending.text import CannotMend
+
+#: What of the builtins does nothing but answer.
+_PLAIN = frozenset(
+    {"abs", "all", "any", "bool", "dict", "divmod", "float", "frozenset", "getattr", "hasattr", "int"}
+    | {"isinstance", "issubclass", "len", "list", "max", "min", "range", "repr", "round", "set", "sorted"}
+    | {"str", "sum", "tuple", "zip"}
+)
+_ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+
+
+def require_movable(node: ast.expr) -> None:
+    """Refuse what cannot stand in a function."""
+    if any(isinstance(each, _ONCE_ONLY) for each in ast.walk(node)):
+        raise CannotMend("it binds a name or waits")
+
+
+def doubts(case: Case, node: ast.expr) -> list[str]:
+    """Why a later evaluation may not come to the same: clauses, the weightiest first."""
+    tree, found = case.tree, []
+    for name in loads(node):
+        count = bindings(tree, name.id)
+        if count > 1:
+            found.append(f"`{name.id}` is bound more than once")
+        elif not count and not hasattr(builtins, name.id) and tree.uses(name.id):
+            found.append(f"`{name.id}` is bound nowhere in the file")
+    found += (
+        f"`{ast.unparse(call.func)}` may do more than answer"
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and not _only_answers(case, call)
+    )
+    return list(dict.fromkeys(found))
+
+
+def _only_answers(case: Case, call: ast.Call) -> bool:
+    """Whether a call asks about devices, is a method of such an answer, or a plain builtin function's."""
+    function = call.func
+    if isinstance(function, ast.Name) and not bindings(case.tree, function.id):
+        return function.id in _PLAIN
+    symbol = _symbol(case.tree, function)
+    if symbol is not None:
+        return case.project.is_question(symbol)
+    while isinstance(function, (ast.Attribute, ast.Subscript)):
+        function = function.value
+    # The call within is looked at for itself.
+    return isinstance(function, (ast.Call, ast.Constant, ast.JoinedStr))
+
+
+def _symbol(tree: Tree, node: ast.expr) -> str | None:
+    """The whole dotted name of what an expression names, if it begins with something imported."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    for statement in tree.root.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if alias.asname == node.id:
+                    return ".".join((alias.name, *parts))
+                if alias.asname is None and alias.name.partition(".")[0] == node.id:
+                    return ".".join((node.id, *parts))
+        elif isinstance(statement, ast.ImportFrom) and not statement.level:
+            for alias in statement.names:
+                if (alias.asname or alias.name) == node.id:
+                    return ".".join((statement.module or "", alias.name, *parts))
+    return ".".join((node.id, *parts))

@@ -1,0 +1,222 @@
+"""Mends what a check found, in memory: drafts fixes, applies them and checks again until nothing changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from coldfork.checking.inspection import Inspection
+from coldfork.checking.reporting import report_of
+from coldfork.checking.request import CheckRequest
+from coldfork.knowledge import catalogue
+from coldfork.mending.drafting import fix_of
+from coldfork.mending.project import Project
+from coldfork.mending.text import CannotMend, Replacement, SourceText, replaced
+from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
+from coldfork.model.effects import PROFILES
+from coldfork.model.findings import Finding, Report
+
+_MOST_ROUNDS = 8
+_ASKS = re.compile(r"(?:(?:is|has|can|get|mem_get|current|default|supports)_|device_count$|_?is_)")
+"""How a call is named that answers and changes nothing; others of the same libraries make or set things."""
+
+Inspect = Callable[[CheckRequest], Inspection]
+
+
+@dataclass(frozen=True, slots=True)
+class MendedFile:
+    """A file that fixes change."""
+
+    file: str
+    """Where it lies: an absolute path."""
+    before: bytes
+    after: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """What became of a check's causes."""
+
+    report: Report
+    """What is found after the fixes."""
+    inspection: Inspection
+    files: tuple[MendedFile, ...]
+    mended: tuple[Fix, ...]
+    left: Mapping[str, Fix | Refusal]
+    """Why the causes that are left are: a fix that may not be applied, or none; by the id of the cause."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """The state of the files while they are mended."""
+
+    request: CheckRequest
+    inspect: Inspect
+    allowed: Applicability
+    rules: frozenset[str]
+    originals: dict[str, bytes] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def mend(
+    request: CheckRequest,
+    inspect: Inspect,
+    allowed: Applicability = Applicability.SAFE,
+    rules: frozenset[str] = frozenset(),
+) -> Mending:
+    """Mend what a request finds, by fixes at least as safe as `allowed`, of these rules or of all.
+
+    Nothing is written. A fix that brings a new finding, or does not take its own away, is taken back.
+    """
+    work = _Work(request, inspect, allowed, rules)
+    inspection = inspect(request)
+    mended: list[Fix] = []
+    left: dict[str, Fix | Refusal] = {}
+    for _ in range(_MOST_ROUNDS):
+        report = report_of(inspection)
+        fixes, left = _fixes(work, inspection, report)
+        chosen = _apart(fix for fix in fixes if fix.applicability.rank >= allowed.rank)
+        if not chosen:
+            break
+        after = _attempt(work, inspection, report, chosen)
+        if after is None:
+            after = _one_by_one(work, inspection, report, chosen, mended)
+            if after is None:
+                continue
+        else:
+            mended += chosen
+        inspection = after
+    report = report_of(inspection)
+    files = tuple(
+        MendedFile(file, work.originals[file], after)
+        for file, after in sorted(work.texts.items())
+        if after != work.originals[file]
+    )
+    return Mending(report, inspection, files, tuple(mended), left)
+
+
+def project_of(inspection: Inspection) -> Project:
+    """The checked files of an inspection, as fixes see them."""
+    files = {module.path: module.file for module in inspection.observation.modules if module.file}
+
+    def read(path: str) -> bytes:
+        overlay = inspection.request.overlays.get(files.get(path, ""))
+        if overlay is not None:
+            return overlay
+        try:
+            # Not as the reader gives it, which has all lines end alike.
+            return Path(files[path]).read_bytes()
+        except (KeyError, OSError):
+            raise CannotMend("its file cannot be read") from None
+
+    modules = {module.name: module.path for module in inspection.observation.modules if module.file}
+    return Project(modules, read, _questions(inspection))
+
+
+def _questions(inspection: Inspection) -> Callable[[str], bool]:
+    """What the catalogue knows of calls."""
+    request = inspection.request
+    machines = [PROFILES[name] for name in {request.main_profile, *inspection.observation.further}]
+    known = [catalogue.load(machine, {}, request.configuration.knowledge) for machine in machines]
+
+    def is_question(symbol: str) -> bool:
+        asks = _ASKS.match(symbol.rpartition(".")[2]) is not None
+        return any((asks and each.call(symbol)) or each.is_harmless(symbol) for each in known)
+
+    return is_question
+
+
+def _fixes(work: _Work, inspection: Inspection, report: Report) -> tuple[list[Fix], dict[str, Fix | Refusal]]:
+    """The fixes of a report's causes, and why each of the causes is there still."""
+    project = project_of(inspection)
+    by_id = {finding.id: finding for finding in report.findings}
+    found: list[Fix] = []
+    left: dict[str, Fix | Refusal] = {}
+    for cause in report.causes:
+        if not _is_asked_for(work, cause, by_id):
+            continue
+        if cause.id in work.refused:
+            left[cause.id] = Refusal(cause.id, work.refused[cause.id])
+            continue
+        drafted = fix_of(cause, by_id, project)
+        left[cause.id] = drafted
+        if isinstance(drafted, Fix):
+            found.append(drafted)
+    return found, left
+
+
+def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) -> bool:
+    if cause.accepted:
+        return False
+    rules = {findings[name].rule for name in cause.findings if name in findings}
+    return bool(rules) and (not work.rules or rules <= work.rules)
+
+
+def _apart(fixes: Iterable[Fix]) -> list[Fix]:
+    """The first of these that do not touch each other's spans."""
+    chosen: list[Fix] = []
+    for fix in fixes:
+        if not any(_touch(fix, other) or (fix.group and fix.group == other.group) for other in chosen):
+            chosen.append(fix)
+    return chosen
+
+
+def _touch(one: Fix, other: Fix) -> bool:
+    """Whether two fixes change the same place; whoever only inserts there may do so beside another."""
+    for edit in one.edits:
+        for others in other.edits:
+            if edit.path != others.path:
+                continue
+            start, end = (edit.line, edit.column), (edit.end_line, edit.end_column)
+            from_, to = (others.line, others.column), (others.end_line, others.end_column)
+            if start < to and from_ < end:
+                return True
+            if start == from_ and edit.text != others.text:
+                return True
+    return False
+
+
+def _attempt(work: _Work, inspection: Inspection, report: Report, fixes: list[Fix]) -> Inspection | None:
+    """The inspection after these fixes; None, and nothing changed, where they do not keep their promise."""
+    project = project_of(inspection)
+    files = {module.path: module.file for module in inspection.observation.modules}
+    texts = dict(work.texts)
+    try:
+        for path in {edit.path for fix in fixes for edit in fix.edits}:
+            file, source = files[path], project.tree(path).source
+            edits = {edit for fix in fixes for edit in fix.edits if edit.path == path}
+            spans = [_replacement(source, edit) for edit in edits]
+            work.originals.setdefault(file, project.read(path))
+            texts[file] = source.encoded(replaced(source, spans))
+    except CannotMend:
+        return None
+    after = work.inspect(replace(work.request, overlays={**work.request.overlays, **texts}))
+    ids = {finding.id for finding in report_of(after).findings}
+    gone = {
+        name for cause in report.causes for fix in fixes if fix.cause == cause.id for name in cause.findings
+    }
+    if ids & gone or ids - {finding.id for finding in report.findings}:
+        return None
+    work.texts = texts
+    return after
+
+
+def _replacement(source: SourceText, edit: Edit) -> Replacement:
+    start = source.line_start(edit.line) + edit.column - 1
+    return Replacement(start, source.line_start(edit.end_line) + edit.end_column - 1, edit.text)
+
+
+def _one_by_one(
+    work: _Work, inspection: Inspection, report: Report, fixes: list[Fix], mended: list[Fix]
+) -> Inspection | None:
+    """Apply the first fix that keeps its promise alone; those that do not are refused from here on."""
+    for fix in fixes:
+        after = _attempt(work, inspection, report, [fix])
+        if after is not None:
+            mended.append(fix)
+            return after
+        work.refused[fix.cause] = "its fix would bring another finding, or leave this one"
+    return None

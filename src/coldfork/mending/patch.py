@@ -1,0 +1,31 @@
+"""Fixes as a patch that `git apply` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from difflib import unified_diff
+
+from coldfork.mending.mender import MendedFile
+
+_NO_END = "\\ No newline at end of file\n"
+
+
+def patch(files: Iterable[MendedFile], shown: Callable[[str], str]) -> bytes:
+    """What `git diff` would say of these files; `shown` is how a file's path is written."""
+    return b"".join(_difference(file, shown(file.file)) for file in files)
+
+
+def _difference(file: MendedFile, name: str) -> bytes:
+    # As text of an encoding that has every byte, so that what is not touched stays as it is.
+    before, after = _lines(file.before), _lines(file.after)
+    rows = unified_diff(before, after, f"a/{name}", f"b/{name}")
+    written = [row if row.endswith("\n") else f"{row}\n{_NO_END}" for row in rows]
+    head = [row.encode("utf-8", "surrogateescape") for row in written[:2]]
+    return b"".join((*head, *(row.encode("latin-1") for row in written[2:])))
+
+
+def _lines(data: bytes) -> list[str]:
+    """Its lines as git counts them: only a newline ends one."""
+    lines = [f"{line}\n" for line in data.decode("latin-1").split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines

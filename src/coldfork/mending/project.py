@@ -1,0 +1,100 @@
+"""The files of a check as fixes see them: their syntax, and who reads what of whom."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from coldfork.mending.site import Tree, tree_of
+from coldfork.mending.text import CannotMend, SourceText
+from coldfork.model.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A place in another module that uses a name of this one."""
+
+    path: str
+    line: int
+    eager: bool
+    """True where importing that module reads it."""
+    changes: bool = False
+    """True where it is bound anew or replaced there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The checked modules."""
+
+    modules: Mapping[str, str]
+    """The paths of the files by the names of the modules."""
+    read: Callable[[str], bytes]
+    """What the file of this path holds; raises `CannotMend` where it cannot be read."""
+    is_question: Callable[[str], bool]
+    """Whether calling what has this dotted name asks about devices, and does nothing else."""
+    _trees: dict[str, Tree] = field(default_factory=dict, repr=False)
+
+    def tree(self, path: str) -> Tree:
+        """The syntax of a file."""
+        if path not in self._trees:
+            self._trees[path] = tree_of(SourceText(self.read(path)))
+        return self._trees[path]
+
+    def readers(self, module: str, name: str) -> Iterator[Reader]:
+        """Where other modules use this name of a module; a text that ends in it counts as a change."""
+        word, short = name.encode(), module.rpartition(".")[2].encode()
+        for other, path in self.modules.items():
+            if other == module:
+                continue
+            try:
+                data = self.read(path)
+                if (word not in data and b"*" not in data) or short not in data:
+                    continue
+                tree = self.tree(path)
+            except CannotMend:
+                yield Reader(path, 1, eager=True)
+                continue
+            yield from _readers(tree, other, path, module, name)
+
+
+def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Iterator[Reader]:
+    aliases: set[str] = set()
+    is_package = path.endswith("__init__.py")
+    for node in ast.walk(tree.root):
+        if isinstance(node, ast.ImportFrom):
+            source = absolute(node, other, is_package)
+            for alias in node.names:
+                if source == module and alias.name in (name, "*"):
+                    yield Reader(path, node.lineno, eager=True)
+                elif f"{source}.{alias.name}" == module:
+                    aliases.add(alias.asname or alias.name)
+        elif isinstance(node, ast.Import):
+            aliases |= {alias.asname or alias.name for alias in node.names if alias.name == module}
+    for node in ast.walk(tree.root):
+        if isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) in aliases:
+            is_eager = not any(
+                isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) for each in tree.above(node)
+            )
+            yield Reader(path, node.lineno, is_eager, changes=not isinstance(node.ctx, ast.Load))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if node.value == name or node.value.endswith(f".{name}"):
+                yield Reader(path, node.lineno, eager=False, changes=True)
+
+
+def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """The module that a `from` import names, whole."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    kept = parts[: len(parts) - node.level + (1 if is_package else 0)]
+    return ".".join((*kept, *([node.module] if node.module else ())))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A finding that is to be mended, in its file."""
+
+    finding: Finding
+    tree: Tree
+    project: Project

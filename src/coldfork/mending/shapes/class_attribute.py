@@ -1,0 +1,158 @@
+"""A class attribute: computed when it is first read, and kept on the class as if it had stood there.
+
+A descriptor does it and puts the value in its own place: afterwards nothing tells it from what was written.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from coldfork.mending.draft import Draft, inline
+from coldfork.mending.expressions import doubts, require_movable
+from coldfork.mending.project import Case
+from coldfork.mending.site import Tree, bound, loads
+from coldfork.mending.text import CannotMend, Replacement
+
+HELPER = "_computed_once"
+_WRITTEN = '''\
+def _computed_once(compute):
+    """A class attribute that is computed when it is first read, and kept from then on."""
+
+    class Attribute:
+        def __set_name__(self, owner, name):
+            self.place = owner, name
+
+        def __get__(self, instance, owner=None):
+            value = compute()
+            setattr(*self.place, value)
+            bind = getattr(type(value), "__get__", None)
+            return value if bind is None else bind(value, instance, owner)
+
+    return Attribute()
+
+
+'''
+#: Classes of which a body is nothing but attributes.
+_PLAIN_BASES = frozenset(
+    {"ABC", "BaseException", "Exception", "Generic", "RuntimeError", "ValueError", "object"}
+)
+#: Bases that look at what stands in a body while the class is made.
+_READING_BASES = frozenset(
+    {
+        "BaseModel",
+        "Enum",
+        "Flag",
+        "IntEnum",
+        "IntFlag",
+        "NamedTuple",
+        "Protocol",
+        "StrEnum",
+        "Struct",
+        "Structure",
+    }
+    | {"TypedDict"}
+)
+
+
+def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
+    """Put a descriptor in the attribute's place."""
+    tree, source = case.tree, case.tree.source
+    statement, owner, target, value = _attribute(tree, node)
+    require_movable(value)
+    _refuse_what_reads_the_body(owner)
+    names = bound(owner)
+    for name in loads(value):
+        if name.id in names:
+            raise CannotMend(f"`{name.id}` is a name of the class body, which a function does not see")
+    _refuse_other_uses(tree, owner, statement, target)
+    helper = _helper(tree, owner)
+    written = f"{HELPER}(lambda: {inline(source, value)})"
+    against = doubts(case, value) + _doubts(tree, owner)
+    edits = (Replacement(*source.span(value), written), *helper)
+    return Draft(edits, tuple(against), helper[0].text if helper else "")
+
+
+def _attribute(tree: Tree, node: ast.expr | ast.stmt) -> tuple[ast.stmt, ast.ClassDef, str, ast.expr]:
+    statement = node
+    above = tree.above(node)
+    while not isinstance(statement, ast.stmt):
+        statement = next(above)  # type: ignore[assignment]
+    owner = tree.parents.get(statement)
+    if not isinstance(owner, ast.ClassDef):
+        raise CannotMend("it does not stand in the body of the class itself")
+    if not isinstance(tree.parents[owner], ast.Module):
+        raise CannotMend(f"the class {owner.name} stands in something else")
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
+    value = getattr(statement, "value", None)
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
+        raise CannotMend("it is not the value of one attribute")
+    return statement, owner, targets[0].id, value
+
+
+def _refuse_what_reads_the_body(owner: ast.ClassDef) -> None:
+    if owner.keywords:
+        raise CannotMend(f"the class {owner.name} is made with keywords, which may read its body")
+    for decorator in owner.decorator_list:
+        raise CannotMend(f"`@{ast.unparse(decorator).partition('(')[0]}` may read the body of {owner.name}")
+    for base in owner.bases:
+        name = _last_name(base)
+        if name in _READING_BASES:
+            raise CannotMend(f"{name} reads the body of {owner.name} while the class is made")
+
+
+def _last_name(base: ast.expr) -> str:
+    node = base.value if isinstance(base, ast.Subscript) else base
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _refuse_other_uses(tree: Tree, owner: ast.ClassDef, statement: ast.stmt, target: str) -> None:
+    for each in ast.walk(owner):
+        if isinstance(each, ast.Name) and each.id == target and tree.scope(each) is owner:
+            if statement not in (each, *tree.above(each)):
+                raise CannotMend(f"the class body uses `{target}` again, in line {each.lineno}")
+    if target.startswith("__") or "__slots__" in bound(owner):
+        raise CannotMend(f"`{target}` is looked for in the class itself")
+
+
+def _helper(tree: Tree, owner: ast.ClassDef) -> list[Replacement]:
+    """The function that makes the descriptor, above the class, unless the file has it."""
+    source = tree.source
+    for node in tree.root.body:
+        if isinstance(node, ast.FunctionDef) and node.name == HELPER:
+            if ast.dump(node) != ast.dump(ast.parse(_WRITTEN).body[0]):
+                raise CannotMend(f"the file has a `{HELPER}` of its own")
+            if node.lineno > owner.lineno:
+                raise CannotMend(f"`{HELPER}` stands below the class")
+            return []
+    if HELPER in bound(tree.root):
+        raise CannotMend(f"the file has a `{HELPER}` of its own")
+    line = owner.lineno
+    while line > 1 and source.line(line - 1).startswith("#"):
+        line -= 1
+    start = source.line_start(line)
+    return [Replacement(start, start, _WRITTEN.replace("\n", source.newline))]
+
+
+def _doubts(tree: Tree, owner: ast.ClassDef) -> list[str]:
+    own = {node.name: node for node in tree.root.body if isinstance(node, ast.ClassDef)}
+    seen: set[str] = set()
+    waiting = [owner]
+    while waiting:
+        current = waiting.pop()
+        for base in current.bases:
+            name = _last_name(base)
+            if name in _PLAIN_BASES or name in seen:
+                continue
+            seen.add(name)
+            if name not in own:
+                return [f"what `{ast.unparse(base)}` does with the body of {owner.name} is not known"]
+            if own[name].keywords or any(
+                getattr(node, "name", "") == "__init_subclass__" for node in own[name].body
+            ):
+                return [f"`{name}` may read the body of {owner.name}"]
+            waiting.append(own[name])
+    return []

@@ -1,0 +1,108 @@
+"""A default argument: None, and the default's expression at the top of the body.
+
+A call that hands None to the function gets the default then. Where the parameter's annotation leaves None
+out, no call does; where it says nothing of that, the fix is unsafe.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from coldfork.mending.draft import Draft, above_body, inline, step
+from coldfork.mending.expressions import doubts, require_movable
+from coldfork.mending.project import Case
+from coldfork.mending.site import Function, bound, loads
+from coldfork.mending.text import CannotMend, Replacement
+
+#: Decorators that hand a call on as it is.
+_HARMLESS = frozenset({"abstractmethod", "abc.abstractmethod", "classmethod", "override", "staticmethod"})
+
+
+def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
+    """Have the default computed by the calls that leave the argument out."""
+    function, parameter, default = _parameter(case, node)
+    require_movable(default)
+    tree, source = case.tree, case.tree.source
+    scope = tree.scope(function)
+    hidden = bound(function) | (bound(scope) if scope is not tree.root else frozenset())
+    for name in loads(default):
+        if name.id in hidden:
+            raise CannotMend(f"`{name.id}` means something else in the body of {function.name}")
+    if function.body[0].lineno == function.lineno or _header_end(function) == function.body[0].lineno:
+        raise CannotMend(f"the body of {function.name} stands in the line of its head")
+    start, indent = above_body(tree, function)
+    line = source.newline
+    computed = (
+        f"{indent}if {parameter.arg} is None:{line}"
+        f"{indent}{step(source, function)}{parameter.arg} = {inline(source, default)}{line}"
+    )
+    edits = [Replacement(*source.span(default), "None"), Replacement(start, start, computed)]
+    against = doubts(case, default) + _doubts(function, parameter)
+    if parameter.annotation is not None and _takes_none(case, parameter.annotation):
+        _, end = source.span(parameter.annotation)
+        edits.append(Replacement(end, end, " | None"))
+    return Draft(tuple(edits), tuple(against))
+
+
+def _parameter(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.arg, ast.expr]:
+    """The function, the parameter and the default that a node stands in."""
+    path = [node, *case.tree.above(node)]
+    for at, each in enumerate(path):
+        if isinstance(each, ast.Lambda):
+            raise CannotMend("a lambda has no body to compute it in")
+        if not isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        arguments = each.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        late = positional[len(positional) - len(arguments.defaults) :]
+        pairs = [*zip(late, arguments.defaults, strict=True)]
+        named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        pairs += ((parameter, default) for parameter, default in named if default is not None)
+        for parameter, default in pairs:
+            if default in path[:at]:
+                return each, parameter, default
+    raise CannotMend("the default argument is not in the file any more")
+
+
+def _header_end(function: Function) -> int:
+    """The last line of the function's head that holds a parameter or the annotation of what it returns."""
+    nodes: list[ast.AST] = [*ast.walk(function.args), *([function.returns] if function.returns else [])]
+    return max([function.lineno, *(getattr(node, "end_lineno", 0) or 0 for node in nodes)])
+
+
+def _doubts(function: Function, parameter: ast.arg) -> list[str]:
+    found = []
+    if parameter.annotation is None:
+        found.append(f"a call may hand None to `{parameter.arg}`")
+    elif _may_be_none(parameter.annotation):
+        found.append(f"`{parameter.arg}` may be None for a reason")
+    if isinstance(function, ast.AsyncFunctionDef) or any(
+        isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(function)
+    ):
+        found.append(f"the body of {function.name} does not run when it is called")
+    for decorator in function.decorator_list:
+        name = ast.unparse(decorator)
+        if name not in _HARMLESS:
+            found.append(f"`@{name.partition('(')[0]}` may read the default")
+    return found
+
+
+def _may_be_none(annotation: ast.expr) -> bool:
+    for each in ast.walk(annotation):
+        if isinstance(each, ast.Constant) and (each.value is None or isinstance(each.value, str)):
+            return True
+        name = each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "")
+        if name in ("Any", "Optional", "object"):
+            return True
+    return False
+
+
+def _takes_none(case: Case, annotation: ast.expr) -> bool:
+    """Whether ` | None` can be added to an annotation: it is never evaluated, and does not say so yet."""
+    is_text_only = any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == "__future__"
+        and any(alias.name == "annotations" for alias in node.names)
+        for node in case.tree.root.body
+    )
+    return is_text_only and not _may_be_none(annotation) and not isinstance(annotation, ast.Constant)

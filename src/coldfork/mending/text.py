@@ -1,0 +1,170 @@
+"""The text of a source file, spans in it, and the same text with some of them replaced."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from coldfork.model.causes import Edit
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_LAYOUT = frozenset({tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
+
+
+class CannotMend(Exception):
+    """A fix that cannot be right; the message says why, a clause without a full stop."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Replacement:
+    """A text in the place of what stands from one offset to another."""
+
+    start: int
+    end: int
+    text: str
+
+
+class SourceText:
+    """A file's text, with the ways between offsets and places in it."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self.encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            self.text = data.decode(self.encoding)
+        except (SyntaxError, UnicodeDecodeError):
+            raise CannotMend("its text cannot be decoded") from None
+        self._mark = data.startswith(BOM_UTF8)
+        self._lines = _lines(self.text)
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    @property
+    def newline(self) -> str:
+        """How its lines end."""
+        first = self._lines[0]
+        return first[len(first.rstrip("\r\n")) :] or "\n"
+
+    @property
+    def length(self) -> int:
+        """How many lines it has; what follows the last end of a line is none."""
+        return len(self._lines) - (0 if self._lines[-1] else 1)
+
+    def line(self, number: int) -> str:
+        """A line without its end."""
+        return self._lines[number - 1].rstrip("\r\n")
+
+    def line_start(self, number: int) -> int:
+        """The offset at which a line begins; the end of the text for the line after the last."""
+        return self._starts[number - 1]
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a place as `ast` gives it: the column counts bytes of UTF-8."""
+        text = self._lines[line - 1]
+        if not text.isascii():
+            column = len(text.encode("utf-8")[:column].decode("utf-8", "replace"))
+        return self._starts[line - 1] + column
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
+        """Where a node begins and ends."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
+
+    def of(self, node: ast.expr | ast.stmt) -> str:
+        """What is written there."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def indent(self, line: int) -> str:
+        """The blanks before the first word of a line."""
+        text = self.line(line)
+        return text[: len(text) - len(text.lstrip(" \t\f"))]
+
+    def edit(self, path: str, replacement: Replacement) -> Edit:
+        """A replacement as people and programs are told of it."""
+        line, column = self._place(replacement.start)
+        end_line, end_column = self._place(replacement.end)
+        return Edit(path, line, column, end_line, end_column, replacement.text)
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        line = next(number for number in range(len(self._lines), 0, -1) if self._starts[number - 1] <= offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def encoded(self, text: str) -> bytes:
+        """A text as the file holds it."""
+        try:
+            data = text.encode(self.encoding)
+        except UnicodeEncodeError:
+            raise CannotMend("its encoding cannot hold the fix") from None
+        return BOM_UTF8 + data if self._mark and not data.startswith(BOM_UTF8) else data
+
+
+def _lines(text: str) -> list[str]:
+    """Its lines with their ends, as the tokenizer counts them: no other sign ends a line."""
+    found = _LINE.findall(text)
+    # What follows the last end of a line counts, though it is empty: the tokenizer ends there.
+    return found if text.endswith(("\n", "\r")) or not text else found[:-1]
+
+
+def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
+    """The text with these in place; it parses, and all else stands as it stood."""
+    ordered = sorted(set(replacements))
+    if any(one.end > other.start for one, other in pairwise(ordered)):
+        raise CannotMend("two of its edits overlap")
+    parts, at, kept = [], 0, []
+    length = 0
+    for each in ordered:
+        parts += [source.text[at : each.start], each.text]
+        length += each.start - at
+        kept.append((length, length + len(each.text)))
+        length += len(each.text)
+        at = each.end
+    text = "".join((*parts, source.text[at:]))
+    before, after = _tokens(source.text), _tokens(text)
+    if not _parses(text) or before is None or after is None:
+        raise CannotMend("what comes of it cannot be parsed")
+    outside = list(_outside(before, [(each.start, each.end) for each in ordered]))
+    if outside != list(_outside(after, kept)):
+        raise CannotMend("it would change how what stands beside it is read")
+    for each in ordered:
+        for offset, comment in before:
+            if comment.startswith("#") and each.start <= offset < each.end and comment not in each.text:
+                raise CannotMend(f"the comment `{comment}` would be lost")
+    return text
+
+
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _tokens(text: str) -> list[tuple[int, str]] | None:
+    """Its tokens but for those of the layout, with their offsets."""
+    starts = [0]
+    for line in _lines(text):
+        starts.append(starts[-1] + len(line))
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="").readline))
+    except (tokenize.TokenError, SyntaxError):
+        return None
+    return [
+        (starts[token.start[0] - 1] + token.start[1], token.string)
+        for token in tokens
+        if token.type not in _LAYOUT and token.string
+    ]
+
+
+def _outside(tokens: Iterable[tuple[int, str]], spans: Sequence[tuple[int, int]]) -> Iterator[str]:
+    for offset, string in tokens:
+        if not any(start <= offset < end for start, end in spans):
+            yield string

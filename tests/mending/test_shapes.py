@@ -1,0 +1,349 @@
+"""What is written in the place of a line that wakes a device, and what is left for the author."""
+
+from __future__ import annotations
+
+import pytest
+
+from coldfork.mending.mender import Mending
+from coldfork.model.causes import Applicability, Fix, Refusal
+from tests.mending.conftest import Mend
+
+UNSAFE = Applicability.UNSAFE
+PROBE = "torch.cuda.get_device_capability()[0] >= 9"
+
+
+def text_of(done: Mending, name: str = "a.py") -> str:
+    """What a file of the package holds afterwards."""
+    (found,) = [file.after for file in done.files if file.file.endswith(f"/pkg/{name}")]
+    return found.decode()
+
+
+def why(done: Mending) -> str:
+    """Why the one cause that is left is."""
+    assert done.files == ()
+    (left,) = done.left.values()
+    assert isinstance(left, Refusal), left
+    return left.reason
+
+
+def doubt(done: Mending) -> str:
+    """Why the one fix that is known is not safe."""
+    assert done.files == ()
+    (left,) = done.left.values()
+    assert isinstance(left, Fix), left
+    assert left.applicability is UNSAFE
+    return left.reason
+
+
+def test_a_constant_becomes_a_function_that_is_called_where_it_was_read(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/a.py": (
+                '"""Kernels."""\n\nimport torch\n\n# Hopper and later.\n'
+                f"IS_HOPPER = {PROBE}  # 9.0\nOTHER = 1\n\n\n"
+                "def run(x):\n    return x if IS_HOPPER else -x\n"
+            ),
+            "pkg/b.py": "from pkg import a\n\n\ndef ask():\n    return a.IS_HOPPER\n",
+        }
+    )
+    assert text_of(done) == (
+        '"""Kernels."""\n\nimport functools\n\nimport torch\n\n# Hopper and later.\n'
+        f"@functools.cache\ndef _is_hopper():\n    return {PROBE}  # 9.0\n\n\n"
+        'def __getattr__(name):\n    if name == "IS_HOPPER":\n        return _is_hopper()\n'
+        '    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")\n\n\nOTHER = 1\n\n\n'
+        "def run(x):\n    return x if _is_hopper() else -x\n"
+    )
+    assert done.report.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"pkg/a.py": f"import torch\nX = {PROBE}\nY = X\n"}, "line 3 reads `X` when the module is imported"),
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE}\n", "pkg/b.py": "from pkg.a import X\n"},
+            "pkg/b.py:1 reads `X` when it is imported",
+        ),
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE}\n", "pkg/b.py": "from .a import *\n"},
+            "pkg/b.py:1 reads `X` when it is imported",
+        ),
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE}\n", "pkg/b.py": "import pkg.a\nY = pkg.a.X\n"},
+            "pkg/b.py:2 reads `X` when it is imported",
+        ),
+        ({"pkg/a.py": f"import torch\nX = False\nX = {PROBE}\n"}, "`X` is bound more than once"),
+        ({"pkg/a.py": f"import torch\nX = {PROBE}\ndef f():\n    global X\n"}, "`X` is bound more than once"),
+        ({"pkg/a.py": f"import torch\nif True:\n    X = {PROBE}\n"}, "it stands in a block of the module"),
+        ({"pkg/a.py": f"import torch\nX = Y = {PROBE}\n"}, "it is not the value of one name"),
+        ({"pkg/a.py": f"import torch\nX = {PROBE}; Y = 1\n"}, "another statement stands in its line"),
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE}\ndef __getattr__(name):\n    return 1\n"},
+            "the module has a `__getattr__` of its own",
+        ),
+        ({"pkg/a.py": "import torch\ntorch.cuda.get_device_name()\n"}, "it is no assignment"),
+    ],
+)
+def test_a_constant_that_is_read_at_once_or_bound_again_is_left(
+    mended: Mend, files: dict[str, str], reason: str
+) -> None:
+    files = {"pkg/b.py": "", **files}
+    assert why(mended(files, UNSAFE)) == reason
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE}\n", "pkg/b.py": "PATCHED = 'pkg.a.X'\n"},
+            "pkg/b.py:1 may put something else in its place",
+        ),
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE}\ndef f():\n    return globals()['X']\n"},
+            "`globals` may read it by its name",
+        ),
+        (
+            {
+                "pkg/a.py": (
+                    "import torch\ndef ask():\n    return torch.cuda.get_device_name()\n"
+                    "X = ask()\ndef f():\n    return X\n"
+                )
+            },
+            "`ask` may do more than answer",
+        ),
+        (
+            {
+                "pkg/a.py": (
+                    "import torch\nn = 0\nn = 1\nX = torch.cuda.get_device_name(n)\ndef f():\n    return X\n"
+                )
+            },
+            "`n` is bound more than once",
+        ),
+    ],
+)
+def test_a_constant_that_may_be_another_later_is_unsafe(
+    mended: Mend, files: dict[str, str], reason: str
+) -> None:
+    assert doubt(mended({"pkg/b.py": "", **files})) == reason
+    assert mended(files, UNSAFE).report.findings == ()
+
+
+def test_a_default_argument_is_computed_in_the_body(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/a.py": (
+                "from __future__ import annotations\nimport torch\n\n\ndef load(\n    name: str,\n"
+                '    device: str = "cuda" if torch.cuda.is_available() else "cpu",  # where to\n) -> str:\n'
+                '    """Load it."""\n    # Whatever it is.\n    return name + device\n'
+            )
+        }
+    )
+    assert text_of(done) == (
+        "from __future__ import annotations\nimport torch\n\n\ndef load(\n    name: str,\n"
+        "    device: str | None = None,  # where to\n) -> str:\n"
+        '    """Load it."""\n    if device is None:\n'
+        '        device = "cuda" if torch.cuda.is_available() else "cpu"\n'
+        "    # Whatever it is.\n    return name + device\n"
+    )
+    assert done.report.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("def f(x=torch.cuda.is_available()):\n    return x\n", "a call may hand None to `x`"),
+        (
+            "def f(x: bool | None = torch.cuda.is_available()):\n    return x\n",
+            "`x` may be None for a reason",
+        ),
+        (
+            "def f(x: bool = torch.cuda.is_available()):\n    yield x\n",
+            "the body of f does not run when it is called",
+        ),
+        (
+            "def keep(f):\n    return f\n@keep\ndef f(x: bool = torch.cuda.is_available()):\n    return x\n",
+            "`@keep` may read the default",
+        ),
+    ],
+)
+def test_a_default_argument_that_may_mean_something_else_is_unsafe(
+    mended: Mend, function: str, reason: str
+) -> None:
+    assert doubt(mended({"pkg/a.py": f"import torch\n{function}"})) == reason
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (
+            "def f(x: bool = torch.cuda.is_available()): return x\n",
+            "the body of f stands in the line of its head",
+        ),
+        (
+            "def f(torch: int, x: bool = torch.cuda.is_available()):\n    return x\n",
+            "`torch` means something else in the body of f",
+        ),
+        (
+            (
+                "class A:\n    cuda = torch.cuda\n    "
+                "def f(self, x: bool = cuda.is_available()):\n        return x\n"
+            ),
+            "`cuda` means something else in the body of f",
+        ),
+        (
+            'def f(x: bool = torch.cuda.is_available()):\n    """Nothing."""\n',
+            "f has no body but its docstring",
+        ),
+    ],
+)
+def test_a_default_argument_that_cannot_be_computed_in_the_body_is_left(
+    mended: Mend, function: str, reason: str
+) -> None:
+    assert why(mended({"pkg/a.py": f"import torch\n{function}"}, UNSAFE)) == reason
+
+
+def test_a_class_attribute_is_computed_when_it_is_first_read(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/a.py": (
+                "import torch\n\n\nclass Builder:\n    full: bool = (\n        # Hopper\n"
+                f"        {PROBE}\n    )\n\n    def build(self):\n        return self.full\n\n\n"
+                "class Other(Builder):\n    name = torch.cuda.get_device_name()\n"
+            )
+        }
+    )
+    text = text_of(done)
+    assert text.count("def _computed_once(compute):") == 1
+    assert f"    full: bool = (\n        # Hopper\n        _computed_once(lambda: {PROBE})\n    )\n" in text
+    assert "    name = _computed_once(lambda: torch.cuda.get_device_name())\n" in text
+    assert done.report.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (
+            "from enum import Enum\nclass A(Enum):\n    x = PROBE\n",
+            "Enum reads the body of A while the class is made",
+        ),
+        (
+            "class A(metaclass=type):\n    x = PROBE\n",
+            "the class A is made with keywords, which may read its body",
+        ),
+        (
+            "import dataclasses\n@dataclasses.dataclass\nclass A:\n    x: bool = PROBE\n",
+            "`@dataclasses.dataclass` may read the body of A",
+        ),
+        ("class A:\n    x = PROBE\n    y = x\n", "the class body uses `x` again, in line 4"),
+        (
+            "class A:\n    n = 0\n    x = torch.cuda.get_device_name(n)\n",
+            "`n` is a name of the class body, which a function does not see",
+        ),
+        ("class A:\n    __slots__ = ()\n    x = PROBE\n", "`x` is looked for in the class itself"),
+        (
+            "def _computed_once():\n    pass\nclass A:\n    x = PROBE\n",
+            "the file has a `_computed_once` of its own",
+        ),
+        ("class A:\n    class B:\n        x = PROBE\n", "the class B stands in something else"),
+    ],
+)
+def test_a_class_attribute_that_is_read_while_the_class_is_made_is_left(
+    mended: Mend, body: str, reason: str
+) -> None:
+    assert why(mended({"pkg/a.py": f"import torch\n{body.replace('PROBE', PROBE)}"}, UNSAFE)) == reason
+
+
+def test_a_class_attribute_under_a_base_that_is_not_known_is_unsafe(mended: Mend) -> None:
+    text = f"import torch\nfrom somewhere import Base\nclass A(Base):\n    x = {PROBE}\n"
+    assert doubt(mended({"pkg/a.py": text})) == "what `Base` does with the body of A is not known"
+
+
+def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/a.py": (
+                "import os\nimport bitsandbytes as bnb\n\n\ndef quantize(model):\n"
+                '    """Quantize it."""\n    def inner():\n        return bnb.nn\n'
+                "    return inner(), os.sep\n\n\n"
+                "class A:\n    def f(self):\n        return bnb.optim\n\n    def g(self):\n        return 1\n"
+            )
+        }
+    )
+    assert text_of(done) == (
+        "import os\n\n\ndef quantize(model):\n"
+        '    """Quantize it."""\n    import bitsandbytes as bnb\n    def inner():\n        return bnb.nn\n'
+        "    return inner(), os.sep\n\n\n"
+        "class A:\n    def f(self):\n        import bitsandbytes as bnb\n        return bnb.optim\n\n"
+        "    def g(self):\n        return 1\n"
+    )
+    assert done.report.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        (
+            {"pkg/a.py": "import bitsandbytes\n"},
+            "nothing in the module uses it: it may be imported for what it does",
+        ),
+        (
+            {"pkg/a.py": "import bitsandbytes\nX = bitsandbytes.nn\n"},
+            "line 2 uses `bitsandbytes` when the module is imported",
+        ),
+        (
+            {"pkg/a.py": "import bitsandbytes\nf = lambda: bitsandbytes.nn\n"},
+            "line 2 uses `bitsandbytes` in a lambda",
+        ),
+        (
+            {
+                "pkg/a.py": "import bitsandbytes as b\ndef f():\n    return b\n",
+                "pkg/b.py": "from pkg.a import b\n",
+            },
+            "pkg/b.py:1 takes `b` from here",
+        ),
+        (
+            {"pkg/a.py": "import bitsandbytes, os\ndef f():\n    return bitsandbytes\n"},
+            "the statement imports several modules",
+        ),
+        (
+            {
+                "pkg/a.py": (
+                    "try:\n    import bitsandbytes\nexcept ImportError:\n    "
+                    "pass\ndef f():\n    return bitsandbytes\n"
+                )
+            },
+            "the import stands in a block of the module",
+        ),
+        (
+            {
+                "pkg/a.py": (
+                    "__all__ = ['bitsandbytes']\nimport bitsandbytes\ndef f():\n    return bitsandbytes\n"
+                )
+            },
+            "line 1 names `bitsandbytes` in a text",
+        ),
+    ],
+)
+def test_an_import_that_is_needed_at_once_is_left(mended: Mend, files: dict[str, str], reason: str) -> None:
+    assert why(mended({"pkg/b.py": "", **files}, UNSAFE)) == reason
+
+
+def test_what_is_ignored_or_not_asked_for_is_left(mended: Mend) -> None:
+    text = f"import torch\nX = {PROBE}  # coldfork: ignore[device-init-at-import] -- it is wanted\n"
+    assert mended({"pkg/a.py": text}, UNSAFE).files == ()
+
+
+def test_a_second_run_changes_nothing(mended: Mend) -> None:
+    done = mended(
+        {"pkg/a.py": f"import torch\nX = {PROBE}\nclass A:\n    y = {PROBE}\ndef f():\n    return X\n"}
+    )
+    text = text_of(done)
+    assert len(done.mended) == 2
+    assert mended({"pkg/a.py": text}, UNSAFE).files == ()
+
+
+def test_lines_end_as_they_ended(mended: Mend) -> None:
+    done = mended({"pkg/a.py": f"import torch\r\nX = {PROBE}\r\n\r\ndef f(é='ü'):\r\n    return é, X\r\n"})
+    text = text_of(done)
+    assert text.count("\n") == text.count("\r\n")
+    assert "return é, _x()" in text

@@ -148,6 +148,12 @@ def test_a_default_argument_is_computed_in_the_body(mended: Mend) -> None:
     assert done.report.findings == ()
 
 
+def test_a_default_that_the_body_computes_already_is_taken_out(mended: Mend) -> None:
+    body = "    if x is None:\n        x = torch.cuda.is_available()\n    return x\n"
+    done = mended({"pkg/a.py": f"import torch\ndef f(x=torch.cuda.is_available()):\n{body}"})
+    assert text_of(done) == f"import torch\ndef f(x=None):\n{body}"
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
@@ -279,6 +285,31 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
     assert done.report.findings == ()
 
 
+def test_an_import_under_a_condition_moves_without_it(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/a.py": (
+                "from pkg.b import has\n\nif has():\n    import bitsandbytes as bnb  # it is large\n"
+                "    import os\n\n\ndef f():\n    return bnb.nn\n"
+            ),
+            "pkg/b.py": "def has():\n    return True\n",
+            "pkg/c.py": (
+                "from pkg.b import has\nif has():\n    import bitsandbytes\n\n"
+                "def f():\n    return bitsandbytes\n"
+            ),
+        },
+        UNSAFE,
+    )
+    assert text_of(done) == (
+        "from pkg.b import has\n\nif has():\n    import os\n\n\n"
+        "def f():\n    if has():\n        import bitsandbytes as bnb  # it is large\n    return bnb.nn\n"
+    )
+    assert text_of(done, "c.py") == (
+        "from pkg.b import has\n\n"
+        "def f():\n    if has():\n        import bitsandbytes\n    return bitsandbytes\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
@@ -320,7 +351,7 @@ def test_an_import_moves_to_where_it_is_used(mended: Mend) -> None:
                     "__all__ = ['bitsandbytes']\nimport bitsandbytes\ndef f():\n    return bitsandbytes\n"
                 )
             },
-            "line 1 names `bitsandbytes` in a text",
+            "line 1 hands `bitsandbytes` on in `__all__`",
         ),
     ],
 )
@@ -331,6 +362,17 @@ def test_an_import_that_is_needed_at_once_is_left(mended: Mend, files: dict[str,
 def test_what_is_ignored_or_not_asked_for_is_left(mended: Mend) -> None:
     text = f"import torch\nX = {PROBE}  # coldfork: ignore[device-init-at-import] -- it is wanted\n"
     assert mended({"pkg/a.py": text}, UNSAFE).files == ()
+
+
+def test_imports_on_the_way_are_left_alone(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/__init__.py": "from .a import *\n",
+            "pkg/a.py": "import torch\ndef f(x: bool = torch.cuda.is_available()):\n    return x\n",
+        }
+    )
+    assert [file.file.rpartition("/")[2] for file in done.files] == ["a.py"]
+    assert done.report.findings == ()
 
 
 def test_a_second_run_changes_nothing(mended: Mend) -> None:

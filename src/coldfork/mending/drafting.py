@@ -28,10 +28,7 @@ def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> F
     group = ""
     by_path: dict[str, list[Replacement]] = {}
     try:
-        for name in cause.findings:
-            if name not in findings:
-                continue
-            finding = findings[name]
+        for finding in _sites(cause, findings):
             draft = _draft(finding, project)
             by_path.setdefault(finding.path, []).extend(draft.replacements)
             doubts += draft.doubts
@@ -48,6 +45,12 @@ def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> F
         return Refusal(cause.id, _NO_SHAPE)
     applicability = Applicability.UNSAFE if doubts else Applicability.SAFE
     return Fix(cause.id, applicability, doubts[0] if doubts else "", tuple(edits), group)
+
+
+def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
+    """The findings whose own lines are to be mended: imports on the way are cold then."""
+    found = [findings[name] for name in cause.findings if name in findings]
+    return [finding for finding in found if finding is found[0] or finding.rule in _AT_IMPORT]
 
 
 def _draft(finding: Finding, project: Project) -> Draft:

@@ -15,6 +15,8 @@ _PLAIN = frozenset(
     | {"isinstance", "issubclass", "len", "list", "max", "min", "range", "repr", "round", "set", "sorted"}
     | {"str", "sum", "tuple", "zip"}
 )
+BY_NAME = ("eval", "exec", "globals", "locals", "vars")
+"""Functions by which code reads names that it does not write."""
 _ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 

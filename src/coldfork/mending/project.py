@@ -60,6 +60,7 @@ class Project:
 
 def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Iterator[Reader]:
     aliases: set[str] = set()
+    short = module.rpartition(".")[2]
     is_package = path.endswith("__init__.py")
     for node in ast.walk(tree.root):
         if isinstance(node, ast.ImportFrom):
@@ -78,7 +79,8 @@ def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Itera
             )
             yield Reader(path, node.lineno, is_eager, changes=not isinstance(node.ctx, ast.Load))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.value == name or node.value.endswith(f".{name}"):
+            # As `mock.patch` and `setattr` are told of it.
+            if (node.value == name and aliases) or node.value.endswith(f"{short}.{name}"):
                 yield Reader(path, node.lineno, eager=False, changes=True)
 
 

@@ -133,10 +133,11 @@ def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
     outside = list(_outside(before, [(each.start, each.end) for each in ordered]))
     if outside != list(_outside(after, kept)):
         raise CannotMend("it would change how what stands beside it is read")
-    for each in ordered:
-        for offset, comment in before:
-            if comment.startswith("#") and each.start <= offset < each.end and comment not in each.text:
-                raise CannotMend(f"the comment `{comment}` would be lost")
+    written = "".join(each.text for each in ordered)
+    for offset, comment in before:
+        is_replaced = any(each.start <= offset < each.end for each in ordered)
+        if comment.startswith("#") and is_replaced and comment not in written:
+            raise CannotMend(f"the comment `{comment}` would be lost")
     return text
 
 

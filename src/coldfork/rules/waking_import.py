@@ -55,11 +55,11 @@ that line, and this finding, which belongs to its entry, disappears with it.
 
 ## Fix safety
 
-`coldfork check --fix` moves the import into the functions that use what it binds. It leaves the
+`coldfork check --fix` moves the import into the functions that use what it binds, together with the
+`if` that it stands under; there the fix is unsafe if that asks more than a device. It leaves the
 import where it is, and says why, if the module needs it at once, if another module takes the name
-from this one, if the import stands in a `try` or an `if`, or if nothing uses it: it may be there for
-what it does as it runs. A package that registers something when it is imported does so later
-afterwards.
+from this one, if it stands in a `try`, or if nothing uses it: it may be there for what it does as it
+runs. A package that registers something when it is imported does so later afterwards.
 
 ## How it is seen
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from coldfork.mending.draft import Draft, above_body, inline, step
+from coldfork.mending.draft import Draft, above_body, inline, is_docstring, step
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
 from coldfork.mending.site import Function, bound, loads
@@ -37,6 +37,8 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
         f"{indent}{step(source, function)}{parameter.arg} = {inline(source, default)}{line}"
     )
     edits = [Replacement(*source.span(default), "None"), Replacement(start, start, computed)]
+    if _is_computed_already(function, parameter, default):
+        return Draft((Replacement(*source.span(default), "None"),), tuple(doubts(case, default)))
     against = doubts(case, default) + _doubts(function, parameter)
     if parameter.annotation is not None and _takes_none(case, parameter.annotation):
         _, end = source.span(parameter.annotation)
@@ -62,6 +64,14 @@ def _parameter(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.arg
             if default in path[:at]:
                 return each, parameter, default
     raise CannotMend("the default argument is not in the file any more")
+
+
+def _is_computed_already(function: Function, parameter: ast.arg, default: ast.expr) -> bool:
+    """Whether the body begins with what it would be given: the author has thought of None."""
+    first = next(each for each in function.body if not is_docstring(each))
+    name = parameter.arg
+    written = ast.parse(f"if {name} is None:\n    {name} = {ast.unparse(default)}").body[0]
+    return ast.dump(first) == ast.dump(written)
 
 
 def _header_end(function: Function) -> int:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 
 from coldfork.mending.draft import Draft, inline, with_import
-from coldfork.mending.expressions import doubts, require_movable
+from coldfork.mending.expressions import BY_NAME, doubts, require_movable
 from coldfork.mending.project import Case, Reader
 from coldfork.mending.site import Use, bindings, bound
 from coldfork.mending.text import CannotMend, Replacement, SourceText
 
 _APART = 2
-_BY_NAME = ("eval", "exec", "globals", "locals", "vars")
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
@@ -118,7 +117,7 @@ def _module_getattr(name: str, function: str) -> list[str]:
 def _doubts(case: Case, name: str, readers: list[Reader], uses: list[Use]) -> list[str]:
     changing = [reader for reader in readers if reader.changes]
     found = [f"{reader.path}:{reader.line} may put something else in its place" for reader in changing[:1]]
-    found += (f"`{each}` may read it by its name" for each in _BY_NAME if case.tree.uses(each))
+    found += (f"`{each}` may read it by its name" for each in BY_NAME if case.tree.uses(each))
     if not uses and not readers:
         found.append(f"nobody here reads `{name}`")
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from coldfork.mending.draft import Draft, above_body
+from coldfork.mending.draft import Draft, above_body, inline, step
+from coldfork.mending.expressions import BY_NAME, doubts
 from coldfork.mending.project import Case
-from coldfork.mending.site import Function, Use, bindings
-from coldfork.mending.text import CannotMend, Replacement
+from coldfork.mending.site import Function, Tree, Use, bindings, bound, loads
+from coldfork.mending.text import CannotMend, Replacement, SourceText
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
@@ -17,8 +18,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     statement = next(each for each in (node, *tree.above(node)) if isinstance(each, ast.stmt))
     if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         raise CannotMend("it is no import statement")
-    if not isinstance(tree.parents[statement], ast.Module):
-        raise CannotMend("the import stands in a block of the module")
+    condition = _condition(tree, statement)
     names = _names(statement)
     uses: list[Use] = []
     for name in names:
@@ -32,12 +32,45 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     if not uses:
         raise CannotMend("nothing in the module uses it: it may be imported for what it does")
     _refuse_all(tree.root, names)
-    text = source.of(statement)
-    edits = [_without(case, statement)]
+    text = source.of(statement) + _comment(source, statement)
+    gone = condition if condition is not None and condition.body == [statement] else statement
+    edits = [_without(case, gone)]
     for function in _outermost(uses):
         start, indent = above_body(tree, function)
+        if condition is not None:
+            # Where it does not hold, the function goes without, as it did.
+            _refuse_hidden(condition.test, function)
+            head = f"{indent}if {inline(source, condition.test)}:{source.newline}"
+            indent = head + indent + step(source, function)
         edits.append(Replacement(start, start, f"{indent}{text}{source.newline}"))
-    return Draft(tuple(edits), tuple(_doubts(uses)))
+    against = _doubts(tree, uses) + (doubts(case, condition.test) if condition is not None else [])
+    return Draft(tuple(edits), tuple(against))
+
+
+def _comment(source: SourceText, statement: ast.stmt) -> str:
+    """The comment at the end of a statement's last line, which goes where the statement goes."""
+    last = statement.end_lineno or statement.lineno
+    rest = source.text[source.span(statement)[1] : source.line_start(last) + len(source.line(last))].strip()
+    return f"  {rest}" if rest.startswith("#") else ""
+
+
+def _refuse_hidden(test: ast.expr, function: Function) -> None:
+    hidden = bound(function)
+    for name in loads(test):
+        if name.id in hidden:
+            raise CannotMend(f"`{name.id}` means something else in the body of {function.name}")
+
+
+def _condition(tree: Tree, statement: ast.stmt) -> ast.If | None:
+    """The `if` of the module around an import; it has no other branch, and nothing else is around it."""
+    parent = tree.parents[statement]
+    if isinstance(parent, ast.Module):
+        return None
+    if not isinstance(parent, ast.If) or parent.orelse or not isinstance(tree.parents[parent], ast.Module):
+        raise CannotMend("the import stands in a block of the module")
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(parent.test)):
+        raise CannotMend("the condition of the import binds a name")
+    return parent
 
 
 def _names(statement: ast.Import | ast.ImportFrom) -> list[str]:
@@ -62,9 +95,12 @@ def _refuse_eager(name: str, uses: Iterable[Use]) -> None:
 
 
 def _refuse_all(root: ast.Module, names: list[str]) -> None:
-    for node in ast.walk(root):
-        if isinstance(node, ast.Constant) and node.value in names:
-            raise CannotMend(f"line {node.lineno} names `{node.value}` in a text")
+    for node in root.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            for each in ast.walk(node):
+                if isinstance(each, ast.Constant) and each.value in names:
+                    raise CannotMend(f"line {each.lineno} hands `{each.value}` on in `__all__`")
 
 
 def _outermost(uses: Iterable[Use]) -> list[Function]:
@@ -77,19 +113,24 @@ def _outermost(uses: Iterable[Use]) -> list[Function]:
 
 
 def _without(case: Case, statement: ast.stmt) -> Replacement:
+    """The statement's lines taken out, and the empty lines below it that would be too many then."""
     source = case.tree.source
     first, last = statement.lineno, statement.end_lineno or statement.lineno
-    rest = source.line(last)[source.offset(last, statement.end_col_offset or 0) - source.line_start(last) :]
-    if source.indent(first) or rest.strip():
+    rest = source.line(last)[source.span(statement)[1] - source.line_start(last) :].strip()
+    before = source.line(first)[: source.offset(first, statement.col_offset) - source.line_start(first)]
+    if before.strip() or not (rest.startswith("#") or not rest):
         raise CannotMend("something else stands in its line")
-    return Replacement(source.line_start(first), source.line_start(last + 1), "")
+    above, below = first - 1, last + 1
+    while above > 0 and below <= source.length and not (source.line(above) + source.line(below)).strip():
+        above, below = above - 1, below + 1
+    return Replacement(source.line_start(first), source.line_start(below), "")
 
 
-def _doubts(uses: list[Use]) -> list[str]:
+def _doubts(tree: Tree, uses: list[Use]) -> list[str]:
     for use in uses:
         function = use.functions[0]
         assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
         for each in ast.walk(function):
             if isinstance(each, (ast.Global, ast.Nonlocal)) and use.node.id in each.names:
                 return [f"{function.name} says that `{use.node.id}` is global"]
-    return []
+    return [f"`{each}` may read it by its name" for each in BY_NAME if tree.uses(each)]

@@ -43,10 +43,15 @@ def step(source: SourceText, function: Function) -> str:
 
 
 def inline(source: SourceText, node: ast.expr) -> str:
-    """An expression's text where it may go on in the next line only in brackets."""
+    """An expression's text, in brackets where it could not stand behind a keyword without them."""
     text = source.of(node)
-    is_open = "\n" in text or "\r" in text or isinstance(node, (ast.Tuple, ast.NamedExpr))
-    return f"({text})" if is_open and not text.startswith("(") else text
+    if isinstance(node, (ast.Tuple, ast.NamedExpr)) and not text.startswith("("):
+        return f"({text})"
+    try:
+        ast.parse(f"_ = {text}\n")
+    except SyntaxError:
+        return f"({text})"
+    return text
 
 
 def with_import(tree: Tree, name: str) -> list[Replacement]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import re
 import signal
 import threading
 import tomllib
 from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -46,6 +48,25 @@ def pytest_configure() -> None:
     _heed_the_alarm()
     settings.register_profile("usual", max_examples=examples(100), derandomize=not LONG, deadline=None)
     settings.load_profile("usual")
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all workers: the virtual driver is compiled and what is installed is read once."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what was collected, in this process and in all that it forks.
+
+    The modules and the tests of the whole suite are a million objects, and what looks at every object, as the
+    check for leaks of graphs does in each of its copies, is to see those of its test.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _hear_signals() -> None:

@@ -68,12 +68,6 @@ class Repository:
         return self.git("rev-parse", "HEAD").strip()
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache, so that the virtual driver is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 def test_the_versions_are_equally_long() -> None:
     assert len({len(text.format(number=17)) for text in (COLD, WOKEN, BROKEN)}) == 1
 

@@ -86,12 +86,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run, so that the virtual driver is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def write(
     project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, configure: Callable[[str], Path]

@@ -41,12 +41,6 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run, so that the virtual driver is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def engine_package(project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package in the folder one stands in: one module wakes, one imports it, one stays cold, one fails."""

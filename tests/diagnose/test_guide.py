@@ -36,7 +36,7 @@ def sections() -> dict[str, list[Step]]:
     return found
 
 
-def ran(line: str, folder: Path) -> str:
+def ran(line: str, folder: Path, cache: Path) -> str:
     """What a line of a shell prints, with the folder's files named as from there."""
     words = shlex.split(line)
     settings = dict(word.split("=", 1) for word in words if SETTING.match(word))
@@ -46,7 +46,7 @@ def ran(line: str, folder: Path) -> str:
     environment |= {
         "PYTHONPATH": str(ROOT / "src"),
         "XDG_STATE_HOME": str(folder / "state"),
-        "COLDFORK_CACHE_DIR": str(folder / "cache"),
+        "COLDFORK_CACHE_DIR": str(cache),
     }
     done = subprocess.run(
         [sys.executable, "-m", *(sys.executable if word == "python" else word for word in words)],
@@ -79,14 +79,14 @@ def test_the_page_is_read() -> None:
 
 
 @pytest.mark.parametrize("title", sections())
-def test_the_page_says_what_happens(title: str, folder: Path) -> None:
+def test_the_page_says_what_happens(title: str, folder: Path, cache: Path) -> None:
     printed = ""
     for kind, text in sections()[title]:
         if kind == "sh":
             if "worker.log" in text:
                 log, _, _ = printed.partition("coldfork: what it printed")
                 (folder / "worker.log").write_text(log, encoding="utf-8")
-            printed = "".join(ran(line, folder) for line in text.splitlines())
+            printed = "".join(ran(line, folder, cache) for line in text.splitlines())
         else:
             for shown in text.split("...\n"):
                 assert shown.rstrip() in printed, printed

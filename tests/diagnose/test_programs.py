@@ -22,7 +22,7 @@ ROOT = HERE.parents[1]
 
 
 def explained(
-    tmp_path: Path, name: str, launcher: tuple[str, ...] = ()
+    tmp_path: Path, cache: Path, name: str, launcher: tuple[str, ...] = ()
 ) -> tuple[Any, subprocess.CompletedProcess[str]]:
     """Let coldfork run a program on the virtual device, and explain what it printed."""
     said = tmp_path / "said.json"
@@ -31,7 +31,7 @@ def explained(
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "examples"), str(HERE / "programs")]),
         "COLDFORK_VIRTUAL": "h100",
         "XDG_STATE_HOME": str(tmp_path / "state"),
-        "COLDFORK_CACHE_DIR": str(tmp_path / "cache"),
+        "COLDFORK_CACHE_DIR": str(cache),
     }
     program = (*launcher, name) if launcher else (str(HERE / "programs" / f"{name}.py"),)
     line = [sys.executable, "-m", "coldfork", "explain", "--format", "json", "--output", str(said)]
@@ -48,8 +48,8 @@ def explained(
 
 
 @pytest.mark.must_hold
-def test_the_broken_engine_is_led_back_to_its_class_body(tmp_path: Path) -> None:
-    said, done = explained(tmp_path, "forking_engine")
+def test_the_broken_engine_is_led_back_to_its_class_body(tmp_path: Path, cache: Path) -> None:
+    said, done = explained(tmp_path, cache, "forking_engine")
     (story,) = said["stories"]
     assert (story["story"], story["confidence"], done.returncode) == ("cuda-in-forked-child", "certain", 0)
     assert story["culprit"]["path"].endswith("broken_engine/attention/flash.py")
@@ -59,15 +59,17 @@ def test_the_broken_engine_is_led_back_to_its_class_body(tmp_path: Path) -> None
     assert story["processes"][0]["fork"]["path"].endswith("broken_engine/launcher.py")
 
 
-def test_a_device_that_the_program_woke_itself_is_the_programs_doing(tmp_path: Path) -> None:
-    said, done = explained(tmp_path, "import_in_child")
+def test_a_device_that_the_program_woke_itself_is_the_programs_doing(tmp_path: Path, cache: Path) -> None:
+    said, done = explained(tmp_path, cache, "import_in_child")
     (story,) = said["stories"]
     assert done.returncode == 1
     assert story["culprit"]["path"].endswith("import_in_child.py")
 
 
-def test_a_launcher_that_runs_the_program_is_not_guilty_of_what_the_program_does(tmp_path: Path) -> None:
-    said, done = explained(tmp_path, "below_a_launcher", ("-m", "unittest"))
+def test_a_launcher_that_runs_the_program_is_not_guilty_of_what_the_program_does(
+    tmp_path: Path, cache: Path
+) -> None:
+    said, done = explained(tmp_path, cache, "below_a_launcher", ("-m", "unittest"))
     story = said["stories"][0]
     assert (story["story"], done.returncode) == ("cuda-in-forked-child", 1)
     assert story["culprit"]["path"].endswith("programs/below_a_launcher.py")

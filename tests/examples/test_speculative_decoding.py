@@ -20,12 +20,6 @@ EXAMPLE = ROOT / "examples" / "speculative_decoding"
 COUNT = 40
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file for the models, trained once."""
-    return tmp_path_factory.mktemp("models") / "models.pt"
-
-
 @pytest.fixture
 def speculate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The example's package; its threads and gradients are put back."""
@@ -36,12 +30,24 @@ def speculate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     torch.set_grad_enabled(True)
 
 
+@pytest.fixture
+def models(speculate: Any, cache: Path) -> Path:
+    """A file with the models, trained once for all workers, and only as far as they then guess something."""
+    trained = cache / "speculative-decoding.pt"
+    if not trained.exists():
+        torch.set_num_threads(1)
+        own = trained.with_suffix(f".{os.getpid()}")
+        import_module("speculate.training").load(own, 40)
+        own.replace(trained)
+    return trained
+
+
 @pytest.mark.must_hold
 def test_every_speculator_decodes_what_plain_decoding_does(speculate: Any, models: Path) -> None:
     engine, text = speculate
     prompt = text.encode("Importing the package wakes ")
     outcomes = {
-        method: engine.Engine(engine.Config(method=method, model=models, steps=80)).generate(prompt, COUNT)
+        method: engine.Engine(engine.Config(method=method, model=models)).generate(prompt, COUNT)
         for method in engine.METHODS
     }
     plain = outcomes.pop("none")
@@ -60,7 +66,7 @@ def test_the_broken_backend_is_refused_by_line_and_wrong_if_it_is_captured_anywa
     engine, text = speculate
     from coldfork.graphs import LeakError, LeakKind
 
-    config = {"model": models, "steps": 80, "backend": "remembered"}
+    config = {"model": models, "backend": "remembered"}
     with pytest.raises(LeakError) as refused:
         engine.Engine(engine.Config(method="none", **config))
     memory = next(leak for leak in refused.value.report.leaks if leak.kind is LeakKind.MEMORY)
@@ -73,14 +79,14 @@ def test_the_broken_backend_is_refused_by_line_and_wrong_if_it_is_captured_anywa
     assert wrong.tokens != right.tokens
 
 
-def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Path, tmp_path: Path) -> None:
+def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Path, cache: Path) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "speculate", "--awake", "h100", "--method", "ngram"),
             *("--tokens", "30", "--model", str(models)),
         ],
         cwd=EXAMPLE,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLDFORK_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLDFORK_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -32,12 +32,6 @@ def reports_are_described(request: pytest.FixtureRequest) -> Iterator[None]:
         bench.require_described_reports()
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run, so that the virtual driver is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Write modules into the folder that is probed: `write(engine__core="...")` for engine/core.py.

@@ -52,12 +52,6 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run, so that the virtual driver is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def device(cache: Path) -> dict[str, str]:
     """What gives a process two virtual devices."""

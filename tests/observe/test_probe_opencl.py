@@ -46,12 +46,6 @@ def pocl(platforms: list[str]) -> None:
         pytest.skip(f"PoCL is not the only platform: {platforms}")
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache, so that pyopencl and what it imports is read once for a profile."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.must_hold
 def test_pocl_is_awake_once_its_devices_were_listed(pocl: None) -> None:
     said = ask(

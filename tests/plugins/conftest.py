@@ -73,12 +73,6 @@ class Result:
 Run = Callable[..., Result]
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run, so that the virtual driver is compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
     """Put the files of a suite into a folder of their own."""

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -69,15 +68,6 @@ def test_the_rooms_hold_on_a_newer_python(version: str, share: int) -> None:
         timeout=2_400,
     )
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
-    assert " passed" in done.stdout.splitlines()[-1]
-
-
-@pytest.mark.parametrize("version", PYTHONS)
-def test_the_python_is_the_one_that_is_named(version: str, tmp_path: Path) -> None:
-    (tmp_path / "version.py").write_text("import sys\nprint(sys.version.split()[0], sys.argv[1:])\n")
-    start = ROOT / "tools" / "newer_pythons" / "start.mjs"
-    command = ["node", str(start), str(FOLDER / version / "package"), "--mount", str(tmp_path)]
-    done = subprocess.run(
-        [*command, str(tmp_path / "version.py"), "a", "b"], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, f"{PYTHONS[version]} ['a', 'b']\n")
+    first, *_, last = done.stdout.splitlines()
+    assert first == PYTHONS[version]
+    assert " passed" in last

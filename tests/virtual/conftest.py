@@ -91,12 +91,6 @@ def variables(cache: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for the whole run, so that the C parts are compiled once."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="session")
 def begun(cache: Path) -> Iterator[Callable[[str], Beginning]]:
     """The processes that have run a beginning, each made when it is first asked for."""
     made: dict[str, Beginning] = {}

@@ -16,6 +16,7 @@ import runpy
 import subprocess
 import sys
 import sysconfig
+import time
 import types
 import zipfile
 from collections.abc import Coroutine, Sequence
@@ -23,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+_LIBRARY = Path("/library")
 _AT_START: dict[str, types.ModuleType] = dict(sys.modules)
-_PATH_AT_START = tuple(sys.path)
+_PATH_AT_START: list[str] = sys.path[:]
 _FINDERS_AT_START = tuple(sys.meta_path)
 _PACKAGES: list[str] = []
 _FLAGS = ("-I", "-S", "-P", "-E", "-s", "-B")
@@ -93,17 +95,35 @@ def drive(coroutine: Coroutine[Any, Any, Any], **_: Any) -> Any:
 
 
 def unpack_library() -> None:
-    """Put the sources of the standard library where `sysconfig` says that they are, from their archive."""
+    """Put the sources of the standard library where `sysconfig` says that they are, from their archive.
+
+    They are imported from a folder as well: what lies in an archive is compiled anew for each program.
+    """
     folder = sysconfig.get_paths()["stdlib"]
     archive = next(entry for entry in sys.path if entry.endswith(".zip"))
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(
             folder, [name for name in packed.namelist() if "/" not in name and name.endswith(".py")]
         )
+        packed.extractall(_LIBRARY)
+        for member in packed.infolist():
+            written = time.mktime((*member.date_time, 0, 0, 0))
+            os.utime(_LIBRARY / member.filename, (written, written))
+    packages = [module.__path__ for module in sys.modules.values() if hasattr(module, "__path__")]
+    for path in (sys.path, _PATH_AT_START, *packages):
+        path[:] = [entry.replace(archive, str(_LIBRARY), 1) for entry in path]
+    for entry in [entry for entry in sys.path_importer_cache if entry.startswith(archive)]:
+        del sys.path_importer_cache[entry]
+
+
+def keep_bytecode(folder: Path) -> None:
+    """Compile what is imported once, for all programs of this run and for the next one."""
+    sys.pycache_prefix = str(folder)
+    sys.dont_write_bytecode = False
 
 
 def main() -> int:
-    """Run pytest with the packages beside it."""
+    """Run pytest with the packages beside it, and say first which Python this is."""
     packages, *arguments = sys.argv[1:]
     _PACKAGES.extend([str(ROOT / "src"), packages])
     sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
@@ -111,8 +131,10 @@ def main() -> int:
     subprocess.run = run  # type: ignore[assignment]
     asyncio.run = drive  # type: ignore[assignment]
     unpack_library()
+    keep_bytecode(Path(packages).parent / "bytecode" / sys.implementation.cache_tag)
     import pytest
 
+    print(sys.version.split()[0])
     return int(pytest.main(["--assert=plain", *arguments]))
 
 

@@ -23,12 +23,17 @@ SOURCES = Path(__file__).resolve().parents[2] / "src"
 FUNCTIONS = Path(__file__).with_name("programs") / "functions"
 
 
-def judged(module: str) -> dict[str, dict[str, bool]]:
-    """For each function of a module, whether a child touches the device, and whether that is certain."""
+IDLE = ("idling", "sparing", "roundabout")
+BUSY = ("touching", "spoiling")
+
+
+@pytest.fixture(scope="module")
+def judged() -> dict[str, dict[str, dict[str, bool]]]:
+    """For each function of each module, whether a child touches the device, and whether that is certain."""
     pytest.importorskip("torch")
     pytest.importorskip("numpy")
     done = subprocess.run(
-        [sys.executable, "judging.py", module],
+        [sys.executable, "judging.py", *IDLE, *BUSY],
         cwd=FUNCTIONS,
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
         capture_output=True,
@@ -41,18 +46,22 @@ def judged(module: str) -> dict[str, dict[str, bool]]:
 
 
 @pytest.mark.must_hold
-@pytest.mark.parametrize("module", ["idling", "sparing", "roundabout"])
-def test_nothing_is_certain_of_what_need_not_touch(module: str) -> None:
-    found = judged(module)
+@pytest.mark.parametrize("module", IDLE)
+def test_nothing_is_certain_of_what_need_not_touch(
+    module: str, judged: dict[str, dict[str, dict[str, bool]]]
+) -> None:
+    found = judged[module]
     assert len(found) > 40
     assert [name for name, one in found.items() if one["touches"]] == []
     assert [name for name, one in found.items() if one["certain"]] == []
 
 
 @pytest.mark.must_hold
-@pytest.mark.parametrize("module", ["touching", "spoiling"])
-def test_what_touches_in_every_run_is_certain(module: str) -> None:
-    found = judged(module)
+@pytest.mark.parametrize("module", BUSY)
+def test_what_touches_in_every_run_is_certain(
+    module: str, judged: dict[str, dict[str, dict[str, bool]]]
+) -> None:
+    found = judged[module]
     assert len(found) > 30
     assert [name for name, one in found.items() if not one["touches"]] == []
     # The module itself names those of which that is not seen.

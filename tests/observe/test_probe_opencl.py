@@ -46,6 +46,12 @@ def pocl(platforms: list[str]) -> None:
         pytest.skip(f"PoCL is not the only platform: {platforms}")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where each program is checked: what a folder's programs import is followed once for a profile."""
+    return tmp_path_factory.mktemp("checked")
+
+
 @pytest.mark.must_hold
 def test_pocl_is_awake_once_its_devices_were_listed(pocl: None) -> None:
     said = ask(
@@ -84,7 +90,7 @@ tell(of_cold=in_child(lambda: [state("opencl"), work(), state("opencl")], second
 platforms[0].get_devices()
 states.remember_for_children()
 tell(of_awake=in_child(lambda: [state("opencl"), reason("opencl")]))
-tell(stuck=in_child(work, seconds=8))
+tell(stuck=in_child(work, seconds=4))
 """
     )
     assert said == {
@@ -114,7 +120,7 @@ STEPS = {
 @pytest.mark.must_hold
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_read_what_is_seen_and_what_a_child_lives_through_agree(
-    pocl: None, step: str, tmp_path: Path, cache: Path
+    pocl: None, step: str, folder: Path, cache: Path
 ) -> None:
     """Static check, the state of the process, and a forked child that uses OpenCL say the same."""
     said = ask(
@@ -122,37 +128,36 @@ def test_what_is_read_what_is_seen_and_what_a_child_lives_through_agree(
         + f"""
 import pyopencl as cl
 kept = {step}
-tell(here=state("opencl")[0], worked=in_child(work, seconds=8 if {STEPS[step]} else 60))
+tell(here=state("opencl")[0], worked=in_child(work, seconds=4 if {STEPS[step]} else 60))
 """
     )
     wakes = STEPS[step]
     assert said == {"here": "awake" if wakes else "cold", "worked": "ended with 14" if wakes else 28.0}
-    (tmp_path / "asks.py").write_text(f"import pyopencl as cl\n\nkept = {step}\n", encoding="utf-8")
-    found = [(one["accelerator"], one["line"]) for one in checked(tmp_path, cache)]
+    (folder / "asks.py").write_text(f"import pyopencl as cl\n\nkept = {step}\n", encoding="utf-8")
+    found = [(one["accelerator"], one["line"]) for one in checked(folder, cache)]
     assert found == ([("opencl", 3)] if wakes else [])
 
 
 @pytest.mark.parametrize("profile", ["cuda", "rocm", "xpu"])
 def test_beside_a_gpu_listing_platforms_presumes_that_its_vendor_is_among_them(
-    profile: str, tmp_path: Path, cache: Path
+    profile: str, folder: Path, cache: Path
 ) -> None:
     """PoCL alone starts nothing when it is listed, as measured above; a context takes its devices anyway."""
-    (tmp_path / "asks.py").write_text(
+    (folder / "asks.py").write_text(
         "import pyopencl as cl\n\nkept = cl.get_platforms()\ncontext = cl.Context()\n", encoding="utf-8"
     )
     words = ["the OpenCL driver of the GPU's vendor is registered"]
-    found = {one["line"]: (one["verdict"], one["presumed"]) for one in checked(tmp_path, cache, profile)}
+    found = {one["line"]: (one["verdict"], one["presumed"]) for one in checked(folder, cache, profile)}
     assert found == {3: ("certain", words), 4: ("certain", [])}
 
 
-def test_what_a_function_presumes_is_said_where_it_is_called_and_imported(
-    tmp_path: Path, cache: Path
-) -> None:
-    (tmp_path / "asks.py").write_text(
+def test_what_a_function_presumes_is_said_where_it_is_called_and_imported(folder: Path, cache: Path) -> None:
+    (folder / "asks.py").write_text(
         "import pyopencl as cl\n\ndef ask():\n    return cl.get_platforms()\n", encoding="utf-8"
     )
-    (tmp_path / "outer.py").write_text("import asks\n\nkept = asks.ask()\n", encoding="utf-8")
-    (found,) = checked(tmp_path, cache, "cuda")
+    (folder / "outer.py").write_text("import asks\n\nkept = asks.ask()\n", encoding="utf-8")
+    (found,) = checked(folder, cache, "cuda")
+    (folder / "outer.py").unlink()
     assert (found["path"], found["line"], found["verdict"]) == ("outer.py", 3, "certain")
     assert found["presumed"] == ["the OpenCL driver of the GPU's vendor is registered"]
 

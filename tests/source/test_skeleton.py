@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import random
 import sysconfig
 import warnings
@@ -473,9 +472,7 @@ def library_sample(most: int) -> list[Path]:
     return random.Random(0).sample(files, min(most, len(files)))
 
 
-@pytest.mark.parametrize(
-    "path", library_sample(int(os.environ.get("COLDFORK_TEST_FILES", "60"))), ids=lambda path: path.name
-)
+@pytest.mark.parametrize("path", library_sample(examples(60)), ids=lambda path: path.name)
 def test_the_standard_library_agrees(path: Path) -> None:
     try:
         source = normalise(path.read_bytes())

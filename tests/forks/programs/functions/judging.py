@@ -1,8 +1,8 @@
-"""Runs the functions of one module for real, in children of a process that holds a device, and judges them.
+"""Runs the functions of modules for real, in children of a process that holds a device, and judges them.
 
-    python judging.py MODULE
+    python judging.py MODULE...
 
-It prints, for each function, whether a child touches the device in it, and whether that is said to be certain.
+It prints, for each module and each of its functions, whether a child touches the device in it, and whether that is said to be certain.
 """
 
 import importlib
@@ -92,11 +92,13 @@ def is_certain(function, given, own):
 
 if __name__ == "__main__":
     sys.setrecursionlimit(20_000)
-    module = importlib.import_module(sys.argv[1])
     torch.cuda.init()
     found = {}
-    for name, function, given in children(module):
-        real = touches(function, given, name in module.LASTING)
-        certain = is_certain(function, given, module.__name__)
-        found[name] = {"touches": real, "certain": certain, "unseen": name in module.UNCERTAIN}
+    for own in sys.argv[1:]:
+        module = importlib.import_module(own)
+        found[own] = {}
+        for name, function, given in children(module):
+            real = touches(function, given, name in module.LASTING)
+            certain = is_certain(function, given, own)
+            found[own][name] = {"touches": real, "certain": certain, "unseen": name in module.UNCERTAIN}
     json.dump(found, sys.stdout)

@@ -15,7 +15,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis.strategies import none
 from packaging.requirements import Requirement
 
 from tests.amounts import LONG, examples
@@ -59,12 +60,20 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def compiled_code(cache: Path) -> Path:
+    """Where torch's compiler keeps what it makes in this run, and what it found out about the processor."""
+    return cache / "inductor"
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what was collected, in this process and in all that it forks.
 
     The modules and the tests of the whole suite are a million objects, and what looks at every object, as the
     check for leaks of graphs does in each of its copies, is to see those of its test.
     """
+    # Hypothesis asks the collector who holds its random numbers, when a test first draws some.
+    settings(database=None, max_examples=1)(given(none())(lambda _: None))()
     gc.collect()
     gc.freeze()
 

@@ -139,11 +139,13 @@ def quoted(text: str) -> str:
     return "\n".join([*blocks, *indented, *re.findall(r"`([^`\n]+)`", text)])
 
 
-@pytest.mark.parametrize(
-    "file", sorted(PACKAGE.rglob("*.py")), ids=lambda file: str(file.relative_to(PACKAGE))
-)
-def test_messages_name_only_what_exists(file: Path) -> None:
-    assert [complaint for text in strings(file) for complaint in complaints(text)] == []
+def test_messages_name_only_what_exists() -> None:
+    found = {
+        str(file.relative_to(PACKAGE)): [wrong for text in strings(file) for wrong in complaints(text)]
+        for file in sorted(PACKAGE.rglob("*.py"))
+    }
+    assert len(found) > 500
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

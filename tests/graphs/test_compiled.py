@@ -20,12 +20,9 @@ MOST = 16
 
 
 @pytest.fixture(autouse=True)
-def fresh_compiler(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+def fresh_compiler(compiled_code: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is compiled yet, and what a test compiled goes with it."""
-    folder: Path = tmp_path_factory.getbasetemp() / "compiled"
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(compiled_code))
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()

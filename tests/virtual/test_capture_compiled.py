@@ -24,16 +24,10 @@ BACKENDS = ("eager", "aot_eager", "inductor", "reduce-overhead", "max-autotune-n
 """Backends of the compiler, and modes of inductor."""
 
 
-@pytest.fixture(scope="module")
-def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the compiler keeps what it makes: what an earlier run left would spare it the work."""
-    return tmp_path_factory.mktemp("compiled")
-
-
 @pytest.fixture(autouse=True)
-def fresh_compiler(compiler_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def fresh_compiler(compiled_code: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is compiled yet, and what a test compiled goes with it."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(compiler_cache))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(compiled_code))
     torch._dynamo.reset()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -92,9 +92,9 @@ def test_a_wrong_replay_would_be_noticed() -> None:
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method.*:DeprecationWarning")
 @pytest.mark.parametrize("backend", COMPILED)
 def test_what_was_compiled_computes_the_same_in_a_graph(
-    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: str, compiled_code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(compiled_code))
     wrong: dict[str, opinfo.Outcome] = {}
     kinds = Counter[str]()
     for case in [*opinfo.cases()[:: COMPILED[backend]], *opinfo.cases(TROUBLED_COMPILED)]:

@@ -62,11 +62,10 @@ def ran(line: str, folder: Path, cache: Path) -> str:
     return done.stdout.replace(f"{folder}/", "")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the page, and the log that its reader has."""
-    project = tmp_path.resolve() / "app"
-    project.mkdir()
+    project = tmp_path_factory.mktemp("app").resolve()
     for name, text in FILES.items():
         (project / name).write_text(text, encoding="utf-8")
     return project

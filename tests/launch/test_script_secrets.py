@@ -238,5 +238,5 @@ def test_the_output_of_the_script_is_its_own(bench: Bench) -> None:
 
 
 def test_a_long_text_costs_no_more_than_reading_it() -> None:
-    for text in ("x" * 1_000_000, "a=" * 300_000, "://" * 200_000, "user@" * 100_000, "-" * 500_000):
+    for text in ("x" * 200_000, "a=" * 60_000, "://" * 40_000, "user@" * 20_000, "-" * 100_000):
         assert isinstance(Veil(secrets({}, [text])).command([text]), list)

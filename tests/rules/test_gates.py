@@ -76,7 +76,7 @@ def spared_by(imports: list[tuple[str, str]], woken: list[str]) -> tuple[dict[st
     return {k: len(v) for k, v in files.items()}, {k: len(v) for k, v in gates.items()}
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(100))
 @given(_imports, _lines, st.sets(_name, min_size=3))
 def test_a_gate_is_the_better_mend_of_what_is_behind_it(
     imports: list[tuple[str, str]], lines: list[tuple[str, int, str]], candidates: set[str]

@@ -89,7 +89,7 @@ def trace(source: str, seed: int) -> list[int]:
     return seen
 
 
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(blocks())
 def test_what_always_comes_before_did_in_every_run(
     tmp_path_factory: pytest.TempPathFactory, body: list[str]

@@ -40,7 +40,7 @@ def dumped(body: list[ast.stmt]) -> list[str]:
     return [ast.dump(node, include_attributes=True) for node in body]
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=12), st.integers(1, 60))
 def test_parts_come_to_the_whole(monkeypatch: pytest.MonkeyPatch, parts: list[str], size: int) -> None:
     monkeypatch.setattr(large_files, "_PART", size)
@@ -107,7 +107,7 @@ ENTRIES = (
 )
 
 
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.sampled_from(ENTRIES), st.integers(1, 6)), min_size=1, max_size=8),
     st.sampled_from(("\n", " ", "\n    ")),

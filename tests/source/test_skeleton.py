@@ -407,7 +407,7 @@ _TOKENS = (
 @pytest.mark.once
 @pytest.mark.skipif(compiled_skeleton is None, reason="nothing was compiled for this Python")
 def test_the_compiled_skeleton_is_the_interpreted_one_for_any_tokens() -> None:
-    @settings(max_examples=examples(10) * EXAMPLES, deadline=None, database=None)
+    @settings(max_examples=examples(5) * EXAMPLES, deadline=None, database=None)
     @given(st.lists(st.sampled_from(_TOKENS), max_size=60))
     def look(tokens: list[str]) -> None:
         assert_twins(normalise("".join(tokens).encode()))
@@ -421,7 +421,7 @@ def test_the_compiled_words_are_the_interpreted_ones() -> None:
     assert compiled_words is not None
     letters = sorted({bytes([letter]) for word in WORDS for letter in word})
 
-    @settings(max_examples=examples(10) * EXAMPLES, deadline=None, derandomize=not LONG, database=None)
+    @settings(max_examples=examples(5) * EXAMPLES, deadline=None, derandomize=not LONG, database=None)
     @given(st.lists(st.sampled_from([*WORDS, *(word[:-1] for word in WORDS), *letters]), max_size=12))
     def look(parts: list[bytes]) -> None:
         source = b"".join(parts)

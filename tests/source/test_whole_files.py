@@ -32,7 +32,7 @@ LINES = (
     st.lists(st.sampled_from(LINES), min_size=1, max_size=3),
     st.sampled_from(["def f(a):", "async def f(a):"]),
 )
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_python_does_not_parse_is_told(lines: list[str], head: str) -> None:
     source = "\n".join(["import os", head, *(f"    {line}" for line in lines), "X = 1", ""])
     try:

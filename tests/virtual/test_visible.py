@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from coldfork.virtual.driver import uuid_of, visible
+from tests.amounts import examples
 from tests.virtual.conftest import Run
 
 _FIRST, _SECOND = f"GPU-{uuid_of(0)}", f"GPU-{uuid_of(1)}"
@@ -85,7 +86,7 @@ random.seed(5)
 pieces = ["0", "1", "2", "3", "12", "-1", "-0", "+2", "", " ", " 1", "x", "2x",
           "{_FIRST}", "{_SECOND}", "GPU-", "GPU-c01df002", "GPU-c01df0", "GPU-f"]
 different = []
-for _ in range(4000):
+for _ in range({examples(800)}):
     setting = ",".join(random.choices(pieces, k=random.randint(1, 4)))
     os.environ["CUDA_VISIBLE_DEVICES"] = setting
     if torch.cuda.device_count() != len(visible(setting, 3)):

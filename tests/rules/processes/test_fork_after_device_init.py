@@ -192,19 +192,37 @@ if __name__ == "__main__":
 """
 
 
+def importing(setter: str, folder: Path) -> None:
+    """Write a program that starts a child by default, and the package that it imports."""
+    (folder / "engine").mkdir()
+    for name, text in {"__init__.py": "", **SETTERS[setter][0]}.items():
+        (folder / "engine" / name).write_text(text)
+    (folder / "run.py").write_text(BY_DEFAULT)
+
+
 @pytest.mark.parametrize("setter", SETTERS)
 def test_a_method_that_an_import_has_set_holds(setter: str, tmp_path: Path) -> None:
-    files, expected = SETTERS[setter]
-    (tmp_path / "engine").mkdir()
-    for name, text in {"__init__.py": "", **files}.items():
-        (tmp_path / "engine" / name).write_text(text)
-    (tmp_path / "run.py").write_text(BY_DEFAULT)
+    importing(setter, tmp_path)
+    expected = SETTERS[setter][1]
     assert list(said(tmp_path)) == expected
     if ALONE or sys.version_info >= (3, 14):
         return
+    asked = "import multiprocessing, engine.launcher; print(multiprocessing.get_start_method())"
+    told = subprocess.run(
+        [sys.executable, "-c", asked], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert told.stdout == ("fork\n" if expected else "spawn\n")
+
+
+@pytest.mark.skipif(
+    ALONE or sys.version_info >= (3, 14), reason="the default is another, or no process starts"
+)
+@pytest.mark.parametrize(("setter", "status"), [("by-the-module", 0), ("by-none", 1)])
+def test_the_method_that_an_import_has_set_decides(setter: str, status: int, tmp_path: Path) -> None:
     pytest.importorskip("torch")
+    importing(setter, tmp_path)
     told = ended(tmp_path, "--virtual", "h100")
-    assert told.returncode == (1 if expected else 0), told.stderr
+    assert told.returncode == status, told.stderr
 
 
 LAUNCHING = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import signal
 import time
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coldfork.graphs import BatchDescriptor, LeakKind, Mode, Phase, check
+from coldfork.graphs import BatchDescriptor, LeakKind, Mode, NotComparedError, Phase, assert_replayable, check
 from coldfork.graphs.leaks.memory import key_of
 from coldfork.graphs.trials.beginning import Beginning, Draws, view_of
 from coldfork.graphs.trials.copies import Standby, ask
@@ -272,12 +273,21 @@ def test_a_run_that_fails_for_every_other_value_is_said_and_judged_by_what_was_s
             raise ValueError("only zeros")
         return (lambda mode: table[index] * 2), None
 
-    report = check(create, [BATCH], inputs=[index])
-    assert report.leaks == ()
-    assert report.unsure == (
-        "not tried with other values, which the forward function did not take: (4,) of torch.int64",
+    report = check(create, [BATCH], inputs={"index": index})
+    assert report.answer == "not compared"
+    (gap,) = report.not_compared
+    assert (gap.what, gap.descriptor) == ("index", "FULL tokens=4")
+    assert str(report).splitlines()[1:] == str(gap).splitlines()
+
+    with pytest.raises(
+        AssertionError, match="index was not compared: the forward function took no"
+    ) as failed:
+        assert_replayable(create, [BATCH], inputs=lambda one: {"index": index})
+    again = pickle.loads(pickle.dumps(failed.value.__cause__))
+    assert (type(again), str(again)) == (NotComparedError, str(failed.value.__cause__))
+    assert_replayable(
+        create, [BATCH], inputs=lambda one: {"index": index}, allow={"ind*": "only zeros are ever given"}
     )
-    assert str(report).splitlines()[-1] == report.unsure[0]
 
 
 def test_a_fresh_run_that_fails_is_said() -> None:
@@ -291,7 +301,9 @@ def test_a_fresh_run_that_fails_is_said() -> None:
 
     here = os.getpid()
     report = check(create, [BATCH], inputs=[x])
-    assert report.unsure == ("not compared with a fresh run: ValueError: not in another process",)
+    assert [(gap.what, gap.why) for gap in report.not_compared] == [
+        ("results", "ValueError: not in another process")
+    ]
     assert calls == [Phase.WARMUP, Phase.CAPTURE]
 
 

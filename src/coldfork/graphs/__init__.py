@@ -28,9 +28,10 @@ if TYPE_CHECKING:
         LeakError,
         MemoryBudgetError,
         NotCapturedError,
+        NotComparedError,
         StaleOutputError,
     )
-    from coldfork.graphs.findings import Leak, LeakKind, Report
+    from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
     from coldfork.graphs.leak_check import assert_replayable, check
     from coldfork.graphs.manager import GraphManager, LeakWarning
     from coldfork.graphs.passes import current_state
@@ -43,9 +44,9 @@ _HOMES = {
     ),
     "coldfork.graphs.errors": (
         "BusyError", "CaptureFailedError", "DeviceLostError", "GraphError", "InputError", "LeakError",
-        "MemoryBudgetError", "NotCapturedError", "StaleOutputError",
+        "MemoryBudgetError", "NotCapturedError", "NotComparedError", "StaleOutputError",
     ),
-    "coldfork.graphs.findings": ("Leak", "LeakKind", "Report"),
+    "coldfork.graphs.findings": ("Leak", "LeakKind", "NotCompared", "Report"),
     "coldfork.graphs.leak_check": ("assert_replayable", "check"),
     "coldfork.graphs.manager": ("GraphManager", "LeakWarning"),
     "coldfork.graphs.passes": ("current_state",),
@@ -56,8 +57,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "BatchDescriptor", "BusyError", "CaptureFailedError", "CreateForward", "CreateForwardOn",
     "DeviceLostError", "GraphError", "GraphManager", "InputError", "Leak", "LeakError", "LeakKind",
-    "LeakWarning", "MemoryBudgetError", "Mode", "NotCapturedError", "Phase", "Report", "Rule",
-    "StaleOutputError", "StatePair", "assert_replayable", "check", "current_state", "in_place_of", "piece",
+    "LeakWarning", "MemoryBudgetError", "Mode", "NotCapturedError", "NotCompared", "NotComparedError",
+    "Phase", "Report", "Rule", "StaleOutputError", "StatePair", "assert_replayable", "check",
+    "current_state", "in_place_of", "piece",
 ]  # fmt: skip
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from coldfork.graphs.batches import CapturedBatch, Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
-from coldfork.graphs.findings import Leak, LeakKind, Report
+from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
 from coldfork.graphs.leaks.inspection import Inspector
-from coldfork.graphs.trials.comparison import Comparison, Outcome, Seen
+from coldfork.graphs.trials.comparison import Comparison, Named, Outcome, Seen
 from coldfork.graphs.trials.copies import reason_against
 from coldfork.graphs.trials.replays import records_of
 from coldfork.graphs.trials.traces import explanations
 
 _PLAINLY = Manner()
+_ON_CPU = "capture the same on the CPU"
 
 
 class Checker:
@@ -30,13 +32,16 @@ class Checker:
         descriptors: Iterable[BatchDescriptor],
         engine: Engine,
         persistent: Iterable[Any],
-        inputs: Iterable[Any] | None,
+        inputs: Named | None,
+        allowed: Mapping[str, str],
         manner: Manner = _PLAINLY,
     ) -> None:
-        kept = tuple(persistent)
+        kept = tuple((f"persistent[{number}]", one) for number, one in enumerate(persistent))
         fed = None if inputs is None else tuple(inputs)
-        self.inspector: Inspector = Inspector(kept, fed)
+        tensors = None if fed is None else [one for _, one in fed]
+        self.inspector: Inspector = Inspector([one for _, one in kept], tensors)
         """To be told of each step of a capture."""
+        self._allowed = allowed
         self._against = reason_against(engine.device)
         self._comparison = None if self._against else Comparison(make, descriptors, kept, fed, engine, manner)
 
@@ -49,11 +54,14 @@ class Checker:
         """What is to be said of the batch that was captured last."""
         inspector = self.inspector
         if self._comparison is None:
-            outcome = Outcome(None, (f"not compared with a fresh run: {self._against}",))
+            outcome = Outcome(None, (NotCompared(str(batch.descriptor), "results", self._against, _ON_CPU),))
         else:
             seen = Seen(inspector.batch_memory(), frozenset(inspector.rebuilt))
             outcome = self._comparison.outcome(batch, seen)
-        report = inspector.report(outcome.differs)
+        # What nobody could disprove counts as long as it could not be compared, and is not allowed.
+        gaps = Report(not_compared=outcome.gaps).allowing(self._allowed)
+        differs = None if outcome.differs is False and gaps.not_compared else outcome.differs
+        report = inspector.report(differs)
         leaks = list(report.leaks)
         if outcome.undefined and not outcome.differs:
             leaks += inspector.unwritten()
@@ -66,7 +74,9 @@ class Checker:
                 lambda number: inspector.writer_of(records[number]),
             )
             leaks = _one_for_each_line([*leaks, *found]) or [_unexplained(batch)]
-        return Report(tuple(leaks), report.lazy, outcome.unsure)
+        elif outcome.gaps:
+            leaks = [replace(leak, proven=False) for leak in leaks]
+        return replace(gaps, leaks=tuple(leaks), lazy=report.lazy)
 
 
 def _one_for_each_line(leaks: Iterable[Leak]) -> list[Leak]:

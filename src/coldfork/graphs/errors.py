@@ -40,19 +40,35 @@ class BusyError(GraphError):
 class CaptureFailedError(GraphError):
     """A forward function failed while its batch was being warmed up or captured."""
 
-    def __init__(self, descriptor: BatchDescriptor, phase: Phase, error: BaseException) -> None:
-        doing = "warming up" if phase.value == "warmup" else "capturing"
-        super().__init__(f"{doing} {descriptor} failed: {type(error).__name__}: {error}")
+    def __init__(self, descriptor: BatchDescriptor, phase: Phase, error: BaseException | str) -> None:
+        # Text, which any process can read; the error itself is the cause.
+        said = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        super().__init__(descriptor, phase, said)
         self.descriptor = descriptor
         self.phase = phase
+
+    def __str__(self) -> str:
+        doing = "warming up" if self.phase.value == "warmup" else "capturing"
+        return f"{doing} {self.descriptor} failed: {self.args[2]}"
 
 
 class LeakError(GraphError):
     """Something that warm-up left behind is used by a captured graph; `.report` holds all of it."""
 
     def __init__(self, report: Report) -> None:
-        super().__init__(str(report))
+        super().__init__(report)
         self.report = report
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+
+class NotComparedError(LeakError):
+    """The check could not compare everything, so that a leak cannot be excluded; `.report` says what and why.
+
+    Give the program's own way to fill its inputs as `prepare=`, or name what need not be compared, and why,
+    in `allow=`.
+    """
 
 
 class DeviceLostError(GraphError):

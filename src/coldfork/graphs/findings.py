@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Literal
 
 from coldfork.model.states import Frame
 
 _MOST_LEAKS = 12
 """So many leaks of a batch are written out."""
+
+_CLEAN = "clean: a replay computes what an eager run does, and leaves the same in memory"
+_WRONG = "a replay would not do what an eager run does"
+_NOT_DISPROVED = "a replay may not do what an eager run does, which could not be disproved"
+_NOT_COMPARED = "not compared: whether a replay does what an eager run does is not known"
 
 
 class LeakKind(StrEnum):
@@ -49,6 +56,8 @@ class Leak:
     """The line of the captured run that takes it."""
     origin: Frame | None = None
     """The line of the warm-up run that left it."""
+    proven: bool = True
+    """False where it was seen to be used, and no comparison could say whether that changes a result."""
 
     def __str__(self) -> str:
         lines = [f"[{self.kind}] {self.message}"]
@@ -60,22 +69,65 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True)
+class NotCompared:
+    """Something of which nobody knows whether a replay does with it what an eager run does."""
+
+    descriptor: str
+    what: str
+    """Its name: of an input, of a value by its path, or `results` for the whole batch."""
+    why: str
+    remedy: str
+    """How it can be compared."""
+    reason: str = ""
+    """Why the caller allows it."""
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.descriptor}: {self.what} was not compared, which is allowed: {self.reason}"
+        why = f"{self.descriptor}: {self.what} was not compared: {self.why}"
+        return f"{why}\n  to have it compared, {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All that was found for some batches."""
 
     leaks: tuple[Leak, ...] = ()
     lazy: tuple[str, ...] = ()
     """What warm-up set and capture sees, and what changes nothing in the graph as far as was seen."""
-    unsure: tuple[str, ...] = ()
+    not_compared: tuple[NotCompared, ...] = ()
     """What could not be compared with an eager run, and why."""
+    allowed: tuple[NotCompared, ...] = ()
+    """What of it the caller allowed, by name and with a reason."""
+
+    @property
+    def answer(self) -> Literal["leaks", "not compared", "clean"]:
+        """The worst of what was found; `clean` only where everything was compared."""
+        if self.leaks:
+            return "leaks"
+        return "not compared" if self.not_compared else "clean"
+
+    def allowing(self, allowed: Mapping[str, str]) -> Report:
+        """The same when some things need not be compared; a name may hold `*` for any text."""
+        given = [
+            replace(one, reason=reason)
+            for one in self.not_compared
+            if (reason := next((why for name, why in allowed.items() if fnmatchcase(one.what, name)), ""))
+        ]
+        names = {(one.descriptor, one.what) for one in given}
+        left = tuple(one for one in self.not_compared if (one.descriptor, one.what) not in names)
+        return replace(self, not_compared=left, allowed=(*self.allowed, *given))
 
     def __str__(self) -> str:
+        notes = [str(one) for one in (*self.not_compared, *self.allowed)]
         if not self.leaks:
-            return "\n".join(("nothing of a warm-up is used by a captured graph", *self.unsure))
+            first = _NOT_COMPARED if self.not_compared else _CLEAN
+            return "\n".join((first, *notes))
         lines: list[str] = []
         for batch in dict.fromkeys(leak.descriptor for leak in self.leaks):
-            lines.append(f"{batch}: a replay would not do what an eager run does")
             of_batch = [leak for leak in self.leaks if leak.descriptor == batch]
+            proven = any(leak.proven for leak in of_batch)
+            lines.append(f"{batch}: {_WRONG if proven else _NOT_DISPROVED}")
             lines += [_indented(str(leak)) for leak in of_batch[:_MOST_LEAKS]]
             if len(of_batch) > _MOST_LEAKS:
                 lines.append(f"  and {len(of_batch) - _MOST_LEAKS} more, in .leaks")
@@ -83,7 +135,7 @@ class Report:
             "make the state anew for the capture (create_forward is called once for each phase), or name the "
             "tensors that the program keeps up to date itself in persistent="
         )
-        lines += self.unsure
+        lines += notes
         return "\n".join(lines)
 
 
@@ -93,7 +145,8 @@ def joined(reports: Iterable[Report]) -> Report:
     return Report(
         tuple(leak for report in every for leak in report.leaks),
         tuple(dict.fromkeys(text for report in every for text in report.lazy)),
-        tuple(dict.fromkeys(text for report in every for text in report.unsure)),
+        tuple(dict.fromkeys(one for report in every for one in report.not_compared)),
+        tuple(dict.fromkeys(one for report in every for one in report.allowed)),
     )
 
 

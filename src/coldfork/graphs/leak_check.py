@@ -35,25 +35,33 @@ def check(
     descriptors: Iterable[BatchDescriptor],
     *,
     persistent: Iterable[Any] = (),
-    inputs: Iterable[Any] | None = None,
+    inputs: Iterable[Any] | Mapping[str, Any] | None = None,
+    allow: Mapping[str, str] | None = None,
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = None,
 ) -> Report:
     """Capture each batch as a manager would, and report what of its warm-up the graph depends on.
 
-    `inputs` are the tensors that hold another batch's data each time; without them all tensors that the
-    forward function sees count, but for the parameters and buffers of modules. `persistent` are tensors that
-    the program keeps up to date itself, such as a cache. The device is a GPU if torch uses one here, and
-    else the CPU, on which captures are virtual.
+    `inputs` are the tensors that hold another batch's data each time, by name if you like; without them all
+    tensors that the forward function sees count, but for the parameters and buffers of modules. `persistent`
+    are tensors that the program keeps up to date itself, such as a cache. `allow` names what need not be
+    compared, with the reason; the report names the rest of what was not. The device is a GPU if torch uses
+    one here, and else the CPU, on which captures are virtual.
     """
     used = "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
     engine = engines.engine_for(used if device is None else device)
     wanted = tuple(descriptors)
     make = making(create_forward, states)
     pool = engine.new_pool()
-    with closing(Checker(make, wanted, engine, persistent, inputs)) as checker:
+    with closing(Checker(make, wanted, engine, persistent, _by_name(inputs), allow or {})) as checker:
         reports = [_report(descriptor, make, engine, pool, checker) for descriptor in wanted]
     return joined(reports)
+
+
+def _by_name(inputs: Iterable[Any] | Mapping[str, Any] | None) -> list[tuple[str, Any]] | None:
+    if inputs is None or isinstance(inputs, Mapping):
+        return None if inputs is None else list(inputs.items())
+    return [(f"inputs[{number}]", one) for number, one in enumerate(inputs)]
 
 
 def _report(
@@ -98,18 +106,20 @@ def assert_replayable(
     inputs: Inputs | None = None,
     values: Inputs | None = None,
     persistent: Iterable[Any] = (),
+    allow: Mapping[str, str] | None = None,
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = "cpu",
 ) -> None:
     """Fail unless each batch can be captured, and its replays compute what eager runs compute.
 
-    Each batch is captured with `check="error"`, which compares a replay with a fresh run on other values.
+    Each batch is captured with `check="error"`, which compares a replay with a fresh run on other values, and
+    fails too where something could not be compared that `allow` does not name, with a reason.
     Where only some values make sense, `values(descriptor)` gives a further batch for the inputs, by the names
     that `inputs(descriptor)` gives them. What the inputs held is put back.
     """
     __tracebackhide__ = True
     wanted = list(descriptors)
-    manager = GraphManager(device, check="error", persistent=persistent)
+    manager = GraphManager(device, check="error", persistent=persistent, allow=allow or {})
     try:
         manager.capture(create_forward, wanted, inputs=inputs, states=states, progress=False)
     except (CaptureFailedError, LeakError) as error:

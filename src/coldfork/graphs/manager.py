@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
@@ -32,6 +33,7 @@ from coldfork.graphs.errors import (
     LeakError,
     MemoryBudgetError,
     NotCapturedError,
+    NotComparedError,
 )
 from coldfork.graphs.findings import Report
 from coldfork.graphs.memory_use import added_by, estimated, require_within
@@ -45,10 +47,11 @@ if TYPE_CHECKING:
     from coldfork.graphs.checking import Checker
 
 _AS_CAPTURED = object()
+_NOTHING_ALLOWED: Mapping[str, str] = MappingProxyType({})
 
 
 class LeakWarning(RuntimeWarning):
-    """Something that warm-up left behind is used by a captured graph."""
+    """Something that warm-up left behind is used by a captured graph, or that cannot be excluded."""
 
 
 class GraphManager:
@@ -61,7 +64,8 @@ class GraphManager:
 
     `device` is a CUDA device, or `"cpu"` for virtual capture. With `check="error"` or `"warn"` each capture
     is examined for what warm-up left behind in it; `persistent` are the tensors that may be shared because
-    the program itself keeps them up to date.
+    the program itself keeps them up to date. What could not be compared fails like a leak, but for what
+    `allow` names, with the reason: `allow={"lengths": "always full in this test"}`.
 
     `rule` gives the batches that may run in place of one that was not captured, the best first.
 
@@ -79,6 +83,7 @@ class GraphManager:
         *,
         check: Literal["error", "warn", "off"] = "off",
         persistent: Iterable[Any] = (),
+        allow: Mapping[str, str] = _NOTHING_ALLOWED,
         rule: Rule = in_place_of,
         stream: Any = None,
         around: Around = nothing_around,
@@ -99,6 +104,7 @@ class GraphManager:
         self._recipes = Recipes(moved)
         self._check = check
         self._persistent = tuple(persistent)
+        self._allow = dict(allow)
         self._captured: dict[BatchDescriptor, CapturedBatch] = {}
         self._rule = rule
         self._table = Table((), rule)
@@ -130,7 +136,7 @@ class GraphManager:
         `memory_budget` bytes. No state of a warm-up is kept: it lives as long as you keep its pair.
         """
         wanted = self._in_order(descriptors)
-        fed = None if inputs is None else [one for each in wanted for one in inputs(each).values()]
+        fed = None if inputs is None else [one for each in wanted for one in inputs(each).items()]
         make = making(create_forward, states)
         checker: Checker | None = None
         done: dict[BatchDescriptor, StatePair] = {}
@@ -139,7 +145,9 @@ class GraphManager:
             if self._check != "off":
                 # What checks is not loaded into processes that only serve.
                 checking = importlib.import_module("coldfork.graphs.checking")
-                checker = checking.Checker(make, wanted, self._engine, self._persistent, fed, self._manner)
+                checker = checking.Checker(
+                    make, wanted, self._engine, self._persistent, fed, self._allow, self._manner
+                )
                 stack.enter_context(closing(checker))
             for number, descriptor in enumerate(wanted):
                 tell(number, len(wanted), descriptor)
@@ -182,14 +190,14 @@ class GraphManager:
         )
         if checker is not None:
             report = checker.report(batch)
-            if report.leaks:
-                self._tell_leaks(report)
+            if report.answer != "clean":
+                self._tell(report)
         self._captured[descriptor] = batch
         return states
 
-    def _tell_leaks(self, report: Report) -> None:
+    def _tell(self, report: Report) -> None:
         if self._check == "error":
-            raise LeakError(report)
+            raise LeakError(report) if report.leaks else NotComparedError(report)
         warnings.warn(str(report), LeakWarning, stacklevel=4)
 
     def _note_failure(

@@ -7,13 +7,14 @@ import random
 import sys
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from coldfork.graphs.leaks.memory import is_readable, key_of
+from coldfork.graphs.trials.large_memory import is_large
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
@@ -38,6 +39,20 @@ def view_of(tensor: Any) -> View:
     return View(
         key_of(tensor), tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
     )
+
+
+def distinct_part_of(tensor: Any) -> View:
+    """The same, with each element once: those of an expanded tensor lie upon each other."""
+    view = view_of(tensor)
+    shape = tuple(1 if not step else size for size, step in zip(view.shape, view.stride, strict=True))
+    reach = 1 + sum((size - 1) * step for size, step in zip(shape, view.stride, strict=True) if size)
+    steps = sorted((step, size) for size, step in zip(shape, view.stride, strict=True) if size > 1)
+    inner = 1
+    for step, size in steps:
+        if step < inner:  # windows that overlap
+            return replace(view, shape=(reach,), stride=(1,))
+        inner = step * (size - 1) + inner
+    return replace(view, shape=shape)
 
 
 def bytes_of(storage: Any) -> Any:
@@ -86,9 +101,13 @@ class Beginning:
         return None if tensor is None else tensor.untyped_storage()
 
     def contents(self, keys: Iterable[int]) -> dict[int, Any]:
-        """What each of these memories holds now, as far as it is still there."""
+        """What each of these memories holds now, as far as it is still there and not too large."""
         found = ((key, self.storage(key)) for key in keys)
-        return {key: bytes_of(storage).clone() for key, storage in found if storage is not None}
+        return {
+            key: bytes_of(storage).clone()
+            for key, storage in found
+            if storage is not None and not is_large(storage)
+        }
 
 
 class Draws:

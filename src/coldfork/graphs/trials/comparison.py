@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
@@ -12,12 +12,21 @@ from typing import Any
 from coldfork.graphs.batches import Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
-from coldfork.graphs.trials.beginning import Beginning, Question, View, view_of
+from coldfork.graphs.findings import NotCompared
+from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
 from coldfork.graphs.trials.copies import Answer, Standby, ask
 from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner
 from coldfork.graphs.trials.host_reads import on_both_sides
-from coldfork.graphs.trials.replays import Mirror, Replay, Replayer, written_keys, written_parts
-from coldfork.graphs.trials.results import disagreements, without
+from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
+from coldfork.graphs.trials.replays import (
+    Earlier,
+    Mirror,
+    Replayer,
+    Trial,
+    records_of,
+    written_keys,
+    written_parts,
+)
 from coldfork.graphs.trials.traces import Step
 from coldfork.graphs.trials.variation import BOLD, settled, taken, varies, wildly, with_contrary_flags
 from coldfork.virtual.capturing.compiled.calls import times_compiled
@@ -25,19 +34,18 @@ from coldfork.virtual.capturing.compiled.calls import times_compiled
 _WARM_UP = 5
 _SEEDS = (11, 23, 37)
 """Of the numbers that each trial is given."""
-_OTHER_FILLING = 1000.0
 _SHORTEST_LIMIT = 60.0
 _LIMIT_OF_RUNS = 50.0
 """A fresh run may take so many times as long as its capture did."""
 _LIMIT_FAR_AWAY = 20.0
 """So long one may take on values that the program may never meet."""
-_LET_GO = (
-    "not compared: memory that the graph writes, and that the program exchanges for other memory when it "
-    "runs on other values"
-)
+_LARGEST_OF_EARLIER = 1 << 20
+"""A larger input of a batch before is given what this batch is given."""
+_NO_OTHER_VALUES = "the forward function took no other values than those that were there"
+_GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 
-Trial = Callable[[Question, EagerRun, bool], Answer]
-"""Replays a batch on the inputs of a fresh run."""
+Named = Iterable[tuple[str, Any]]
+"""Tensors by the names that the caller knows them by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,8 @@ class Outcome:
 
     differs: bool | None
     """None where nothing could be compared."""
-    unsure: tuple[str, ...] = ()
-    """What could not be looked at, and why."""
+    gaps: tuple[NotCompared, ...] = ()
+    """What could not be compared, and why."""
     undefined: bool = False
     """True when results depend on memory that was only allocated, eager runs' results too."""
     fresh: tuple[Step, ...] = ()
@@ -65,17 +73,6 @@ class Seen:
     """Memory that building the captured state filled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
-    """Whether a replay's results are others than a fresh run's."""
-
-    real: bool = False
-    undefined: bool = False
-    """Only where a fresh run's own depend on memory that nothing wrote."""
-    let_go: bool = False
-    """True when some of the memory that the graph writes is gone after a run."""
-
-
 class Comparison:
     """Compares the batches of one manager with fresh runs, as all was when it began."""
 
@@ -83,20 +80,22 @@ class Comparison:
         self,
         make: Make,
         descriptors: Iterable[BatchDescriptor],
-        persistent: Iterable[Any],
-        inputs: Iterable[Any] | None,
+        persistent: Named,
+        inputs: Named | None,
         engine: Engine,
         manner: Manner,
     ) -> None:
         self._descriptors = tuple(descriptors)
         self._make = make
         self._beginning = Beginning()
-        self._persistent = tuple(dict.fromkeys(view_of(one) for one in persistent))
-        self._inputs = None if inputs is None else tuple(dict.fromkeys(view_of(one) for one in inputs))
+        self._names: dict[View, str] = {}
+        self._persistent = self._named(persistent)
+        self._inputs = None if inputs is None else self._named(inputs)
         runner = EagerRunner(make, self._descriptors, self._beginning, manner)
         self._fresh = Standby(runner.run, runner.prepare)
         self._mirror = Standby(Mirror(make, self._descriptors, self._beginning, engine, manner).answer)
         self._captured: list[Any] = []
+        self._earlier: list[Earlier] = []
         self._began = time.monotonic()
 
     def close(self) -> None:
@@ -107,20 +106,27 @@ class Comparison:
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
         """Try a batch that was just captured."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
-        replayer = Replayer(batch, self._captured, self._beginning, self._make)
         self._captured.append(batch)
+        replayer = Replayer(batch, self._captured, self._beginning, self._make)
         question = self._settled(self._question(batch, seen), limit)
-        trials = [_in_a_copy(replayer, limit)]
+        alone = partial(_in_a_copy, replayer, limit)
+        after = tuple(self._earlier)
+        trials: list[tuple[TryOut, tuple[Earlier, ...]]] = [(alone, ())]
         # The same again with a warm-up that saw other values: one on zeros leaves nothing that would show.
         # Not where it would compile everything once more.
         if not times_compiled() and self._mirror.ask(question, limit, lasting=True).given:
-            trials.append(partial(self._in_the_mirror, limit))
-        outcome = self._try(written_parts(batch), question, trials, limit)
+            trials.append((lambda trial: self._mirror.ask(trial, limit), after))
+        elif after:
+            trials.append((alone, after))
+        outcome = self._try(self._judge(batch, limit), question, trials, limit)
         self._began = time.monotonic()
         return outcome
 
-    def _in_the_mirror(self, limit: float, question: Question, fresh: EagerRun, restored: bool) -> Answer:
-        return self._mirror.ask((question, fresh, restored), limit)
+    def _judge(self, batch: Any, limit: float) -> Judge:
+        declared = frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
+        read = frozenset(use.memory.key for record in records_of(batch) for use in record.read)
+        descriptor = str(batch.descriptor)
+        return Judge(descriptor, written_parts(batch), declared, read, self._running(limit))
 
     def _question(self, batch: Any, seen: Seen) -> Question:
         kept = seen.rebuilt | {view.key for view in self._persistent}
@@ -141,60 +147,73 @@ class Comparison:
         for key in sorted(seen.inputs):
             tensor = self._beginning.largest(key)
             if tensor is not None:
-                yield view_of(tensor)
+                yield distinct_part_of(tensor)
+
+    def _named(self, tensors: Named) -> tuple[View, ...]:
+        found = {distinct_part_of(tensor): name for name, tensor in tensors}
+        self._names.update(found)
+        return tuple(found)
 
     # --- one run beside the other -------------------------------------------------------------------------
 
-    def _try(self, parts: list[View], question: Question, trials: list[Trial], limit: float) -> Outcome:
-        notes: tuple[str, ...] = ()
-        varied = undefined = False
+    def _try(
+        self,
+        judge: Judge,
+        question: Question,
+        trials: list[tuple[TryOut, tuple[Earlier, ...]]],
+        limit: float,
+    ) -> Outcome:
+        gaps: dict[NotCompared, None] = {}
+        read, varied = set[int](), set[int]()
+        undefined = False
         asking = [question, wildly(question)]
         if (contrary := with_contrary_flags(question)) != question:
             asking.append(contrary)
-        for seed, asked, trial in zip(_SEEDS, asking, cycle(trials), strict=False):
+        for seed, asked, (try_out, after) in zip(_SEEDS, asking, cycle(trials), strict=False):
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
-                return Outcome(None, (_not_compared(answer),))
-            kept = (one for one in notes if one == _LET_GO)
-            notes = (*_unvaried(question, answer.value), *_unread(answer.value), *kept)
-            varied = varied or any(values is not None for values in answer.value.given)
-            judged = self._judged(question, answer.value, parts, trial, limit, notes)
+                return Outcome(None, (judge.gap("results", answer.trouble or answer.error, _GIVE_VALUES),))
+            fresh: EagerRun = answer.value
+            if seed == _SEEDS[0]:
+                self._earlier.append(self._as_earlier(question, fresh))
+            read |= fresh.read
+            varied |= {number for number, values in enumerate(fresh.given) if values is not None}
+            judged = self._judged(judge, Trial(question, fresh, after=after), try_out, limit)
             if judged.differs is not False:
-                return judged
+                return _outcome(judged)
             undefined = undefined or judged.undefined
-            notes = judged.unsure
+            gaps.update(dict.fromkeys(judged.gaps))
         for far, answer in self._far_away(question, limit):
-            judged = self._judged(far, answer.value, parts, trials[0], limit, notes)
+            judged = self._judged(judge, Trial(far, answer.value), trials[0][0], limit)
+            varied |= {number for number, values in enumerate(answer.value.given) if values is not None}
             if judged.differs:
-                return judged
-            notes = judged.unsure or notes
-        return Outcome(None if question.inputs and not varied else False, notes, undefined)
+                return _outcome(judged)
+            gaps.update(dict.fromkeys(judged.gaps))
+        same = sorted(read - varied)
+        unvaried = [
+            judge.gap(self._name(question.inputs[one]), _NO_OTHER_VALUES, _GIVE_VALUES) for one in same
+        ]
+        compared = None if read and not read & varied else False
+        return Outcome(compared, (*gaps, *unvaried), undefined)
 
-    def _judged(
-        self,
-        question: Question,
-        fresh: EagerRun,
-        parts: list[View],
-        trial: Trial,
-        limit: float,
-        notes: tuple[str, ...],
-    ) -> Outcome:
+    def _judged(self, judge: Judge, trial: Trial, try_out: TryOut, limit: float) -> Judgement:
         """What a replay beside one fresh run says."""
-        found = self._differences(question, fresh, parts, trial, limit)
-        if found is not None and found.real and times_compiled():
+        judged = judge.judge(trial, try_out)
+        if judged.differs and times_compiled():
             # Compiled code may draw its random numbers otherwise.
-            question, answer = self._run_fresh(replace(question, compiled=True), limit)
+            question, answer = self._run_fresh(replace(trial.question, compiled=True), limit)
             if not answer.given:
-                return Outcome(None, (_not_compared(answer),))
-            fresh = answer.value
-            found = self._differences(question, fresh, parts, trial, limit)
-        if found is None:
-            return Outcome(None, ("not compared with a fresh run: the replay did not come to its end",))
-        if found.let_go:
-            notes = (*(one for one in notes if one != _LET_GO), _LET_GO)
-        if found.real:
-            return self._explained(question, fresh, trial, limit, notes)
-        return Outcome(False, notes, found.undefined)
+                why = answer.trouble or answer.error
+                return Judgement(None, (judge.gap("results", why, _GIVE_VALUES),))
+            judged = judge.judge(replace(trial, question=question, fresh=answer.value), try_out)
+        return judged
+
+    def _as_earlier(self, question: Question, fresh: EagerRun) -> Earlier:
+        given = (None if one is None or one.nbytes > _LARGEST_OF_EARLIER else one for one in fresh.given)
+        return Earlier(len(self._captured) - 1, question.inputs, tuple(given))
+
+    def _name(self, view: View) -> str:
+        return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")
 
     def _far_away(self, question: Question, limit: float) -> Iterator[tuple[Question, Answer]]:
         """Fresh runs beyond the numbers with which the program compares what it reads on the host."""
@@ -215,80 +234,10 @@ class Comparison:
     def _running(self, limit: float) -> Callable[[Question], Answer]:
         return lambda question: self._fresh.ask(question, limit)
 
-    def _differences(
-        self, question: Question, fresh: EagerRun, parts: list[View], trial: Trial, limit: float
-    ) -> Differences | None:
-        excused: Mapping[str, Any] | None = None
-        let_go = False
-        for restored in (False, True):
-            answer = trial(question, fresh, restored)
-            if not answer.given:
-                return None if answer.trouble else Differences(real=True)
-            alive = [part for part in parts if part.key in fresh.left and part.key in answer.value.left]
-            let_go = alive != parts
-            results = _everything(fresh, alive)
-            if not results:
-                return Differences(real=bool(fresh.wrote), let_go=let_go)
-            found = disagreements(results, _everything(answer.value, alive))
-            if found and excused is None:
-                excused = self._undefined(question, results, alive, limit)
-            if not without(found, excused or {}):
-                return Differences(undefined=bool(found), let_go=let_go)
-        return Differences(real=True, let_go=let_go)
 
-    def _undefined(
-        self, question: Question, results: Mapping[str, Any], parts: list[View], limit: float
-    ) -> dict[str, Any]:
-        """What a fresh run makes of memory that it never wrote; no replay can be held to that."""
-        other = self._fresh.ask(replace(question, filling=_OTHER_FILLING), limit)
-        again = self._fresh.ask(question, limit)
-        if not other.given or not again.given:
-            return {}
-        unwritten = disagreements(results, _everything(other.value, parts))
-        return without(unwritten, disagreements(results, _everything(again.value, parts)))
-
-    def _explained(
-        self, question: Question, fresh: EagerRun, trial: Trial, limit: float, notes: tuple[str, ...]
-    ) -> Outcome:
-        traced = replace(question, traced=True)
-        eager = self._fresh.ask(traced, limit)
-        replayed = trial(traced, fresh, False)
-        steps = [tuple(one.value.steps) if one.given else () for one in (eager, replayed)]
-        return Outcome(True, notes, fresh=steps[0], replayed=steps[1])
+def _outcome(judged: Judgement) -> Outcome:
+    return Outcome(judged.differs, judged.gaps, judged.undefined, judged.fresh, judged.replayed)
 
 
-def _in_a_copy(replayer: Replayer, limit: float) -> Trial:
-    return lambda question, fresh, restored: ask(
-        partial(replayer.replay, question, fresh, restored=restored), limit
-    )
-
-
-def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]:
-    """What a run returned, and what it left in the memory that the graph writes."""
-    found = {f"result{name}": tensor for name, tensor in run.results.items()}
-    for number, part in enumerate(parts):
-        left = run.left.get(part.key)
-        if left is not None:
-            found[f"memory {number}"] = part.on(left.untyped_storage()).clone()
-    return found
-
-
-def _not_compared(answer: Answer) -> str:
-    return f"not compared with a fresh run: {answer.trouble or answer.error}"
-
-
-def _unread(fresh: EagerRun) -> tuple[str, ...]:
-    return tuple(
-        f"not compared: a result of kind {kind}, whose memory cannot be read here" for kind in fresh.unread
-    )
-
-
-def _unvaried(question: Question, fresh: EagerRun) -> tuple[str, ...]:
-    kept = [
-        f"{tuple(view.shape)} of {view.dtype}"
-        for view, values in zip(question.inputs, fresh.given, strict=True)
-        if values is None and view.shape != (0,)
-    ]
-    if not kept:
-        return ()
-    return (f"not tried with other values, which the forward function did not take: {', '.join(kept)}",)
+def _in_a_copy(replayer: Replayer, limit: float, trial: Trial) -> Answer:
+    return ask(partial(replayer.replay, trial), limit)

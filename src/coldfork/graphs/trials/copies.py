@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import io
 import os
 import pickle
 import queue
@@ -164,10 +163,10 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
         said: tuple[str, Any] = "", work()
     except BaseException as error:
         said = f"{type(error).__name__}: {error}", None
-    body = io.BytesIO()
-    torch.save(said, body)
     os.ftruncate(file, 0)
-    os.pwrite(file, body.getvalue(), 0)
+    with os.fdopen(os.dup(file), "wb") as body:
+        body.seek(0)
+        torch.save(said, body)
 
 
 def _revive_executors() -> None:
@@ -199,6 +198,7 @@ def _answer(file: int, status: int, limit: float) -> Answer:
     if code:
         ended = f"signal {-code}" if code < 0 else f"status {code}"
         return Answer(trouble=f"its process ended with {ended}")
-    body = os.pread(file, os.fstat(file).st_size, 0)
-    error, value = torch.load(io.BytesIO(body), weights_only=False)
+    with os.fdopen(os.dup(file), "rb") as body:
+        body.seek(0)
+        error, value = torch.load(body, weights_only=False)
     return Answer(value, error=error)

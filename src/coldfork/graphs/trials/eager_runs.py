@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +18,14 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes import running_with
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
+from coldfork.graphs.trials.kept_writes import Kept, WriteLog
+from coldfork.graphs.trials.large_memory import Pages, Pattern, changed, fill, is_large, takes_pattern
 from coldfork.graphs.trials.results import results_of, unread_in
 from coldfork.graphs.trials.traces import Step, Trace
 from coldfork.graphs.trials.variation import at_level, other_values
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
-from coldfork.virtual.capturing.operators.schemas import Operators, Way, tensors_in
+from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way, tensors_in
+from coldfork.virtual.capturing.records import Places
 
 _MEMORY = 1 << 30
 """A run on lengths that the program may never meet may take so much more than the process has."""
@@ -38,6 +41,8 @@ class EagerRun:
     """What the memory that the graph writes held before the run."""
     built: dict[int, Any] = field(default_factory=dict)
     """What the program keeps up to date, as it was when the run began."""
+    built_pages: dict[int, Pages] = field(default_factory=dict)
+    """The same of large memory."""
     results: dict[str, Any] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     """The kinds of results that cannot be compared."""
@@ -45,6 +50,12 @@ class EagerRun:
     """What the memory that the graph writes holds at the end."""
     wrote: dict[int, Any] = field(default_factory=dict)
     """The same of all memory of before that this run wrote."""
+    read: frozenset[int] = frozenset()
+    """The inputs that it used, by number."""
+    kept: Kept = field(default_factory=Kept)
+    """What it left in memory that is still in use."""
+    pages: dict[int, Pages] = field(default_factory=dict)
+    """What it changed of large memory."""
     steps: list[Step] = field(default_factory=list)
     decisions: HostDecisions = field(default_factory=HostDecisions)
 
@@ -70,6 +81,7 @@ class EagerRunner:
         draws = self._draws or Draws()
         descriptor = self._descriptors[question.number]
         told = EagerRun(given=given_other_values(question, self._beginning))
+        patterns = patterns_in(question, told.given)
         told.before = self._beginning.contents(question.written)
         trace = Trace() if question.traced else None
         filled = Filled(question.filling)
@@ -82,14 +94,21 @@ class EagerRunner:
             with self._manner.grad_mode():
                 forward, state = self._make(descriptor, Phase.CAPTURE)
             told.built = self._beginning.contents(question.kept)
+            told.built_pages = changed_pages(patterns, self._beginning)
             if trace is not None:
                 trace.keep_host_reads()
+            filled.log.clear()
             draws.reseed(question.seed)
             with running_with(state), self._manner.grad_mode(), _compiling(question.compiled):
                 output = forward(Mode.NONE)
         told.results, told.unread = results_of(output), unread_in(output)
         told.left = self._beginning.contents(question.written)
         told.wrote = self._beginning.contents(key for key in filled.wrote if self._beginning.holds(key))
+        told.pages = changed_pages(patterns, self._beginning)
+        told.read = frozenset(
+            number for number, view in enumerate(question.inputs) if view.key in filled.read
+        )
+        told.kept = filled.log.kept(forward, state, output, self._beginning)
         told.steps = trace.steps if trace is not None else []
         told.decisions = deciding.found if deciding is not None else HostDecisions()
         return told
@@ -103,7 +122,10 @@ def given_other_values(question: Question, beginning: Beginning) -> list[Any]:
     for number, (view, boldness) in enumerate(zip(question.inputs, question.boldness, strict=True)):
         storage = beginning.storage(view.key)
         values = None
-        if storage is not None:
+        if is_large(storage):
+            if takes_pattern(view.dtype):
+                values = Pattern(view.dtype, question.seed)
+        elif storage is not None:
             part = view.on(storage)
             values = other_values(part, boldness, chance)
             if level is not None and number in level.inputs:
@@ -111,7 +133,24 @@ def given_other_values(question: Question, beginning: Beginning) -> list[Any]:
             if values is not None:
                 part.copy_(values)
         given.append(values)
+    for key, pattern in patterns_in(question, given).items():
+        fill(beginning.storage(key), pattern)
     return given
+
+
+def patterns_in(question: Question, given: Iterable[Any]) -> dict[int, Pattern]:
+    """The large memory among the inputs, and what it was filled with."""
+    found: dict[int, Pattern] = {}
+    for view, values in zip(question.inputs, given, strict=True):
+        if isinstance(values, Pattern):
+            found.setdefault(view.key, values)
+    return found
+
+
+def changed_pages(patterns: Mapping[int, Pattern], beginning: Beginning) -> dict[int, Pages]:
+    """What is not as it was given."""
+    found = ((key, beginning.storage(key), pattern) for key, pattern in patterns.items())
+    return {key: changed(storage, pattern) for key, storage, pattern in found if storage is not None}
 
 
 def _watched_by(mode: Trace | HostDecisionsWatch | None) -> AbstractContextManager[None]:
@@ -135,6 +174,9 @@ def _compiling(allowed: bool) -> AbstractContextManager[None]:
     return eager
 
 
+_WRITING = frozenset((Way.COMPUTE, Way.DECOMPOSE))
+
+
 class Filled(UncompiledMode):
     """Fills memory that is only allocated, so that a result that depends on it can be told."""
 
@@ -142,8 +184,12 @@ class Filled(UncompiledMode):
         super().__init__()
         self._value = value
         self._operators = Operators()
+        self._places = Places()
         self.wrote: set[int] = set[int]()
         """The memory that operators wrote to."""
+        self.read: set[int] = set[int]()
+        """The memory that they were given."""
+        self.log: WriteLog = WriteLog()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -153,7 +199,18 @@ class Filled(UncompiledMode):
             for tensor in tensors_in(result):
                 if is_readable(tensor):
                     tensor.detach().fill_(self._value)
-        elif operator.written:
+            return result
+        self.read.update(key_of(one) for one in tensors_in((args, kwargs)) if is_readable(one))
+        if operator.way in _WRITING:
             written = tensors_in([one.of(args, kwargs) for one in operator.written])
             self.wrote.update(key_of(one) for one in written if is_readable(one))
+            self.log.note(operator.name, self._places.here(2), written_by(operator, args, kwargs, result))
         return result
+
+
+def written_by(operator: Operator, args: Any, kwargs: Any, result: Any) -> Iterator[Any]:
+    """The tensors that an operator wrote: those that it was given for it, and those that it made."""
+    given = [one.of(args, kwargs) for one in operator.written]
+    yield from tensors_in(given)
+    old = {key_of(one) for one in tensors_in((args, kwargs)) if is_readable(one)}
+    yield from (one for one in tensors_in(result) if is_readable(one) and key_of(one) not in old)

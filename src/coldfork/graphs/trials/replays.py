@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +12,17 @@ from coldfork.graphs import batches
 from coldfork.graphs.batches import Make, Manner
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.engines import Engine
+from coldfork.graphs.leaks.memory import is_readable
 from coldfork.graphs.passes import StaticInputs
 from coldfork.graphs.surroundings import Inspection
-from coldfork.graphs.trials.beginning import Beginning, Draws, Question, bytes_of, view_of
-from coldfork.graphs.trials.eager_runs import EagerRun, given_other_values
+from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View, bytes_of, view_of
+from coldfork.graphs.trials.eager_runs import EagerRun, changed_pages, given_other_values, patterns_in
+from coldfork.graphs.trials.kept_writes import Matched, Write, found_in, keys_in, match
+from coldfork.graphs.trials.large_memory import Pages, Pattern, fill, put_back
 from coldfork.graphs.trials.results import results_of
 from coldfork.graphs.trials.traces import Step, trace_of
 from coldfork.virtual.capturing.memory import Kind
+from coldfork.virtual.capturing.operators.schemas import Way
 
 
 @dataclass(slots=True)
@@ -27,43 +31,77 @@ class Replay:
 
     results: dict[str, Any] = field(default_factory=dict)
     left: dict[int, Any] = field(default_factory=dict)
+    pages: dict[int, Pages] = field(default_factory=dict)
+    """What it changed of large memory."""
+    matched: Matched = field(default_factory=Matched)
+    """What it left in memory that is still in use, beside what the fresh run left."""
     steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A batch that was captured before, and values for its inputs which it takes."""
+
+    number: int
+    """Its place in the order of capture."""
+    inputs: tuple[View, ...]
+    given: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a replay is to begin with."""
+
+    question: Question
+    fresh: EagerRun
+    restored: bool = False
+    """Whether what the graph itself writes is put back to what it was at the beginning, as it was for the
+    fresh run: a cache or a counter goes on from there."""
+    after: tuple[Earlier, ...] = ()
+    """The batches that are replayed before it, each on values of its own."""
 
 
 class Replayer:
     """Replays one batch, as far as it is the same as a fresh run before it."""
 
-    def __init__(self, batch: Any, earlier: Iterable[Any], beginning: Beginning, make: Make) -> None:
+    def __init__(self, batch: Any, captured: Sequence[Any], beginning: Beginning, make: Make) -> None:
         self._batch = batch
         self._make = make
         self._beginning = beginning
-        read = {use.memory.key for record in records_of(batch) for use in record.read}
-        # Graphs that came before run between the steps of this one, and leave there what they write.
-        self._earlier = [one for one in earlier if read & written_keys(one)]
+        self._captured = captured
+        self._read = {use.memory.key for record in records_of(batch) for use in record.read}
 
-    def replay(self, question: Question, fresh: EagerRun, *, restored: bool) -> Replay:
-        """Take over the inputs of a fresh run, and replay.
-
-        `restored` puts back what the graph itself writes to what it was at the beginning, as it was for the
-        fresh run: a cache or a counter goes on from there.
-        """
-        self._give(question, fresh)
-        for batch in self._earlier:
-            batch.replay()
-        self._give(question, fresh)
-        if restored:
-            self._restore(fresh)
+    def replay(self, trial: Trial) -> Replay:
+        """Take over the inputs of a fresh run, and replay."""
+        question, fresh = trial.question, trial.fresh
+        earlier: list[Any] = []
+        for one in trial.after:
+            batch = self._captured[one.number]
+            # Graphs that came before run between the steps of this one, and leave there what they write.
+            if self._read & written_keys(batch):
+                self._give(one.inputs, one.given)
+                batch.replay()
+                earlier.append(batch)
+        self._give(question.inputs, fresh.given)
+        if trial.restored:
+            self._restore(fresh, earlier)
         for key in question.kept:
             storage = self._beginning.storage(key)
             if key in fresh.built and storage is not None:
                 bytes_of(storage).copy_(fresh.built[key])
+        for key, pages in fresh.built_pages.items():
+            storage = self._beginning.storage(key)
+            if pages.changed and storage is not None:
+                put_back(storage, pages)
         Draws(_generators(self._batch)).reseed(question.seed)
         told = Replay()
         if question.traced:
             told.steps = list(trace_of(records_of(self._batch)))
             return told
         told.results = results_of(self._replayed())
-        told.left = self._beginning.contents(question.written)
+        told.left = self._beginning.contents({*question.written, *fresh.wrote})
+        told.pages = changed_pages(patterns_in(question, fresh.given), self._beginning)
+        told.matched = self._matched(question, fresh, told.left)
         return told
 
     def _replayed(self) -> Any:
@@ -74,21 +112,69 @@ class Replayer:
         _, state = self._make(descriptor, Phase.CAPTURE)
         return self._batch.replay_pieces(state)
 
-    def _give(self, question: Question, fresh: EagerRun) -> None:
-        for view, values in zip(question.inputs, fresh.given, strict=True):
+    def _give(self, inputs: Iterable[View], given: Iterable[Any]) -> None:
+        filled = set[int]()
+        for view, values in zip(inputs, given, strict=True):
             storage = self._beginning.storage(view.key)
-            if values is not None and storage is not None:
+            if isinstance(values, Pattern) and storage is not None:
+                if view.key not in filled:
+                    fill(storage, values)
+                filled.add(view.key)
+            elif values is not None and storage is not None:
                 view.on(storage).copy_(values)
 
-    def _restore(self, fresh: EagerRun) -> None:
+    def _restore(self, fresh: EagerRun, earlier: Iterable[Any]) -> None:
         own = written_keys(self._batch)
-        for use in (use for batch in (*self._earlier, self._batch) for use in _writes(batch)):
+        for use in (use for batch in (*earlier, self._batch) for use in _writes(batch)):
             if use.memory.key not in own:
                 continue  # what only others write is theirs
             before = fresh.before.get(use.memory.key)
             if before is not None:
                 part = view_of(use.tensor)
                 part.on(use.memory.storage).copy_(part.on(before.untyped_storage()))
+
+    def _matched(self, question: Question, fresh: EagerRun, left: Mapping[int, Any]) -> Matched:
+        batch = self._batch
+        compared = {key for key in question.written if key in left and key in fresh.left} | fresh.pages.keys()
+        by_place = {key: name_of(key) for key in compared}
+        writes = list(_kept_writes(batch))
+        found = found_in(batch._forward, batch._state, {write.part.key for write, _ in writes})
+        return match(writes, fresh.kept, by_place, found, continued_keys(batch))
+
+
+def name_of(key: int) -> str:
+    """What some memory of before is called where runs are compared."""
+    return f"memory {key:x}"
+
+
+def _kept_writes(batch: Any) -> Iterator[tuple[Write, Any]]:
+    """What the graphs write to memory that the program still uses, but for what they return."""
+    returned = keys_in(batch.output)
+    for piece in batch._pieces:
+        returned |= keys_in(piece.output)
+    last = {memory.key: memory for graph in batch.graphs for memory in graph.memories}
+    found: dict[tuple[str, Any, View], tuple[Write, Any]] = {}
+    for record in records_of(batch):
+        for use in record.wrote if record.operator.way is not Way.EMPTY else ():
+            memory = use.memory
+            if memory.key in returned or last[memory.key] is not memory or not is_readable(use.tensor):
+                continue
+            if memory.kind is Kind.OUTSIDE or (memory.kind is Kind.POOL and not memory.block.is_free()):
+                write = Write(record.name, record.where, view_of(use.tensor))
+                entry = write.name, record.place, write.part
+                found.pop(entry, None)  # the last of several counts
+                found[entry] = write, memory.storage
+    yield from found.values()
+
+
+def continued_keys(batch: Any) -> frozenset[int]:
+    """The memory from outside that a batch's graphs read before they write it."""
+    found, written = set[int](), set[int]()
+    for record in records_of(batch):
+        outside = {use.memory.key for use in record.read if use.memory.kind is Kind.OUTSIDE}
+        found |= outside - written
+        written |= {use.memory.key for use in record.wrote}
+    return frozenset(found)
 
 
 def records_of(batch: Any) -> Iterator[Any]:
@@ -117,9 +203,6 @@ def _generators(batch: Any) -> list[Any]:
     return [one for values in given for one in values if isinstance(one, torch.Generator)]
 
 
-Replaying = tuple[Question, EagerRun, bool]
-
-
 class Mirror:
     """Captures the batches in the order in which the program does, and replays them."""
 
@@ -139,14 +222,12 @@ class Mirror:
         self._pool: Any = None
         self._captured: list[Any] = []
 
-    def answer(self, question: Question | Replaying) -> Replay | None:
+    def answer(self, question: Question | Trial) -> Replay | None:
         """Capture a batch, or replay the one that was captured last."""
         if isinstance(question, Question):
             self._capture(question)
             return None
-        asked, fresh, restored = question
-        replayer = Replayer(self._captured[-1], self._captured[:-1], self._beginning, self._make)
-        return replayer.replay(asked, fresh, restored=restored)
+        return Replayer(self._captured[-1], self._captured, self._beginning, self._make).replay(question)
 
     def _capture(self, question: Question) -> None:
         descriptor = self._descriptors[question.number]

@@ -1,0 +1,203 @@
+"""Memory too large to be sent between processes: other values for all of it, and the pages that changed.
+
+A copy of this process maps a few random pages over the whole of it, again and again, and privately: only a
+page that is written takes memory, and the system knows which these are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+LARGE = 4 << 20
+"""From here on memory is mapped instead of copied."""
+_PAGE = mmap.PAGESIZE
+_PERIOD = 1021 * _PAGE
+"""How often the values repeat: no power of two, so that no two blocks of a cache hold the same."""
+_FIXED = 0x10
+_PRESENT, _SWAPPED, _OF_FILE = 63, 62, 61
+"""Bits that the system keeps for each page of a process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Values for some large memory, told by a number."""
+
+    dtype: Any
+    seed: int
+
+    @property
+    def nbytes(self) -> int:
+        """It takes no memory to speak of."""
+        return 0
+
+    def page(self, number: int) -> Any:
+        """One page of it, as bytes."""
+        start = number * _PAGE % _PERIOD
+        return _values(self.dtype, self.seed)[start : start + _PAGE]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The pages of some memory that are not as they were, and its ends, which fill no page."""
+
+    changed: dict[int, Any]
+    ends: Any
+
+
+def takes_pattern(dtype: Any) -> bool:
+    """True for values of which any will do: numbers, and bytes that stand for some."""
+    return bool(dtype.is_floating_point or dtype in (torch.int8, torch.uint8))
+
+
+def is_large(storage: Any) -> bool:
+    """True for memory that is mapped, on a system that can."""
+    return storage is not None and storage.nbytes() >= LARGE and sys.platform.startswith("linux")
+
+
+def fill(storage: Any, pattern: Pattern) -> None:
+    """Let memory hold the values; for a copy of this process, as it replaces the memory itself."""
+    first, last = _whole_pages(storage)
+    start = storage.data_ptr()
+    values = _values(pattern.dtype, pattern.seed)
+    whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+    file = _file_of(pattern.dtype, pattern.seed)
+    for position in range(first, last, _PERIOD):
+        _map(position, min(_PERIOD, last - position), file)
+    for begin, end in ((0, first - start), (last - start, storage.nbytes())):
+        whole[begin:end].copy_(values[: end - begin])
+
+
+def changed(storage: Any, pattern: Pattern) -> Pages:
+    """What is not as `fill` left it."""
+    first, last = _whole_pages(storage)
+    start = storage.data_ptr()
+    whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+    numbers = _written_pages(first, last) if _system_tells() else _other_pages(whole, first, last, pattern)
+    base = first - start
+    found = {one: whole[base + one * _PAGE : base + (one + 1) * _PAGE].clone() for one in numbers}
+    return Pages(found, torch.cat([whole[:base], whole[last - start :]]))
+
+
+def put_back(storage: Any, pages: Pages) -> None:
+    """Change the same pages here."""
+    first, last = _whole_pages(storage)
+    base = first - storage.data_ptr()
+    whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+    for number, values in pages.changed.items():
+        whole[base + number * _PAGE : base + (number + 1) * _PAGE].copy_(values)
+    whole[:base].copy_(pages.ends[:base])
+    whole[last - storage.data_ptr() :].copy_(pages.ends[base:])
+
+
+def side_by_side(pattern: Pattern, one: Pages, other: Pages) -> tuple[Any, Any]:
+    """All that either changed, as it is in the one and in the other."""
+    numbers = sorted(one.changed.keys() | other.changed.keys())
+    both = []
+    for pages in (one, other):
+        parts = [pages.changed[n] if n in pages.changed else pattern.page(n) for n in numbers]
+        both.append(_as(pattern.dtype, [*parts, pages.ends]))
+    return both[0], both[1]
+
+
+def _as(dtype: Any, parts: Iterable[Any]) -> Any:
+    flat = torch.cat(list(parts))
+    size = dtype.itemsize
+    return flat[: flat.numel() // size * size].clone().view(dtype)
+
+
+@cache
+def _values(dtype: Any, seed: int) -> Any:
+    """The bytes that repeat."""
+    chance = torch.Generator().manual_seed(seed)
+    number = _PERIOD // dtype.itemsize
+    if not dtype.is_floating_point:
+        return torch.randint(0, 256, (_PERIOD,), generator=chance, dtype=torch.uint8)
+    sizes = torch.randint(1, 12, (number,), generator=chance, dtype=torch.int8) + 0.25
+    signs = torch.randint(2, (number,), generator=chance, dtype=torch.int8) * 2 - 1
+    return (sizes * signs).to(dtype).view(torch.uint8)
+
+
+@cache
+def _file_of(dtype: Any, seed: int) -> int:
+    file = os.memfd_create("coldfork-values")
+    with memoryview(_bytes(_values(dtype, seed))) as content:
+        os.write(file, content)
+    return file
+
+
+def _bytes(flat: Any) -> bytes:
+    return ctypes.string_at(flat.data_ptr(), flat.numel())
+
+
+def _whole_pages(storage: Any) -> tuple[int, int]:
+    start = storage.data_ptr()
+    return -(-start // _PAGE) * _PAGE, (start + storage.nbytes()) // _PAGE * _PAGE
+
+
+def _map(address: int, length: int, file: int) -> None:
+    system = _system()
+    writable = mmap.PROT_READ | mmap.PROT_WRITE
+    got = system.mmap(address, length, writable, mmap.MAP_PRIVATE | _FIXED, file, 0)
+    if got != address:
+        raise OSError(ctypes.get_errno(), "memory could not be mapped")
+
+
+@cache
+def _system() -> Any:
+    system = ctypes.CDLL(None, use_errno=True)
+    system.mmap.restype = ctypes.c_size_t
+    numbers = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    system.mmap.argtypes = numbers
+    return system
+
+
+def _written_pages(first: int, last: int) -> list[int]:
+    """The pages that are this process's own and no longer the file's."""
+    with Path("/proc/self/pagemap").open("rb", buffering=0) as told:
+        told.seek(first // _PAGE * 8)
+        entries = torch.frombuffer(bytearray(told.read((last - first) // _PAGE * 8)), dtype=torch.int64)
+    there = ((entries >> _PRESENT) & 1) | ((entries >> _SWAPPED) & 1)
+    written = (there == 1) & (((entries >> _OF_FILE) & 1) == 0)
+    return [int(one) for one in written.nonzero().reshape(-1)]
+
+
+def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> list[int]:
+    """The same by looking at all of it, where the system does not tell."""
+    base = first - whole.data_ptr()
+    values = _values(pattern.dtype, pattern.seed)
+    found: list[int] = []
+    for position in range(0, last - first, _PERIOD):
+        here = whole[base + position : base + min(position + _PERIOD, last - first)]
+        apart = (here != values[: here.numel()]).view(-1, _PAGE).any(1).nonzero().reshape(-1)
+        found += [position // _PAGE + int(one) for one in apart]
+    return found
+
+
+@cache
+def _system_tells() -> bool:
+    """Try it on a page that is read and one that is written."""
+    file = os.memfd_create("coldfork-trial")
+    try:
+        os.ftruncate(file, 2 * _PAGE)
+        with mmap.mmap(file, 2 * _PAGE, flags=mmap.MAP_PRIVATE) as memory:
+            memory[_PAGE] = 1 + memory[0]
+            view = ctypes.c_char.from_buffer(memory)
+            address = ctypes.addressof(view)
+            try:
+                return _written_pages(address, address + 2 * _PAGE) == [1]
+            except (OSError, ValueError, RuntimeError):
+                return False
+            finally:
+                del view
+    finally:
+        os.close(file)

@@ -1,0 +1,66 @@
+"""What is said of programs of the shapes that engines have: three answers, and the line."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from coldfork.graphs import (
+    BatchDescriptor,
+    CaptureFailedError,
+    GraphManager,
+    Mode,
+    Phase,
+    check,
+)
+from tests.graphs.shapes import PROGRAMS, lines, program
+
+torch: Any = pytest.importorskip("torch")
+
+
+@pytest.mark.must_hold
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_answered_as_it_behaves(name: str) -> None:
+    loaded: dict[str, Any] = program(name)
+    report = check(
+        loaded["create_forward"], loaded["SIZES"], inputs=loaded["inputs"], persistent=loaded["persistent"]
+    )
+    assert report.answer == ("leaks" if lines(name) else "clean"), str(report)
+    for leak in report.leaks[-1:]:
+        named = {frame.line for frame in (leak.where, leak.origin) if frame is not None}
+        assert named & lines(name), str(report)
+
+
+def test_memory_that_goes_on_from_what_the_warm_up_left_there_may_be_a_leak() -> None:
+    x, kept = torch.zeros(4), {}
+
+    def forward(mode: Mode) -> None:
+        if "sum" not in kept:
+            kept["sum"] = torch.zeros(4)
+        kept["sum"].add_(x)
+
+    batch = BatchDescriptor(Mode.FULL, 4)
+    report = check(lambda descriptor, phase: (forward, kept), [batch], inputs={"x": x})
+    assert report.answer == "leaks", str(report)
+    assert "could not be disproved" in str(report).splitlines()[0]
+    assert "goes on from what it held" in report.not_compared[0].why
+
+
+def test_a_forward_function_that_leaves_nothing_is_not_compared() -> None:
+    x = torch.zeros(4)
+    report = check(lambda *_: ((lambda mode: None), None), [BatchDescriptor(Mode.FULL, 4)], inputs=[x])
+    assert [gap.what for gap in report.not_compared] == ["results"]
+
+
+def test_a_capture_that_failed_can_be_sent_to_another_process() -> None:
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        return (lambda mode: torch.ones(2).sum().item()), None
+
+    with pytest.raises(CaptureFailedError) as failed:
+        GraphManager("cpu").capture(create, [BatchDescriptor(Mode.FULL, 2)])
+    again = pickle.loads(pickle.dumps(failed.value))
+    assert (str(again), again.phase, again.descriptor) == (
+        str(failed.value), Phase.CAPTURE, BatchDescriptor(Mode.FULL, 2),
+    )  # fmt: skip

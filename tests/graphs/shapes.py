@@ -125,6 +125,66 @@ def forward(n):
 def create_forward(descriptor, phase):
     return (lambda mode: forward(descriptor.tokens)), None
 """,
+    "metadata that checks its lengths against each other": """
+SIZES = [BatchDescriptor(Mode.FULL, 8, 4)]
+starts = torch.tensor([0, 2, 4, 6, 8], dtype=torch.int32)
+seen = torch.full((4,), 3, dtype=torch.int32)
+lens = seen + 2
+inputs.update(starts=starts, lens=lens, seen=seen)
+class Metadata:
+    plan = None
+    def check(self):
+        assert bool((lens - seen == starts.diff()).all()), "lengths do not agree"
+meta = Metadata()
+def forward(n):
+    if meta.plan is None:
+        meta.plan = lens.repeat_interleave(2, output_size=n).float()  # ORIGIN
+    return hidden[:n] * meta.plan[:, None]  # READ
+def create_forward(descriptor, phase):
+    meta.check()
+    return (lambda mode: forward(descriptor.tokens)), meta
+""",
+    "the same with a plan of its own for each phase": """
+SIZES = [BatchDescriptor(Mode.FULL, 8, 4)]
+seen = torch.full((4,), 3, dtype=torch.int32)
+lens = seen + 2
+inputs.update(lens=lens, seen=seen)
+class Metadata:
+    plan = None
+    def __init__(self):
+        assert bool((lens - seen == 2).all()), "lengths do not agree"
+def forward(meta):
+    if meta.plan is None:
+        meta.plan = lens.repeat_interleave(2, output_size=8).float()
+    return hidden * meta.plan[:, None]
+def create_forward(descriptor, phase):
+    meta = Metadata()
+    return (lambda mode: forward(meta)), meta
+""",
+    "a number of the batch, in metadata that few values pass": """
+SIZES = [BatchDescriptor(Mode.FULL, 8, 4)]
+starts, slots = torch.tensor([0, 1, 2, 3, 8], dtype=torch.int32), torch.arange(4)
+states = torch.zeros(6, 4)
+inputs.update(starts=starts, slots=slots)
+persistent.append(states)
+def build():
+    lens = starts.diff()
+    decodes = int((lens == 1).sum())  # ORIGIN
+    if int(starts[-1]) != 8 or bool((lens <= 0).any()) or bool((lens[:decodes] != 1).any()):
+        raise ValueError("decodes have to come first, and the lengths to fill the batch")
+    if len(set(slots.tolist())) != 4:
+        raise ValueError("two requests share a state")
+    return decodes
+def forward(decodes):
+    out = torch.empty_like(hidden)
+    out[:decodes] = hidden[:decodes] + states[slots][:decodes]  # READ
+    out[decodes:] = hidden[decodes:].cumsum(0) * 0.5
+    states.index_copy_(0, slots, states[slots] * 0.9 + 1)
+    return out
+def create_forward(descriptor, phase):
+    decodes = build()
+    return (lambda mode: forward(decodes)), decodes
+""",
 }
 
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from coldfork.graphs import BatchDescriptor, LeakKind, Mode, NotComparedError, Phase, assert_replayable, check
 from coldfork.graphs.leaks.memory import key_of
-from coldfork.graphs.trials.beginning import Beginning, Draws, view_of
+from coldfork.graphs.trials.beginning import CAREFUL, Beginning, Draws, view_of
 from coldfork.graphs.trials.copies import Standby, ask
 from coldfork.graphs.trials.results import disagreements, results_of, without
 from coldfork.graphs.trials.traces import Step, explanations
-from coldfork.graphs.trials.variation import BOLD, CAREFUL, MILD, TIGHT, WILD, other_values
+from coldfork.graphs.trials.variation import BOLD, MILD, TIGHT, WILD, other_values
 from coldfork.model.states import Frame
 from tests.graphs.engine import torch
 

@@ -21,6 +21,8 @@ from coldfork.virtual.capturing.compiled.calls import times_compiled
 from coldfork.virtual.capturing.graph import compiled_graphs_shown
 
 Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
+Prepare = Callable[[BatchDescriptor, int], object]
+"""Fills the inputs of one step of a batch as the program does, from a number that stands for the step."""
 Around = Callable[[BatchDescriptor], AbstractContextManager[Any]]
 """Gives what surrounds the capture of a batch: an engine's own context, or what runs before and after."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from coldfork.graphs.batches import CapturedBatch, Make, Manner
+from coldfork.graphs.batches import CapturedBatch, Make, Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
@@ -35,6 +35,7 @@ class Checker:
         inputs: Named | None,
         allowed: Mapping[str, str],
         manner: Manner = _PLAINLY,
+        prepare: Prepare | None = None,
     ) -> None:
         kept = tuple((f"persistent[{number}]", one) for number, one in enumerate(persistent))
         fed = None if inputs is None else tuple(inputs)
@@ -43,7 +44,9 @@ class Checker:
         """To be told of each step of a capture."""
         self._allowed = allowed
         self._against = reason_against(engine.device)
-        self._comparison = None if self._against else Comparison(make, descriptors, kept, fed, engine, manner)
+        self._comparison = (
+            None if self._against else Comparison(make, descriptors, kept, fed, engine, manner, prepare)
+        )
 
     def close(self) -> None:
         """End what was started for it."""

@@ -36,6 +36,7 @@ def check(
     *,
     persistent: Iterable[Any] = (),
     inputs: Iterable[Any] | Mapping[str, Any] | None = None,
+    prepare: batches.Prepare | None = None,
     allow: Mapping[str, str] | None = None,
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = None,
@@ -44,16 +45,19 @@ def check(
 
     `inputs` are the tensors that hold another batch's data each time, by name if you like; without them all
     tensors that the forward function sees count, but for the parameters and buffers of modules. `persistent`
-    are tensors that the program keeps up to date itself, such as a cache. `allow` names what need not be
-    compared, with the reason; the report names the rest of what was not. The device is a GPU if torch uses
-    one here, and else the CPU, on which captures are virtual.
+    are tensors that the program keeps up to date itself, such as a cache. `prepare(descriptor, seed)` fills
+    the inputs of one step as the program does; without it other values are made up for them, and what held
+    among them is kept as far as the program asks for it. `allow` names what need not be compared, with the
+    reason; the report names the rest of what was not. The device is a GPU if torch uses one here, and else
+    the CPU, on which captures are virtual.
     """
     used = "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
     engine = engines.engine_for(used if device is None else device)
     wanted = tuple(descriptors)
     make = making(create_forward, states)
     pool = engine.new_pool()
-    with closing(Checker(make, wanted, engine, persistent, _by_name(inputs), allow or {})) as checker:
+    checker = Checker(make, wanted, engine, persistent, _by_name(inputs), allow or {}, prepare=prepare)
+    with closing(checker):
         reports = [_report(descriptor, make, engine, pool, checker) for descriptor in wanted]
     return joined(reports)
 
@@ -106,6 +110,7 @@ def assert_replayable(
     inputs: Inputs | None = None,
     values: Inputs | None = None,
     persistent: Iterable[Any] = (),
+    prepare: batches.Prepare | None = None,
     allow: Mapping[str, str] | None = None,
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = "cpu",
@@ -114,6 +119,8 @@ def assert_replayable(
 
     Each batch is captured with `check="error"`, which compares a replay with a fresh run on other values, and
     fails too where something could not be compared that `allow` does not name, with a reason.
+    `prepare(descriptor, seed)` fills the inputs of one step as your program does, for its own values to be
+    compared instead of made-up ones.
     Where only some values make sense, `values(descriptor)` gives a further batch for the inputs, by the names
     that `inputs(descriptor)` gives them. What the inputs held is put back.
     """
@@ -121,7 +128,7 @@ def assert_replayable(
     wanted = list(descriptors)
     manager = GraphManager(device, check="error", persistent=persistent, allow=allow or {})
     try:
-        manager.capture(create_forward, wanted, inputs=inputs, states=states, progress=False)
+        manager.capture(create_forward, wanted, inputs=inputs, prepare=prepare, states=states, progress=False)
     except (CaptureFailedError, LeakError) as error:
         raise AssertionError(f"not replayable: {error}") from error
     if values is None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from coldfork.graphs import batches, engines
-from coldfork.graphs.batches import Around, CapturedBatch, Manner, nothing_around, unguarded
+from coldfork.graphs.batches import Around, CapturedBatch, Manner, Prepare, nothing_around, unguarded
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
@@ -122,6 +122,7 @@ class GraphManager:
         descriptors: Iterable[BatchDescriptor],
         *,
         inputs: Inputs | None = None,
+        prepare: Prepare | None = None,
         states: Mapping[BatchDescriptor, StatePair] | None = None,
         progress: Progress | bool = True,
         on_failure: Literal["rollback", "keep"] = "rollback",
@@ -131,9 +132,10 @@ class GraphManager:
 
         `states` are those of another manager: `create_forward` is then called with a third argument, the
         other's state of the same descriptor and phase. `inputs(descriptor)` names the tensors that `replay`
-        fills. Where a batch fails, `on_failure="rollback"` gives up those of this call and raises, and
-        `"keep"` goes on and notes it in `failed`. So it does with what would take the manager's graphs over
-        `memory_budget` bytes. No state of a warm-up is kept: it lives as long as you keep its pair.
+        fills, and a check fills them by `prepare(descriptor, seed)` if there is one. Where a batch fails,
+        `on_failure="rollback"` gives up those of this call and raises, and `"keep"` goes on and notes it in
+        `failed`. So it does with what would take the manager's graphs over `memory_budget` bytes. No state of
+        a warm-up is kept: it lives as long as you keep its pair.
         """
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).items()]
@@ -146,7 +148,7 @@ class GraphManager:
                 # What checks is not loaded into processes that only serve.
                 checking = importlib.import_module("coldfork.graphs.checking")
                 checker = checking.Checker(
-                    make, wanted, self._engine, self._persistent, fed, self._allow, self._manner
+                    make, wanted, self._engine, self._persistent, fed, self._allow, self._manner, prepare
                 )
                 stack.enter_context(closing(checker))
             for number, descriptor in enumerate(wanted):

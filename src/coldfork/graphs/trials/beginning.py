@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.trials.large_memory import is_large
 
+CAREFUL = 4
+"""How far an input goes of which only numbers may vary: others, which may be places in a table, stay."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
 
@@ -158,6 +161,28 @@ class Level:
     """Whether all elements hold it, or one."""
 
 
+class Role(StrEnum):
+    """How an input follows when each sequence of a batch gets longer or shorter."""
+
+    SAME = "same"
+    """One number for each sequence, by as much."""
+    OFFSETS = "offsets"
+    """Where each sequence begins, and the end of the last."""
+    STARTS = "starts"
+    """Where each sequence begins."""
+    TOTAL = "total"
+    """One number for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Inputs, by number, that are changed by the same steps."""
+
+    members: tuple[tuple[int, Role], ...]
+    size: int
+    """How many sequences there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One run of one batch from the state in which nothing of a capture had run."""
@@ -183,3 +208,14 @@ class Question:
     """Whether to tell what came to the host, and what the program compares values with."""
     level: Level | None = None
     """Where inputs are tried beside a number of the program's."""
+    attempt: int = 0
+    """Counts the values that were tried with this seed."""
+    groups: tuple[Group, ...] = ()
+    """What is varied together."""
+    prepared: bool = False
+    """Whether the program itself fills its inputs, from the seed."""
+
+    @property
+    def varying(self) -> frozenset[int]:
+        """The inputs, by number, that vary by themselves in all ways."""
+        return frozenset(number for number, one in enumerate(self.boldness) if one != CAREFUL)

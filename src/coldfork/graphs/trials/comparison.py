@@ -9,15 +9,19 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
-from coldfork.graphs.batches import Make, Manner
+import torch
+
+from coldfork.graphs.batches import Make, Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import NotCompared
 from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
 from coldfork.graphs.trials.copies import Answer, Standby, ask
 from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner
+from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
 from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
+from coldfork.graphs.trials.large_memory import is_large
 from coldfork.graphs.trials.replays import (
     Earlier,
     Mirror,
@@ -84,16 +88,19 @@ class Comparison:
         inputs: Named | None,
         engine: Engine,
         manner: Manner,
+        prepare: Prepare | None,
     ) -> None:
+        self._prepare = prepare
         self._descriptors = tuple(descriptors)
         self._make = make
         self._beginning = Beginning()
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
-        runner = EagerRunner(make, self._descriptors, self._beginning, manner)
+        runner = EagerRunner(make, self._descriptors, self._beginning, manner, prepare)
         self._fresh = Standby(runner.run, runner.prepare)
-        self._mirror = Standby(Mirror(make, self._descriptors, self._beginning, engine, manner).answer)
+        mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
+        self._mirror = Standby(mirror.answer)
         self._captured: list[Any] = []
         self._earlier: list[Earlier] = []
         self._began = time.monotonic()
@@ -107,7 +114,7 @@ class Comparison:
         """Try a batch that was just captured."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
         self._captured.append(batch)
-        replayer = Replayer(batch, self._captured, self._beginning, self._make)
+        replayer = Replayer(batch, self._captured, self._beginning, self._make, self._prepare)
         question = self._settled(self._question(batch, seen), limit)
         alone = partial(_in_a_copy, replayer, limit)
         after = tuple(self._earlier)
@@ -138,6 +145,7 @@ class Comparison:
             _WARM_UP,
             frozenset(key for key in kept if self._beginning.holds(key)),
             frozenset(key for key in written_keys(batch) if self._beginning.holds(key)),
+            prepared=self._prepare is not None,
         )
 
     def _inputs_of(self, seen: Seen) -> Iterator[View]:
@@ -166,9 +174,9 @@ class Comparison:
         gaps: dict[NotCompared, None] = {}
         read, varied = set[int](), set[int]()
         undefined = False
-        asking = [question, wildly(question)]
-        if (contrary := with_contrary_flags(question)) != question:
-            asking.append(contrary)
+        asking = [question, question if question.prepared else wildly(question), question]
+        if not question.prepared and (contrary := with_contrary_flags(question)) != question:
+            asking[2] = contrary
         for seed, asked, (try_out, after) in zip(_SEEDS, asking, cycle(trials), strict=False):
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
@@ -177,7 +185,7 @@ class Comparison:
             if seed == _SEEDS[0]:
                 self._earlier.append(self._as_earlier(question, fresh))
             read |= fresh.read
-            varied |= {number for number, values in enumerate(fresh.given) if values is not None}
+            varied |= fresh.varied
             judged = self._judged(judge, Trial(question, fresh, after=after), try_out, limit)
             if judged.differs is not False:
                 return _outcome(judged)
@@ -185,11 +193,12 @@ class Comparison:
             gaps.update(dict.fromkeys(judged.gaps))
         for far, answer in self._far_away(question, limit):
             judged = self._judged(judge, Trial(far, answer.value), trials[0][0], limit)
-            varied |= {number for number, values in enumerate(answer.value.given) if values is not None}
+            varied |= answer.value.varied
             if judged.differs:
                 return _outcome(judged)
             gaps.update(dict.fromkeys(judged.gaps))
-        same = sorted(read - varied)
+        # What the program's own preparation leaves as it is, is so in each of its steps.
+        same = [] if question.prepared and varied else sorted(read - varied)
         unvaried = [
             judge.gap(self._name(question.inputs[one]), _NO_OTHER_VALUES, _GIVE_VALUES) for one in same
         ]
@@ -217,7 +226,9 @@ class Comparison:
 
     def _far_away(self, question: Question, limit: float) -> Iterator[tuple[Question, Answer]]:
         """Fresh runs beyond the numbers with which the program compares what it reads on the host."""
-        if not any(varies(view.dtype) or view.dtype.is_floating_point for view in question.inputs):
+        if question.prepared or not any(
+            varies(view.dtype) or view.dtype.is_floating_point for view in question.inputs
+        ):
             return
         asked = self._fresh.ask(replace(question, deciding=True), limit)
         if asked.given:
@@ -226,7 +237,18 @@ class Comparison:
 
     def _settled(self, question: Question, limit: float) -> Question:
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
-        return settled(question, choosable, self._running(limit)) if choosable else question
+        if not choosable:
+            return question
+        run = self._running(limit)
+        question = settled(question, choosable, run)
+        whole = {
+            number: question.inputs[number].on(storage)
+            for number in choosable
+            if question.inputs[number].dtype is not torch.bool
+            and not is_large(storage := self._beginning.storage(question.inputs[number].key))
+            and storage is not None
+        }
+        return grouped(question, whole, run) if whole.keys() - question.varying else question
 
     def _run_fresh(self, question: Question, limit: float) -> tuple[Question, Answer]:
         return taken(question, self._running(limit))

@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
-from coldfork.graphs.batches import Make, Manner
+from coldfork.graphs.batches import Make, Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes import running_with
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question
+from coldfork.graphs.trials.groups import moved
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
 from coldfork.graphs.trials.kept_writes import Kept, WriteLog
 from coldfork.graphs.trials.large_memory import Pages, Pattern, changed, fill, is_large, takes_pattern
@@ -27,6 +28,7 @@ from coldfork.virtual.capturing.operators.compiler import UncompiledMode
 from coldfork.virtual.capturing.operators.schemas import Operator, Operators, Way, tensors_in
 from coldfork.virtual.capturing.records import Places
 
+_APART = 1009
 _MEMORY = 1 << 30
 """A run on lengths that the program may never meet may take so much more than the process has."""
 
@@ -36,7 +38,9 @@ class EagerRun:
     """What a fresh run computed, and what it started from."""
 
     given: list[Any] = field(default_factory=list)
-    """The values of each input; None for one that kept its own."""
+    """The values of each input."""
+    varied: frozenset[int] = frozenset()
+    """Those of them, by number, that are other values than before."""
     before: dict[int, Any] = field(default_factory=dict)
     """What the memory that the graph writes held before the run."""
     built: dict[int, Any] = field(default_factory=dict)
@@ -64,9 +68,15 @@ class EagerRunner:
     """Answers questions about batches by running them."""
 
     def __init__(
-        self, make: Make, descriptors: Iterable[BatchDescriptor], beginning: Beginning, manner: Manner
+        self,
+        make: Make,
+        descriptors: Iterable[BatchDescriptor],
+        beginning: Beginning,
+        manner: Manner,
+        prepare: Prepare | None,
     ) -> None:
         self._manner = manner
+        self._prepare_inputs = prepare
         self._make = make
         self._descriptors = tuple(descriptors)
         self._beginning = beginning
@@ -80,7 +90,9 @@ class EagerRunner:
         """Give the inputs other values, build the batch's state and run it."""
         draws = self._draws or Draws()
         descriptor = self._descriptors[question.number]
-        told = EagerRun(given=given_other_values(question, self._beginning))
+        prepare = self._prepare_inputs if question.prepared else None
+        given, varied = given_other_values(question, self._beginning, descriptor, prepare)
+        told = EagerRun(given=given, varied=varied)
         patterns = patterns_in(question, told.given)
         told.before = self._beginning.contents(question.written)
         trace = Trace() if question.traced else None
@@ -114,28 +126,51 @@ class EagerRunner:
         return told
 
 
-def given_other_values(question: Question, beginning: Beginning) -> list[Any]:
-    """Put another batch into the inputs; returns its values, None for an input that keeps its own."""
-    chance = torch.Generator().manual_seed(question.seed)
-    given: list[Any] = []
-    level = question.level
-    for number, (view, boldness) in enumerate(zip(question.inputs, question.boldness, strict=True)):
-        storage = beginning.storage(view.key)
-        values = None
-        if is_large(storage):
-            if takes_pattern(view.dtype):
-                values = Pattern(view.dtype, question.seed)
-        elif storage is not None:
-            part = view.on(storage)
-            values = other_values(part, boldness, chance)
-            if level is not None and number in level.inputs:
-                values = at_level(part, values, level.value, chance, everywhere=level.everywhere)
-            if values is not None:
-                part.copy_(values)
-        given.append(values)
+def given_other_values(
+    question: Question, beginning: Beginning, descriptor: BatchDescriptor, prepare: Prepare | None
+) -> tuple[list[Any], frozenset[int]]:
+    """Put another batch into the inputs; returns the values of each, and which ones changed, by number."""
+    parts = {
+        number: view.on(storage)
+        for number, view in enumerate(question.inputs)
+        if (storage := beginning.storage(view.key)) is not None and not is_large(storage)
+    }
+    patterns = {
+        number: Pattern(view.dtype, question.seed)
+        for number, view in enumerate(question.inputs)
+        if is_large(beginning.storage(view.key)) and takes_pattern(view.dtype)
+    }
+    before = {number: part.clone() for number, part in parts.items()}
+    given: list[Any] = [patterns.get(number) for number in range(len(question.inputs))]
     for key, pattern in patterns_in(question, given).items():
         fill(beginning.storage(key), pattern)
-    return given
+    if prepare is None:
+        _vary(question, parts)
+    else:
+        Draws().reseed(question.seed)
+        prepare(descriptor, question.seed)
+    changed_ones = {number for number, part in parts.items() if not torch.equal(part, before[number])}
+    for number, part in parts.items():
+        given[number] = part.clone()
+    return given, frozenset(changed_ones | patterns.keys())
+
+
+def _vary(question: Question, parts: Mapping[int, Any]) -> None:
+    chance = torch.Generator().manual_seed(question.seed + _APART * question.attempt)
+    held = {number: part.clone() for number, part in parts.items()}
+    level = question.level
+    for number, part in parts.items():
+        strictly = question.attempt > 0
+        values = other_values(part, question.boldness[number], chance, strictly=strictly)
+        if level is not None and number in level.inputs:
+            values = at_level(part, values, level.value, chance, everywhere=level.everywhere)
+        if values is not None:
+            part.copy_(values)
+    for group in question.groups:
+        if all(number in held for number, _ in group.members):
+            for number, values in moved(group, held, question.attempt, chance).items():
+                parts[number].copy_(values)
+                held[number] = parts[number].clone()
 
 
 def patterns_in(question: Question, given: Iterable[Any]) -> dict[int, Pattern]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from coldfork.graphs import batches
-from coldfork.graphs.batches import Make, Manner
+from coldfork.graphs.batches import Make, Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.leaks.memory import is_readable
@@ -64,7 +64,15 @@ class Trial:
 class Replayer:
     """Replays one batch, as far as it is the same as a fresh run before it."""
 
-    def __init__(self, batch: Any, captured: Sequence[Any], beginning: Beginning, make: Make) -> None:
+    def __init__(
+        self,
+        batch: Any,
+        captured: Sequence[Any],
+        beginning: Beginning,
+        make: Make,
+        prepare: Prepare | None = None,
+    ) -> None:
+        self._prepare = prepare
         self._batch = batch
         self._make = make
         self._beginning = beginning
@@ -82,6 +90,10 @@ class Replayer:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
+        if question.prepared and self._prepare is not None:
+            # It may fill more than the inputs; these are the fresh run's afterwards.
+            Draws().reseed(question.seed)
+            self._prepare(self._batch.descriptor, question.seed)
         self._give(question.inputs, fresh.given)
         if trial.restored:
             self._restore(fresh, earlier)
@@ -213,7 +225,9 @@ class Mirror:
         beginning: Beginning,
         engine: Engine,
         manner: Manner,
+        prepare: Prepare | None,
     ) -> None:
+        self._prepare = prepare
         self._make = make
         self._descriptors = tuple(descriptors)
         self._beginning = beginning
@@ -227,11 +241,13 @@ class Mirror:
         if isinstance(question, Question):
             self._capture(question)
             return None
-        return Replayer(self._captured[-1], self._captured, self._beginning, self._make).replay(question)
+        replayer = Replayer(self._captured[-1], self._captured, self._beginning, self._make, self._prepare)
+        return replayer.replay(question)
 
     def _capture(self, question: Question) -> None:
         descriptor = self._descriptors[question.number]
-        given_other_values(question, self._beginning)
+        prepare = self._prepare if question.prepared else None
+        given_other_values(question, self._beginning, descriptor, prepare)
         inputs = StaticInputs(descriptor, {})
         batch, _, self._pool = batches.capture(
             descriptor, self._make, self._engine, self._pool, inputs, Inspection(), self._manner

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from coldfork.graphs.trials.beginning import Question
+from coldfork.graphs.trials.beginning import CAREFUL, Question
 from coldfork.graphs.trials.copies import Answer
 
 CONTRARY = -1
@@ -21,8 +21,6 @@ TIGHT = 2
 """The same, and where integers did not vary, few of them are guessed."""
 MILD = 3
 """Floating-point values anew, and integers among those that were there, or next to them."""
-CAREFUL = 4
-"""Floating-point values anew; integers and flags, which may be places in a table, as they were."""
 
 _LARGEST_GUESSES = {WILD: 7, BOLD: 7, TIGHT: 2}
 """Where only zeros were seen: few tables are smaller than the first, and hardly any than the last."""
@@ -33,8 +31,11 @@ def varies(kind: Any) -> bool:
     return not (kind.is_floating_point or kind.is_complex)
 
 
-def other_values(tensor: Any, boldness: int, generator: Any) -> Any:
-    """Values for a tensor of this kind; None where it has to stay as it is."""
+def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool = False) -> Any:
+    """Values for a tensor of this kind; None where it has to stay as it is.
+
+    `strictly`, whole numbers that are all distinct stay so, and those that rise at each step keep rising.
+    """
     kind = tensor.dtype
     if kind.is_complex:
         parts = [_numbers(tensor.shape, generator) for _ in range(2)]
@@ -47,7 +48,7 @@ def other_values(tensor: Any, boldness: int, generator: Any) -> Any:
         return torch.full(tensor.shape, not tensor.reshape(-1)[0])
     if kind is torch.bool:
         return torch.randint(2, tensor.shape, generator=generator).bool()
-    return _integers(tensor, boldness, generator).to(kind)
+    return _integers(tensor, boldness, generator, strictly).to(kind)
 
 
 def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhere: bool) -> Any:
@@ -81,7 +82,7 @@ def _numbers(shape: Any, generator: Any) -> Any:
     return sizes * signs
 
 
-def _integers(tensor: Any, boldness: int, generator: Any) -> Any:
+def _integers(tensor: Any, boldness: int, generator: Any, strictly: bool) -> Any:
     """Between the smallest and the largest that were there, or a little beyond."""
     flat = tensor.reshape(-1).to(torch.int64)
     low, high = int(flat.min()), int(flat.max())
@@ -90,7 +91,9 @@ def _integers(tensor: Any, boldness: int, generator: Any) -> Any:
         if boldness != TIGHT or low == high:
             high = max(high, low + _LARGEST_GUESSES[boldness])
         new = torch.randint(low, high + 1, flat.shape, generator=generator)
-        if boldness != WILD and _rises(flat):
+        if strictly and flat.unique().numel() == flat.numel() <= high + 1 - low <= _MOST_PLACES:
+            new = _distinct(flat, low, high, generator, rising=boldness != WILD and _rises(flat))
+        elif boldness != WILD and _rises(flat):
             new = new.clamp(max=int(flat[-1])).sort().values
             new[-1] = flat[-1]
             new[0] = new[0] if int(flat[0]) else 0
@@ -101,9 +104,22 @@ def _integers(tensor: Any, boldness: int, generator: Any) -> Any:
     return new.reshape(tensor.shape)
 
 
+def _distinct(flat: Any, low: int, high: int, generator: Any, *, rising: bool) -> Any:
+    if not rising:
+        return torch.randperm(high + 1 - low, generator=generator)[: flat.numel()] + low
+    # Between the ends, which stay.
+    first, last = (int(one) for one in flat[[0, -1]])
+    inner = torch.randperm(last - first - 1, generator=generator)[: flat.numel() - 2] + first + 1
+    return torch.cat([flat[:1], inner.sort().values, flat[-1:]])
+
+
 def _rises(flat: Any) -> bool:
     return flat.numel() > 1 and int(flat[-1]) > int(flat[0]) and bool((flat.diff() >= 0).all())
 
+
+_MOST_PLACES = 1 << 20
+_ATTEMPTS = 10
+"""So many values of a kind are tried before milder ones: the program may ask for what few have."""
 
 Run = Callable[[Question], Answer]
 """Runs a batch on other values."""
@@ -115,14 +131,14 @@ def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
     An index has to stay within its table; the lengths beside it need not stay as they are for that.
     `choosable` are the inputs of which only some values may be allowed, by number.
     """
-    if not run(question).error:
+    if question.prepared or not run(question).error:
         return question
     wished = question.boldness
     found = replace(question, boldness=(CAREFUL,) * len(wished))
     for number in choosable:
         for boldness in range(wished[number], CAREFUL):
             bolder = replace(found, boldness=_with(found.boldness, number, boldness))
-            if not run(bolder).error:
+            if any(not run(replace(bolder, attempt=one)).error for one in range(_ATTEMPTS)):
                 found = bolder
                 break
     return found
@@ -130,11 +146,22 @@ def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
 
 def taken(question: Question, run: Run) -> tuple[Question, Answer]:
     """The answer to a question, and the question itself: milder than it was where the program failed."""
-    answer = run(question)
-    while answer.error and any(one != CAREFUL for one in question.boldness):
-        question = replace(question, boldness=tuple(min(one + 1, CAREFUL) for one in question.boldness))
-        answer = run(question)
+    for milder in _milder(question):
+        for attempt in range(_ATTEMPTS if milder.varying or milder.groups else 1):
+            question = replace(milder, attempt=attempt)
+            answer = run(question)
+            if not answer.error:
+                return question, answer
     return question, answer
+
+
+def _milder(question: Question) -> Iterator[Question]:
+    yield question
+    while question.varying:
+        question = replace(question, boldness=tuple(min(one + 1, CAREFUL) for one in question.boldness))
+        yield question
+    if question.groups:
+        yield replace(question, groups=())
 
 
 def wildly(question: Question) -> Question:

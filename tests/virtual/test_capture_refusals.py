@@ -79,9 +79,16 @@ _NOT_SIMULATED: dict[str, Callable[[Any], object]] = {
     "to_dlpack": lambda x: torch.utils.dlpack.to_dlpack(x),  # noqa: PLW0108 - looked up in the region
     "sparse": lambda x: x.to_sparse(),
     "enlarged": lambda x: (x + 1).resize_(10),
+    "quantized": lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
+    "to meta": lambda x: x.to("meta"),
+    "nested": lambda x: torch.nested.nested_tensor([x, x[:2]]),
+    "nested by a mask": lambda x: torch._nested_tensor_from_mask(
+        x.reshape(1, 3, 1), x.reshape(1, 3) > 0, mask_check=False
+    ),
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*quantize_per_tensor")
 @pytest.mark.parametrize("unknown", _NOT_SIMULATED.values(), ids=_NOT_SIMULATED)
 def test_what_cannot_be_simulated_says_so(unknown: Callable[[Any], object]) -> None:
     x = torch.ones(3)
@@ -90,6 +97,29 @@ def test_what_cannot_be_simulated_says_so(unknown: Callable[[Any], object]) -> N
     assert caught.value.where is not None
     assert caught.value.where.path == __file__
     unknown(x)
+
+
+@pytest.mark.parametrize("kind", ["MultiheadAttention", "TransformerDecoderLayer", "LSTM"], ids=str)
+def test_a_module_whose_kernel_leaves_a_result_out_replays_as_it_runs(kind: str) -> None:
+    x = torch.randn(2, 5, 16)
+    module, call = {
+        "MultiheadAttention": (
+            torch.nn.MultiheadAttention(16, 4, batch_first=True),
+            lambda one: one(x, x, x, need_weights=False)[0],
+        ),
+        "TransformerDecoderLayer": (
+            torch.nn.TransformerDecoderLayer(16, 4, 32, batch_first=True),
+            lambda one: one(x, x),
+        ),
+        "LSTM": (torch.nn.LSTM(16, 6, batch_first=True), lambda one: one(x)[0]),
+    }[kind]
+    module.eval().requires_grad_(False)
+    with torch.no_grad():
+        with capture() as graph:
+            y = call(module)
+        x.add_(1)
+        graph.replay()
+        torch.testing.assert_close(y, call(module))
 
 
 def test_a_custom_operator_without_a_fake_is_refused_and_one_with_it_is_captured() -> None:

@@ -15,5 +15,17 @@ def test_the_words_are_recognised() -> None:
     assert story.remedies
 
 
+def test_a_virtual_capture_is_recognised_by_the_same_words() -> None:
+    said = (
+        "CUDA error: operation not permitted when stream is capturing\n.item() at engine.py:5 reads a value"
+    )
+    refused = f"coldfork.virtual.capturing.recording.refusals.DeviceRefusal: {said}"
+    failed = (
+        f"coldfork.graphs.errors.CaptureFailedError: capturing FULL tokens=8 failed: DeviceRefusal: {said}"
+    )
+    for message in (refused, failed):
+        assert only_story(raised(message)).name == "capture-invalidated"
+
+
 def test_words_that_are_alike_are_no_story() -> None:
     assert names(OTHER) == []

@@ -138,10 +138,16 @@ def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
     for number in choosable:
         for boldness in range(wished[number], CAREFUL):
             bolder = replace(found, boldness=_with(found.boldness, number, boldness))
-            if any(not run(replace(bolder, attempt=one)).error for one in range(_ATTEMPTS)):
+            answers = (run(replace(bolder, attempt=one)) for one in range(_ATTEMPTS))
+            if any(_varied(answer, number) for answer in answers):
                 found = bolder
                 break
     return found
+
+
+def _varied(answer: Answer, number: int) -> bool:
+    """Whether the program took other values; one that takes only those it had is none the wiser."""
+    return bool(answer.trouble) or (not answer.error and number in answer.value.varied)
 
 
 def taken(question: Question, run: Run) -> tuple[Question, Answer]:

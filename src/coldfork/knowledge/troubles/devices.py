@@ -143,7 +143,8 @@ DEVICES = (
                 "tensor."
             ),
         ),
-        kinds=(*_CUDA_ERRORS, "UserWarning"),
+        # The last two are coldfork's own, of virtual captures and of the graphs made from them.
+        kinds=(*_CUDA_ERRORS, "UserWarning", "DeviceRefusal", "CaptureFailedError"),
         needles=(
             "stream is capturing",
             "StreamCapture",

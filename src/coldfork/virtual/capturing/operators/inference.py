@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from coldfork.virtual.capturing.operators.compiler import KeptOut
 from coldfork.virtual.capturing.operators.schemas import (
@@ -44,6 +45,11 @@ _OTHERWISE_ON_META = frozenset(
     )
 )
 """Their meta kernels answer for other devices; on the CPU some results have other sizes or strides."""
+
+
+_QUANTIZED = frozenset((torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4))
+_INTERNAL = ("INTERNAL ASSERT FAILED", "Internal error")
+"""What torch's own faults say; a program's say what is wrong with its arguments."""
 
 
 class UnknownShape(Exception):
@@ -108,6 +114,11 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
             raise UnknownShape(
                 f"its argument is {tensor.layout} on {tensor.device}; only plain CPU tensors are simulated"
             )
+    for one in pytree.tree_leaves((args, kwargs)):
+        if isinstance(one, torch.dtype) and one in _QUANTIZED:
+            raise UnknownShape("its result is quantized, and only plain tensors are simulated")
+        if isinstance(one, torch.device) and one.type == "meta":
+            raise UnknownShape("its result is on meta, where there is nothing to compute")
     if operator.is_kernel:
         return ResultPlan((), (None,) * len(operator.outs))
     if operator.short.startswith(("index_put", "_index_put")) and _selects(*args[1:3]):
@@ -121,6 +132,9 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     except NotImplementedError as error:
         if operator.refusable or not operator.name.startswith("aten::"):
             raise UnknownShape(str(error).splitlines()[0], waits=operator.refusable) from None
+        return _on_scratch(operator, args, kwargs)
+    if not operator.single and any(isinstance(one, Fresh) and 0 in one.size for one in plan.results):
+        # Where torch returns nothing at all, meta kernels return an empty tensor.
         return _on_scratch(operator, args, kwargs)
     if any(plan.outs):
         # Meta kernels lay out tensors that grow in their own way.
@@ -151,8 +165,9 @@ def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     finally:
         torch.default_generator.set_state(state)
     for one in tensors_in(results):
-        if one.layout is not torch.strided:
-            raise UnknownShape(f"its result is {one.layout}, and only plain tensors are simulated")
+        if one.layout is not torch.strided or one.is_nested or one.is_quantized:
+            kind = "nested" if one.is_nested else "quantized" if one.is_quantized else one.layout
+            raise UnknownShape(f"its result is {kind}, and only plain tensors are simulated")
     return _plan(operator, results, twins, args, kwargs, (mine, by_name))
 
 
@@ -208,6 +223,10 @@ def _called(operator: Operator, args: Any, kwargs: Any) -> Any:
         except RuntimeError as error:
             if operator.refusable and "meta" in str(error):
                 raise UnknownShape(str(error), waits=True) from None
+            if any(one in str(error) for one in _INTERNAL):
+                raise UnknownShape(
+                    f"torch itself fails where it is asked for the result's size ({error})"
+                ) from None
             raise
 
 

@@ -45,7 +45,7 @@ class Steps:
         variant = self._variants.get(operator)
         if variant is None:
             variant = self._variants[operator] = _shortcut(operator, out_variant(operator) or ())
-        if variant:
+        if variant and len(variant[1]) == len(fresh):
             call, names = variant
             for name, use in zip(names, fresh, strict=True):
                 kwargs[name] = use.tensor

@@ -102,7 +102,7 @@ def test_what_cannot_be_simulated_says_so(unknown: Callable[[Any], object]) -> N
 @pytest.mark.parametrize("kind", ["MultiheadAttention", "TransformerDecoderLayer", "LSTM"], ids=str)
 def test_a_module_whose_kernel_leaves_a_result_out_replays_as_it_runs(kind: str) -> None:
     x = torch.randn(2, 5, 16)
-    module, call = {
+    every: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         "MultiheadAttention": (
             torch.nn.MultiheadAttention(16, 4, batch_first=True),
             lambda one: one(x, x, x, need_weights=False)[0],
@@ -112,7 +112,8 @@ def test_a_module_whose_kernel_leaves_a_result_out_replays_as_it_runs(kind: str)
             lambda one: one(x, x),
         ),
         "LSTM": (torch.nn.LSTM(16, 6, batch_first=True), lambda one: one(x)[0]),
-    }[kind]
+    }
+    module, call = every[kind]
     module.eval().requires_grad_(False)
     with torch.no_grad():
         with capture() as graph:

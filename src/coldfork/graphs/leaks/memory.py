@@ -35,6 +35,7 @@ BEFORE = 0
 NOTHING = 1
 """Was allocated, and never written."""
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
+_MOST_STRETCHES = 64
 _SMALL = 1 << 20
 """So many cells are made at once; of more, only those that are written take memory."""
 
@@ -117,36 +118,61 @@ class Ledger:
 
 
 class _Page:
-    """The last writers of one storage: one for all of it, or one for each of its smallest elements."""
+    """The last writers of one storage: of stretches of it, or of each of its smallest elements."""
 
     def __init__(self, storage: Any, unit: int, smaller: _Page | None) -> None:
         self.alive = StorageWeakRef(storage)
         self.nbytes = int(storage.nbytes())
         self._unit = unit
-        self._all = BEFORE
+        self._stretches: list[tuple[int, int, int]] = [(0, self.nbytes, BEFORE)]
+        """Where each begins and ends, and who wrote it; as long as only such were written."""
         self._cells: Any = None
         if smaller is not None:  # the storage grew
             self._unit = smaller._unit
-            self._cells = _cells(-(-self.nbytes // self._unit), NOTHING)
-            self._cells[: -(-smaller.nbytes // self._unit)] = (
-                smaller._all if smaller._cells is None else smaller._cells
-            )
+            self._stretches = [*smaller._stretches, (smaller.nbytes, self.nbytes, NOTHING)]
+            if smaller._cells is not None:
+                self._cells = _cells(-(-self.nbytes // self._unit), NOTHING)
+                self._cells[: -(-smaller.nbytes // self._unit)] = smaller._cells
 
     def write(self, tensor: Any, writer: int) -> None:
-        if tensor.is_contiguous() and tensor.numel() * tensor.element_size() == self.nbytes:
-            self._all, self._cells = writer, None
+        stretch = _stretch(tensor)
+        if stretch == (0, self.nbytes):
+            self._stretches, self._cells = [(0, self.nbytes, writer)], None
             return
-        if self._cells is None:
-            if self._all == writer:
+        if self._cells is None and (stretch is None or len(self._stretches) >= _MOST_STRETCHES):
+            found = self.all_writers()
+            if found == [writer]:
                 return
-            self._cells = _cells(-(-self.nbytes // self._unit), self._all)
-        self._region(tensor).fill_(writer)
+            self._cells = self._as_cells()
+        if self._cells is not None:
+            self._region(tensor).fill_(writer)
+        elif stretch is not None:
+            first, last = stretch
+            before = [(low, min(high, first), one) for low, high, one in self._stretches if low < first]
+            after = [(max(low, last), high, one) for low, high, one in self._stretches if high > last]
+            self._stretches = [*before, (first, last, writer), *after]
 
     def writers(self, tensor: Any) -> list[int]:
-        return [self._all] if self._cells is None else _distinct(self._region(tensor))
+        if self._cells is not None:
+            return _distinct(self._region(tensor))
+        stretch = _stretch(tensor)
+        if stretch is None and len(self._stretches) > 1:
+            self._cells = self._as_cells()
+            return _distinct(self._region(tensor))
+        first, last = stretch or (0, self.nbytes)
+        return sorted({one for low, high, one in self._stretches if low < last and high > first})
 
     def all_writers(self) -> list[int]:
-        return [self._all] if self._cells is None else _distinct(self._cells)
+        return sorted({one for *_, one in self._stretches}) if self._cells is None else _distinct(self._cells)
+
+    def _as_cells(self) -> Any:
+        every = {0, self.nbytes} | {edge for low, high, _ in self._stretches for edge in (low, high)}
+        if any(edge % self._unit for edge in every - {self.nbytes}):
+            self._unit = 1
+        cells = _cells(-(-self.nbytes // self._unit), self._stretches[0][2])
+        for low, high, writer in self._stretches[1:]:
+            cells[low // self._unit : -(-high // self._unit)] = writer
+        return cells
 
     def _region(self, tensor: Any) -> Any:
         """The cells that stand for a tensor's elements."""
@@ -161,6 +187,15 @@ class _Page:
             (*(stride * parts for stride in tensor.stride()), 1),
             tensor.storage_offset() * parts,
         )
+
+
+def _stretch(tensor: Any) -> tuple[int, int] | None:
+    """Where a tensor's bytes begin and end, if they lie side by side."""
+    if not tensor.is_contiguous():
+        return None
+    size = tensor.element_size()
+    first = tensor.storage_offset() * size
+    return first, first + tensor.numel() * size
 
 
 def _cells(number: int, value: int) -> Any:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import cycle
 from typing import Any
 
 import torch
@@ -50,6 +49,9 @@ _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 
 Named = Iterable[tuple[str, Any]]
 """Tensors by the names that the caller knows them by."""
+
+Try = tuple[TryOut, tuple[Earlier, ...]]
+"""A way to replay, and what is replayed before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Comparison:
         self._fresh = Standby(runner.run, runner.prepare)
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
         self._mirror = Standby(mirror.answer)
-        self._captured: list[Any] = []
+        self._captured: dict[int, Any] = {}
         self._earlier: list[Earlier] = []
         self._began = time.monotonic()
 
@@ -113,19 +115,22 @@ class Comparison:
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
         """Try a batch that was just captured."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
-        self._captured.append(batch)
+        self._captured[self._descriptors.index(batch.descriptor)] = batch
         replayer = Replayer(batch, self._captured, self._beginning, self._make, self._prepare)
         question = self._settled(self._question(batch, seen), limit)
         alone = partial(_in_a_copy, replayer, limit)
-        after = tuple(self._earlier)
-        trials: list[tuple[TryOut, tuple[Earlier, ...]]] = [(alone, ())]
-        # The same again with a warm-up that saw other values: one on zeros leaves nothing that would show.
-        # Not where it would compile everything once more.
-        if not times_compiled() and self._mirror.ask(question, limit, lasting=True).given:
-            trials.append((lambda trial: self._mirror.ask(trial, limit), after))
-        elif after:
-            trials.append((alone, after))
-        outcome = self._try(self._judge(batch, limit), question, trials, limit)
+
+        def tries() -> Iterator[Try]:
+            yield alone, ()
+            after = tuple(self._earlier[:-1])
+            # The same again with a warm-up that saw other values: one on zeros leaves nothing that would
+            # show. Not where it would compile everything once more.
+            if not times_compiled() and self._mirror.ask(question, limit, lasting=True).given:
+                yield (lambda trial: self._mirror.ask(trial, limit)), after
+            elif after:
+                yield alone, after
+
+        outcome = self._try(self._judge(batch, limit), question, tries(), limit)
         self._began = time.monotonic()
         return outcome
 
@@ -168,7 +173,7 @@ class Comparison:
         self,
         judge: Judge,
         question: Question,
-        trials: list[tuple[TryOut, tuple[Earlier, ...]]],
+        tries: Iterator[Try],
         limit: float,
     ) -> Outcome:
         gaps: dict[NotCompared, None] = {}
@@ -177,13 +182,17 @@ class Comparison:
         asking = [question, question if question.prepared else wildly(question), question]
         if not question.prepared and (contrary := with_contrary_flags(question)) != question:
             asking[2] = contrary
-        for seed, asked, (try_out, after) in zip(_SEEDS, asking, cycle(trials), strict=False):
+        made: list[Try] = []
+        for seed, asked in zip(_SEEDS, asking, strict=True):
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
                 return Outcome(None, (judge.gap("results", answer.trouble or answer.error, _GIVE_VALUES),))
             fresh: EagerRun = answer.value
             if seed == _SEEDS[0]:
                 self._earlier.append(self._as_earlier(question, fresh))
+            # Later ones are made when they are needed: a run that is stuck is stuck in each of them.
+            made += [one for one in (next(tries, None),) if one is not None] or made[:1]
+            try_out, after = made[-1]
             read |= fresh.read
             varied |= fresh.varied
             judged = self._judged(judge, Trial(question, fresh, after=after), try_out, limit)
@@ -192,7 +201,7 @@ class Comparison:
             undefined = undefined or judged.undefined
             gaps.update(dict.fromkeys(judged.gaps))
         for far, answer in self._far_away(question, limit):
-            judged = self._judged(judge, Trial(far, answer.value), trials[0][0], limit)
+            judged = self._judged(judge, Trial(far, answer.value), made[0][0], limit)
             varied |= answer.value.varied
             if judged.differs:
                 return _outcome(judged)
@@ -219,7 +228,7 @@ class Comparison:
 
     def _as_earlier(self, question: Question, fresh: EagerRun) -> Earlier:
         given = (None if one is None or one.nbytes > _LARGEST_OF_EARLIER else one for one in fresh.given)
-        return Earlier(len(self._captured) - 1, question.inputs, tuple(given))
+        return Earlier(question.number, question.inputs, tuple(given))
 
     def _name(self, view: View) -> str:
         return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")

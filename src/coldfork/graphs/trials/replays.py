@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ class Earlier:
     """A batch that was captured before, and values for its inputs which it takes."""
 
     number: int
-    """Its place in the order of capture."""
+    """Which of the batches."""
     inputs: tuple[View, ...]
     given: tuple[Any, ...]
 
@@ -67,7 +67,7 @@ class Replayer:
     def __init__(
         self,
         batch: Any,
-        captured: Sequence[Any],
+        captured: Mapping[int, Any],
         beginning: Beginning,
         make: Make,
         prepare: Prepare | None = None,
@@ -84,9 +84,9 @@ class Replayer:
         question, fresh = trial.question, trial.fresh
         earlier: list[Any] = []
         for one in trial.after:
-            batch = self._captured[one.number]
+            batch = self._captured.get(one.number)
             # Graphs that came before run between the steps of this one, and leave there what they write.
-            if self._read & written_keys(batch):
+            if batch is not None and self._read & written_keys(batch):
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
@@ -234,14 +234,15 @@ class Mirror:
         self._engine = engine
         self._manner = manner
         self._pool: Any = None
-        self._captured: list[Any] = []
+        self._captured: dict[int, Any] = {}
+        self._last: Any = None
 
     def answer(self, question: Question | Trial) -> Replay | None:
         """Capture a batch, or replay the one that was captured last."""
         if isinstance(question, Question):
             self._capture(question)
             return None
-        replayer = Replayer(self._captured[-1], self._captured, self._beginning, self._make, self._prepare)
+        replayer = Replayer(self._last, self._captured, self._beginning, self._make, self._prepare)
         return replayer.replay(question)
 
     def _capture(self, question: Question) -> None:
@@ -252,4 +253,4 @@ class Mirror:
         batch, _, self._pool = batches.capture(
             descriptor, self._make, self._engine, self._pool, inputs, Inspection(), self._manner
         )
-        self._captured.append(batch)
+        self._captured[question.number] = self._last = batch

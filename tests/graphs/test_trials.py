@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import queue
 import random
 import signal
 import time
@@ -53,6 +54,13 @@ def test_what_a_copy_could_not_answer_is_told() -> None:
     crashed = ask(lambda: os.kill(os.getpid(), signal.SIGSEGV), LIMIT)
     assert (crashed.error, crashed.given) == ("it crashed with SIGSEGV", False)
     assert ask(lambda: time.sleep(LIMIT), 0.2).trouble == "it was not done within 0 s"
+
+
+def test_a_copy_that_waits_for_a_thread_that_it_does_not_have_is_ended() -> None:
+    began = time.monotonic()
+    stuck = ask(queue.SimpleQueue().get, 300)
+    assert "waited for another thread" in stuck.trouble
+    assert time.monotonic() - began < 200
 
 
 def test_a_standby_answers_from_where_it_began_unless_told_to_go_on() -> None:

@@ -186,7 +186,7 @@ class Comparison:
         for seed, asked in zip(_SEEDS, asking, strict=True):
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
-                return Outcome(None, (judge.gap("results", answer.trouble or answer.error, _GIVE_VALUES),))
+                return Outcome(None, (judge.failed(answer, _GIVE_VALUES),))
             fresh: EagerRun = answer.value
             if seed == _SEEDS[0]:
                 self._earlier.append(self._as_earlier(question, fresh))
@@ -221,8 +221,7 @@ class Comparison:
             # Compiled code may draw its random numbers otherwise.
             question, answer = self._run_fresh(replace(trial.question, compiled=True), limit)
             if not answer.given:
-                why = answer.trouble or answer.error
-                return Judgement(None, (judge.gap("results", why, _GIVE_VALUES),))
+                return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
             judged = judge.judge(replace(trial, question=question, fresh=answer.value), try_out)
         return judged
 

@@ -12,6 +12,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,10 @@ _LENGTH = struct.Struct("<Q")
 _STATUS = struct.Struct("<q")
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
 """What the work itself brings on, by an index outside its table for example."""
+_STUCK = signal.SIGVTALRM
+_IDLE_SECONDS = 10
+_LITTLE = 0.005
+"""What looking at the clock takes of a second, and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +164,29 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, limit)
     # The threads of torch's pools are not in the copy; with one thread none of them is waited for.
     torch.set_num_threads(1)
+    done = threading.Event()
+    threading.Thread(target=_end_when_idle, args=(done,), daemon=True).start()
     try:
         said: tuple[str, Any] = "", work()
     except BaseException as error:
         said = f"{type(error).__name__}: {error}", None
+    finally:
+        done.set()
     os.ftruncate(file, 0)
     with os.fdopen(os.dup(file), "wb") as body:
         body.seek(0)
         torch.save(said, body)
+
+
+def _end_when_idle(done: threading.Event) -> None:
+    """End a copy that waits for a thread which was not copied; it computes nothing meanwhile."""
+    idle, before = 0, time.process_time()
+    while not done.wait(1):
+        now = time.process_time()
+        idle = idle + 1 if now - before < _LITTLE else 0
+        before = now
+        if idle >= _IDLE_SECONDS:
+            os.kill(os.getpid(), _STUCK)
 
 
 def _revive_executors() -> None:
@@ -193,6 +213,8 @@ def _answer(file: int, status: int, limit: float) -> Answer:
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGALRM:
         return Answer(trouble=f"it was not done within {limit:.0f} s")
+    if code == -_STUCK:
+        return Answer(trouble=f"it did nothing for {_IDLE_SECONDS} s, as if it waited for another thread")
     if -code in _CRASHES:
         return Answer(error=f"it crashed with {signal.Signals(-code).name}")
     if code:

@@ -64,7 +64,7 @@ class Judge:
         for restored in (False, True):
             answer = try_out(replace(trial, restored=restored))
             if answer.trouble:
-                return Judgement(None, (self.gap("results", answer.trouble, _MORE_TIME),))
+                return Judgement(None, (self.failed(answer, _MORE_TIME),))
             if answer.error:
                 return self._explained(trial, try_out)
             replayed: Replay = answer.value
@@ -87,6 +87,10 @@ class Judge:
     def gap(self, what: str, why: str, remedy: str) -> NotCompared:
         """Something that was not compared."""
         return NotCompared(self._descriptor, what, why, remedy)
+
+    def failed(self, answer: Answer, remedy: str) -> NotCompared:
+        """All of a batch, where a run did not come to its end."""
+        return self.gap("results", answer.trouble or answer.error, _MORE_TIME if answer.trouble else remedy)
 
     def _both(
         self, question: Question, fresh: EagerRun, replayed: Replay, parts: list[View]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import coldfork
-from speculate.engine import METHODS, Config
+from speculate.engine import METHODS, MODELS, Config
 from speculate.launch import WorkerError, decode
 from speculate.text import decode as as_text
 from speculate.text import encode
@@ -25,7 +25,9 @@ def main() -> int:
     config = Config(device=options.device, backend=options.backend, check=options.check, model=options.model)
     prompt = encode(options.prompt)
     try:
-        plain, because = decode(replace(config, method="none"), prompt, options.tokens)
+        # Held against the backend that is right, so that the broken one shows in plain decoding too.
+        right = replace(config, method="none", backend="planned")
+        plain, because = decode(right, prompt, options.tokens)
         print(f"{because}\n")
         print(f"{as_text(prompt + plain.tokens)}\n")
         print(f"{'method':8} {'accepted':>12} {'target passes':>14} {'graph replays':>14}  same bytes")
@@ -64,7 +66,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tokens", type=int, default=120, help="how many bytes to decode")
     parser.add_argument("--prompt", default=PROMPT)
     parser.add_argument(
-        "--model", type=Path, default=Path("models.pt"), help="where the trained models are kept"
+        "--model", type=Path, default=MODELS, help="where the trained models are kept (%(default)s)"
     )
     return parser.parse_args()
 

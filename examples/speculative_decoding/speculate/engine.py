@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from speculate.speculators import Draft, Eagle, Ngram, Nothing, Speculator
 
 METHODS = ("none", "ngram", "draft", "eagle")
 GUESSES = 4
+MODELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coldfork-example" / "models.pt"
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Config:
     device: str = "cpu"
     backend: str = "planned"
     check: Check = "error"
-    model: Path = Path("models.pt")
+    model: Path = MODELS
     steps: int = 200
 
 

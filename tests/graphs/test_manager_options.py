@@ -311,3 +311,12 @@ def test_inputs_that_moved(moved: Any) -> None:
 def test_an_option_that_does_not_exist_is_named() -> None:
     with pytest.raises(ValueError, match="moved is 'ignore', 'error' or 'record', not 'never'"):
         GraphManager("cpu", moved="never")  # type: ignore[arg-type]
+
+
+def test_a_second_manager_captures_in_the_pool_of_the_first() -> None:
+    x = torch.zeros(4)
+    first = GraphManager("cpu")
+    first.capture(lambda *_: ((lambda mode: x + 1), None), [BatchDescriptor(Mode.FULL, 4)])
+    second = GraphManager("cpu", first.pool)
+    second.capture(lambda *_: ((lambda mode: x * 2), None), [BatchDescriptor(Mode.FULL, 4)])
+    assert second.pool is first.pool is not None

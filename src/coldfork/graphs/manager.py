@@ -244,6 +244,11 @@ class GraphManager:
         return tuple(sorted(self._captured, key=lambda one: one.size, reverse=True))
 
     @property
+    def pool(self) -> Any:
+        """The pool of the graphs, for whoever captures beside them; None before a first virtual one."""
+        return self._pool
+
+    @property
     def memory(self) -> Mapping[BatchDescriptor, int]:
         """By how many bytes the graphs' memory grew when each was captured; together, what all take."""
         return {one: batch.nbytes for one, batch in self._captured.items()}

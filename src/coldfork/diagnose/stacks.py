@@ -13,7 +13,7 @@ _STANDARD = re.compile(
     r"|(?:^|/)(?:multiprocessing|concurrent/futures)/\w+\.py$|(?:^|/)threading\.py$"
 )
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/")
-_IMPORT = re.compile(r"^(?:import|from)\s|\b(?:__import__|import_module|exec_module|load_module)\b")
+_IMPORT = re.compile(r"^(?:import|from)(?:\s|$)|\b(?:__import__|import_module|exec_module|load_module)\b")
 _BOUNDARIES = (
     ("multiprocessing/process.py", "_bootstrap"),
     ("billiard/process.py", "_bootstrap"),

@@ -35,7 +35,7 @@ class Note:
 def notes(lines: Sequence[LogLine]) -> Iterator[Note]:
     """What coldfork wrote into this log about who woke a device."""
     for index, line in enumerate(lines):
-        if "was woken by" in line.text and (match := _WOKEN.match(line.text)) is not None:
+        if "was woken by" in line.text and (match := _woken(lines[index : index + 2])) is not None:
             yield Note(
                 line.number,
                 line.text.strip(),
@@ -55,6 +55,12 @@ def notes(lines: Sequence[LogLine]) -> Iterator[Note]:
                 yield Note(
                     line.number, line.text.strip(), verdict["accelerator"], None, path, number, None, chain
                 )
+
+
+def _woken(lines: Sequence[LogLine]) -> re.Match[str] | None:
+    """The note in the first of these lines, or in both where a console wrapped it."""
+    wrapped = " ".join(line.text.strip() for line in lines)
+    return _WOKEN.match(lines[0].text) or _WOKEN.match(wrapped)
 
 
 def recordings(lines: Sequence[LogLine]) -> Iterator[str]:

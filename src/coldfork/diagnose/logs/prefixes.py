@@ -19,6 +19,7 @@ _ELEMENTS = re.compile(
     r"(?:(?:pid|rank|ip|actor_id|job_id|node)=[^\s,()]+,?\s*)+)\)"
     r"|\[(?P<tag>(?:rank|default|worker|trainer|local_rank|process|pid|proc|GPU|gpu)[ :=]?\d+"
     r"|\d+(?:[,/]\d+)?(?=\](?::|<)))\](?:<\w+>)?:?"
+    r"|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) [FP](?= |$)"
     rf"|\[?(?:{_TIME})\]?:?(?=\s|$|\|)"
     rf"|\[?\b{_LEVEL}\b\]?(?=[:\s]|$)(?:\s*:)?"
     rf"|\[{_TIME}: {_LEVEL}/(?P<celery>[\w.-]+)\]"
@@ -29,31 +30,37 @@ _ELEMENTS = re.compile(
     r"|(?:[A-Z][a-z]{2} +\d{1,2} [\d:]{8} )[\w.-]+ (?P<unit>[\w./@-]+)\[(?P<unit_pid>\d+)\]:"
     r"|(?P<compose>[\w][\w.-]*) +\|(?= |$)"
     r"|\[(?P<pod>(?:pod/)?[\w.-]+/[\w.-]+)\]"
-    r"|(?P<bar>[\u2502\u2503|](?= ))"
-    r"|E {3}(?=\S)|E {7}(?=\S)"
+    r"|(?P<bar>[|](?= ))"
 )
 _PID = re.compile(r"(?:^|[\s,(=])pid[ =:]+(\d+)")
 _RANK = re.compile(r"rank[ =:]?(\d+)")
 _BARS = re.compile(r"(?:\s*[|+](?:[-+ ]*)(?=\s|$|[-+])(?:-+(?: \d+ -+)?)?)+ ?")
 
 
-def split(text: str) -> tuple[Speaker, str]:
-    """Who wrote the line, and what is left of it: one blank behind the prefix belongs to the prefix."""
-    position, name, pid = 0, None, None
-    while (match := _ELEMENTS.match(text, position)) is not None and match.end() > position:
+_MOST_ELEMENTS = 20
+
+
+def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
+    """Who wrote the line, what is left of it, and of how many elements its prefix consisted.
+
+    One blank behind the prefix belongs to the prefix.
+    """
+    position, name, pid, elements = 0, None, None, 0
+    while elements < most and (match := _ELEMENTS.match(text, position)) and match.end() > position:
+        elements += 1
         name, pid = _named(match, name, pid)
         position = match.end()
         following = position
         while following < len(text) and text[following] == " ":
             following += 1
         # A next element may stand behind any number of blanks; the text keeps all of them but one.
-        if following > position and _ELEMENTS.match(text, following):
+        if following > position and elements < most and _ELEMENTS.match(text, following):
             position = following
         elif position < len(text) and text[position] == " ":
             position += 1
             break
     speaker = Speaker(name, pid) if name is not None or pid is not None else NOBODY
-    return speaker, text[position:] if position else text
+    return speaker, text[position:] if position else text, elements
 
 
 def without_bars(text: str) -> str:

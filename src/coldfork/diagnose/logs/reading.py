@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import BinaryIO
 
-from coldfork.diagnose.logs import dumps, prefixes, tracebacks
-from coldfork.diagnose.logs.envelopes import opened, unwrapped
-from coldfork.diagnose.logs.prefixes import unnumbered
-from coldfork.diagnose.logs.records import NOBODY, Log, LogLine, RawLine, Speaker, Stack
+from coldfork.diagnose.logs import dumps, tracebacks
+from coldfork.diagnose.logs.layers import peeled
+from coldfork.diagnose.logs.records import Log, LogLine, Speaker, Stack
 from coldfork.diagnose.logs.streaming import Excerpt, Passage, Signs, excerpt
-from coldfork.diagnose.logs.tracebacks import LANDMARK
-
-_LONGEST = 4000
 
 
 def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
@@ -58,46 +52,9 @@ def _joined(passages: Iterable[Passage]) -> Iterator[Passage]:
         yield current
 
 
-def _lines(passage: Passage) -> Iterator[LogLine]:
+def _lines(passage: Passage) -> list[LogLine]:
     text = passage.data.decode("utf-8", "replace")
-    raw = [
-        RawLine(number, part[:_LONGEST])
-        for number, line in enumerate(text.split("\n"), passage.first)
-        for part in opened(line)
-    ]
-    if raw and not raw[-1].text:
-        raw.pop()
-    split = [(line.number, *_split(line.text)) for line in unwrapped(unnumbered(raw))]
-    patterns = prefixes.learned(
-        match["prefix"] for _, _, said, _ in split if (match := LANDMARK.match(said)) is not None
-    )
-    begun = NOBODY
-    for number, who, said, bare in split:
-        speaker = begun if bare and said[:2] == "  " else who
-        if who.known or not bare or said[:2] != "  ":
-            begun = who if _begins(said) else NOBODY
-        line = LogLine(number, speaker, said)
-        yield _stripped(line, patterns) if patterns else line
-
-
-def _begins(said: str) -> bool:
-    """Whether lines without a prefix may go on with this one: it is part of a traceback."""
-    return said[:2] == "  " or "Traceback (most recent call last)" in said
-
-
-def _split(text: str) -> tuple[Speaker, str, bool]:
-    """Who wrote a line, what it says, and whether there was no prefix."""
-    who, said = prefixes.split(text)
-    return who, said.rstrip(), len(said) == len(text)
-
-
-def _stripped(line: LogLine, patterns: Iterable[re.Pattern[str]]) -> LogLine:
-    for pattern in patterns:
-        match = pattern.match(line.text)
-        if match is not None:
-            who = line.speaker if line.speaker.known else Speaker(match[0].strip() or None)
-            return replace(line, speaker=who, text=line.text[match.end() :])
-    return line
+    return peeled(enumerate(text.split("\n"), passage.first))
 
 
 def _by_speaker(lines: Iterable[LogLine]) -> tuple[tuple[LogLine, ...], ...]:

@@ -10,22 +10,21 @@ from coldfork.diagnose.logs.prefixes import without_bars
 from coldfork.diagnose.logs.records import LogFrame, LoggedError, LogLine
 
 _PYTHON = re.compile(
-    r'^\s*File (?:"(?P<path>[^"]+)"|(?P<bare>[^\s",][^",]*?)), line (?P<line>\?\?\?|\d+)'
-    r"(?:,? in (?P<function>.+?))?\s*$"
+    r'^\s*File(?: ?"(?P<path>[^"]+)"| (?P<bare>[^\s",][^",]*?)), ?line ?(?P<line>\?\?\?|\d+)'
+    r"(?:,? ?in ?(?P<function>.+?))?\s*$"
 )
 _IPYTHON = re.compile(r"^\s*File (?P<path>[^\s\"][^\"]*\.pyx?):(?P<line>\d+),? in (?P<function>[^\s(]+)")
 _PLACED = re.compile(
     r"^\s*(?P<path>(?:[A-Za-z]:)?[^\s:\"'()]*\.pyx?):(?P<line>\d+)(?::)? in (?P<function><?[\w.]+>?)"
 )
-_BEGUN = re.compile(r'^\s*File "[^"]*(?:"(?:,(?: line ?\d*)?)?)?\s*$')
-LANDMARK = re.compile(
-    r'^(?P<prefix>.*?)(?P<body> {2}File "[^"]+", line \d+|Traceback \(most recent call last\):)'
-)
+_BEGUN = re.compile(r'^\s*File(?: ?"[^"]*(?:"(?:,(?: line ?\d*(?:,(?: in)?)?)?)?)?)?\s*$')
+LANDMARK = re.compile(r'^(?P<prefix>.*?) {2}File "[^"]+", line \d+')
+"""A call, whose line shows where a prefix that no rule knows ends."""
 
 
 def frame(text: str, number: int) -> LogFrame | None:
     """The call that a line of a traceback names."""
-    if ".py" not in text and 'File "' not in text:
+    if ".py" not in text and "File" not in text:
         return None
     match = _PYTHON.match(text) or _IPYTHON.match(text) or _PLACED.match(text)
     if match is None:
@@ -43,6 +42,12 @@ def frame(text: str, number: int) -> LogFrame | None:
 def is_begun(text: str) -> bool:
     """Whether a frame's line breaks off, because something wrapped it."""
     return _BEGUN.match(text) is not None and frame(text, 0) is None
+
+
+def joined(text: str, rest: str) -> str:
+    """The two rows of a frame's line that something wrapped, at a blank or within a word."""
+    at_once, spaced = text + rest.strip(), f"{text.rstrip()} {rest.strip()}"
+    return at_once if frame(at_once, 0) is not None or frame(spaced, 0) is None else spaced
 
 
 _HEADER = re.compile(
@@ -121,10 +126,8 @@ class _Reader:
     def _frame(self, line: LogLine, text: str) -> LogFrame | None:
         while is_begun(text) and self._index < len(self._lines) and len(text) < 2000:
             # Something wrapped the line: it goes on below.
-            joined = text + self._lines[self._index].text.strip()
-            spaced = f"{text} {self._lines[self._index].text.strip()}"
+            text = joined(text, self._lines[self._index].text)
             self._index += 1
-            text = joined if frame(joined, 0) is not None or frame(spaced, 0) is None else spaced
         found = frame(text, line.number)
         return None if found is None else replace(found, text=self._quoted())
 
@@ -141,7 +144,7 @@ class _Reader:
         return text.strip()
 
     def _error(self, line: LogLine, text: str) -> LoggedError | None:
-        warned = _WARNED.match(text.strip())
+        warned = _WARNED.match(text.strip()) or self._warned_below(text.strip())
         if warned is not None:
             number = int(warned["line"])
             place = LogFrame(line.number, warned["path"], number, "", self._quoted("  "))
@@ -156,6 +159,15 @@ class _Reader:
         if inside is not None and not self._frames:
             return self._made(line, inside["kind"], inside["message"].rstrip("'\")"), (), keep=True)
         return None
+
+    def _warned_below(self, text: str) -> re.Match[str] | None:
+        """A warning whose path something wrapped, so that its rest is the next line."""
+        below = self._lines[self._index].text.strip() if self._index < len(self._lines) else ""
+        if "Warning: " not in below or " " in text or not ("/" in text or "\\" in text):
+            return None
+        found = _WARNED.match(text + below)
+        self._index += found is not None
+        return found
 
     def _indented(self, line: LogLine, text: str) -> LoggedError | None:
         """An error below deeper indentation: a nested traceback that some logger moved to the right."""
@@ -190,7 +202,7 @@ class _Reader:
             text = line.text.strip()
             if _HEADER.search(text) or _NAMED.match(text) or text.startswith(_LINKS):
                 break
-            if frame(line.text, 0) is not None or (_EXCEPTION.match(text) and _is_error(text)):
+            if frame(line.text, 0) is not None or (_EXCEPTION.match(text) and is_named_error(text)):
                 break
             following.append(text)
         return tuple(following)
@@ -206,7 +218,8 @@ class _Reader:
         return made
 
 
-def _is_error(text: str) -> bool:
+def is_named_error(text: str) -> bool:
+    """Whether a line begins with the name of an exception."""
     match = _EXCEPTION.match(text)
     return match is not None and _KNOWN_KIND.search(match["kind"]) is not None
 

@@ -12,6 +12,8 @@ from coldfork.knowledge.troubles import Trouble
 
 _STATEMENT = re.compile(r"(?:^|[:(>|=-]|\w+(?:Error|Exception)\(['\"])\s*$")
 
+_QUOTED = re.compile(r"['\"`(\[{=]")
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -57,7 +59,7 @@ def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sigh
 
 
 def _may_say(line: LogLine, trouble: Trouble) -> bool:
-    if not line.text.strip() or line.text[:1] in " \t":
+    if not line.text.strip():
         return False
     words = {needle.split()[0] for needle in trouble.needles}
     return not words or any(word in line.text for word in words)
@@ -68,7 +70,10 @@ def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:
     match = pattern.search(_squeeze(whole))
     if match is None or match.start() >= len(_squeeze(text)):
         return False
-    return _STATEMENT.search(_squeeze(text)[: match.start()]) is not None
+    before = _squeeze(text)[: match.start()]
+    # Where lines are indented, they may be code: the words of a message between quotation marks.
+    is_code = text[:1] in " \t" and _QUOTED.search(before) is not None
+    return not is_code and _STATEMENT.search(before) is not None
 
 
 def _numbers(error: LoggedError) -> Iterator[int]:

@@ -29,4 +29,7 @@ NAME = "threads-at-fork"
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if the words stand in the log."""
-    yield from telling.by_sign(case, named(NAME), "A process with several threads was forked")
+    trouble = named(NAME)
+    yield from telling.by_sign(
+        case, trouble, "A process with several threads was forked", bare=trouble.pattern
+    )

@@ -1,0 +1,289 @@
+"""Takes off a log, layer by layer, what was put around it: prefixes, quotes, numbers, indentation, cuts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from coldfork.diagnose.logs import prefixes
+from coldfork.diagnose.logs.envelopes import opened
+from coldfork.diagnose.logs.notations import rewritten
+from coldfork.diagnose.logs.records import NOBODY, LogLine, RawLine, Speaker
+from coldfork.diagnose.logs.tracebacks import LANDMARK, frame, is_begun, is_named_error, joined
+
+_MOST_LAYERS = 6
+_LONGEST = 4000
+_FENCE = re.compile(r"^\s*(?:```+|~~~+)[\w.+-]*$")
+_MARKS = re.compile(r"^[>#|*;%\t !/\u2502\u2503-]+")
+"""How comments, quotes, lists and indentation begin."""
+_LABEL = re.compile(r"[A-Za-z][\w./-]*(?:[>|:#$]+|\s[>|]+) ")
+"""The name of whoever writes, before every line."""
+_FEWEST_LABELLED = 4
+_COMMENT = re.compile(r"^\s*(?:>|#|//|\*|;|%|\||!)+ ?")
+_MOSTLY = 0.8
+_SIDES = frozenset("\u2502\u2503\u256e\u256f\u2510\u2518\u2513\u251b")
+_NARROWEST = 40
+_WIDEST = 400
+_FEWEST = 2
+_SHARE = 0.08
+"""The part of all rows from which it is no accident that they are as long as any."""
+#: How a line begins that goes on with nothing.
+_BEGINS = re.compile(
+    r'Traceback \(|Process [\w:.-]+:$|\s*File "|During handling of|The above exception'
+    r"|\(\w+[ \w]*=|\[rank\d|\[?\d{4}-\d\d-\d\d|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning):"
+)
+
+
+_SPELLED = re.compile(r"(?:#033|\\x1b|\\033|\^\[)\[")
+_HEADED = re.compile(r'Traceback \(|Process [\w:.-]+:$|File "')
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line on its way: who wrote it, what is left of it, and how wide it was with its prefix."""
+
+    number: int
+    speaker: Speaker
+    text: str
+    width: int
+    bare: bool = True
+    outer: Speaker = NOBODY
+    """Who wrote it, as the layers say that were taken off before this one."""
+
+
+def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
+    """The lines of processes that stand in these lines of a file."""
+    rows = [_Row(number, NOBODY, text, len(text)) for number, text in lines]
+    if rows and not rows[-1].text:
+        rows.pop()
+    patient = True
+    for layer in range(_MOST_LAYERS):
+        before = _said(rows)
+        rows = _inherited(_unprefixed(_unmarked(_unnumbered(_opened(rows, patient=patient)))))
+        # Rows are joined once at each layer: of what was joined, some may be as long by accident.
+        if layer > 0 and _said(rows) == before:
+            if not patient:
+                break
+            patient = False
+            continue
+        rows = _unwrapped(rows)
+    return list(_as_python(rows))
+
+
+def _said(rows: Iterable[_Row]) -> list[tuple[Speaker, str]]:
+    return [(row.speaker, row.text) for row in rows]
+
+
+def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
+    found: list[_Row] = []
+    if len(rows) > _FEWEST and not any(row.text.strip() for row in rows[1::2]):
+        rows = rows[::2]
+    behind = min((len(row.text) - len(row.text.rstrip(" ")) for row in rows if row.text.strip()), default=0)
+    for row in rows:
+        text = row.text[: len(row.text) - behind] if behind else row.text
+        for part in opened(text, patient=patient):
+            if _FENCE.match(part) is None:
+                # A console that writes colours does not count them; a logger that spells them out does.
+                width = len(text) if _SPELLED.search(text) is not None else len(part)
+                found.append(replace(row, text=part[:_LONGEST], width=width))
+    return found
+
+
+def _unnumbered(rows: list[_Row]) -> list[_Row]:
+    lines = [RawLine(row.number, row.text) for row in rows]
+    without = prefixes.unnumbered(lines)
+    if without is lines:
+        return rows
+    return [
+        replace(row, text=line.text, width=len(line.text)) for row, line in zip(rows, without, strict=True)
+    ]
+
+
+def _unmarked(rows: list[_Row]) -> list[_Row]:
+    """Without what all lines begin with: the mark of a comment or a quote, and indentation."""
+    said = [row.text for row in rows if row.text.strip()]
+    shared = _begin_alike(min(said), max(said)) if said else ""
+    label = _LABEL.match(shared) if len(set(said)) >= _FEWEST_LABELLED else None
+    if label is not None:
+        who = Speaker(label[0].strip())
+        return [
+            replace(
+                row,
+                text=row.text[label.end() :],
+                speaker=row.speaker if row.speaker.known else who,
+                bare=False,
+            )
+            for row in rows
+        ]
+    first = _MARKS.match(shared)
+    if first is None:
+        return rows
+    shared = first[0]
+    mark = _COMMENT.match(shared)
+    length = len(shared) if mark is None else len(mark[0])
+    if mark is None:
+        # The calls of a traceback are indented by two: where it is all there is, that belongs to them.
+        outermost = min(
+            (_indent(t) for t in said if frame(t, 0) is not None and '  File "' in t), default=None
+        )
+        headed = any("Traceback (most" in text and _indent(text) == length for text in said)
+        length -= 2 if outermost == length and not headed else 0
+    if length <= 0:
+        return rows
+    return [replace(row, text=row.text[length:], width=len(row.text[length:])) for row in rows]
+
+
+def _begin_alike(one: str, other: str) -> str:
+    length = next(
+        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    return one[:length]
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _unprefixed(rows: Sequence[_Row]) -> list[_Row]:
+    split = [(row, *prefixes.split(row.text)) for row in rows]
+    counts = [elements for row, _, _, elements in split if row.text.strip()]
+    prefixed = [elements for elements in counts if elements]
+    shared = min(prefixed, default=0)
+    uneven = len(prefixed) >= _MOSTLY * len(counts) and shared < max(prefixed, default=0)
+    if uneven:
+        # One collector wrote so much before every row; what some rows have behind it is of another layer.
+        split = [(row, *prefixes.split(row.text, shared)) for row in rows]
+    found = []
+    for row, who, said, elements in split:
+        speaker = _both(row.speaker, who) if who.known else row.speaker
+        found.append(replace(row, speaker=speaker, text=said, bare=elements == 0, outer=row.speaker))
+    if uneven:
+        return found
+    patterns = prefixes.learned(
+        match["prefix"] for row in found if (match := LANDMARK.match(row.text)) is not None
+    )
+    return [_stripped(row, patterns) for row in found] if patterns else found
+
+
+def _both(one: Speaker, other: Speaker) -> Speaker:
+    """The speaker that two prefixes of one line name together; the inner one knows better."""
+    return Speaker(other.name or one.name, other.pid or one.pid) if one.known else other
+
+
+def _stripped(row: _Row, patterns: Iterable[re.Pattern[str]]) -> _Row:
+    for pattern in patterns:
+        match = pattern.match(row.text)
+        if match is not None:
+            who = row.speaker if row.speaker.known else Speaker(match[0].strip() or None)
+            return replace(row, speaker=who, text=row.text[match.end() :], bare=False)
+    return row
+
+
+def _inherited(rows: Sequence[_Row]) -> list[_Row]:
+    """Lines without a prefix, which belong to the process whose traceback has begun above them."""
+    found: list[_Row] = []
+    begun: _Row | None = None
+    for row in rows:
+        goes_on = row.bare and row.text[:2] == "  "
+        if row.bare and found and row.outer == found[-1].outer and _is_rest(row.text, found[-1]):
+            if is_begun(found[-1].text):
+                found[-1] = replace(found[-1], text=joined(found[-1].text, row.text))
+            else:
+                found.append(replace(row, speaker=found[-1].speaker))
+            continue
+        inherits = goes_on and begun is not None and begun.outer == row.outer
+        if not goes_on:
+            is_part = row.text[:2] == "  " or "Traceback (most recent call last)" in row.text
+            begun = row if is_part and not row.bare else None
+        found.append(replace(row, speaker=begun.speaker) if inherits and begun is not None else row)
+    return found
+
+
+def _is_rest(text: str, above: _Row) -> bool:
+    """Whether a line without a prefix is the rest of the one above, which a console wrapped at a blank."""
+    if not above.speaker.known or not text.strip() or text[:1] == " ":
+        return False
+    if not above.text.strip():
+        return not above.bare and _HEADED.match(text) is None
+    return _BEGINS.match(text) is None and (is_begun(above.text) or is_named_error(above.text))
+
+
+def _unwrapped(rows: list[_Row]) -> list[_Row]:
+    """The rows, those that were cut at the same width joined with what follows them."""
+    width = _width(rows)
+    if width is None:
+        return [replace(row, width=len(row.text)) for row in rows]
+    # Either a terminal cut lines that had prefixes, or each row got a prefix when it had been cut.
+    within = not any(
+        below.bare for row, below in pairwise(rows) if row.width == width and not _is_whole(row.text)
+    )
+    found: list[_Row] = []
+    is_cut = False
+    for row in rows:
+        goes_on = is_cut and (within or row.bare) and not _is_new(row.text, behind=found[-1].text)
+        if goes_on and (row.bare or row.speaker == found[-1].speaker):
+            found[-1] = replace(found[-1], text=(found[-1].text + row.text)[:_LONGEST])
+        else:
+            found.append(row)
+        is_cut = row.width == width and not _is_whole(row.text)
+    return [replace(row, width=len(row.text)) for row in found]
+
+
+def _is_new(text: str, behind: str) -> bool:
+    """True where a line does not go on with the one before, which is as long as those that were cut."""
+    if _BEGINS.match(text):
+        return bool(behind.strip())
+    # The source line below a frame: nothing of the frame itself is so far to the right.
+    return text.startswith("    ") and frame(behind, 0) is not None
+
+
+def _width(rows: Sequence[_Row]) -> int | None:
+    """The width at which lines were cut; None if they were not."""
+    rows = [row for row in rows if not _is_whole(row.text)]
+    longest = max((row.width for row in rows), default=0)
+    cut = [row.text for row in rows if row.width == longest]
+    # The same error of two workers is as long twice, and was cut by nobody.
+    wrapped = len(set(cut)) >= _FEWEST and len(cut) >= _SHARE * len(rows)
+    return longest if wrapped and _NARROWEST <= longest <= _WIDEST else None
+
+
+def _is_whole(text: str) -> bool:
+    """Whether nothing has cut this row: it belongs to a panel, as wide as the console, or is JSON."""
+    last = text.rstrip()[-1:]
+    return last in _SIDES or (last == "}" and '{"' in text)
+
+
+def _as_python(rows: Iterable[_Row]) -> Iterator[LogLine]:
+    """The lines of each speaker in Python's notation, and at the depth at which Python writes them."""
+    spoken: dict[Speaker, list[tuple[int, RawLine]]] = {}
+    for place, row in enumerate(rows):
+        spoken.setdefault(row.speaker, []).append((place, RawLine(row.number, row.text.rstrip())))
+    found: list[tuple[int, LogLine]] = []
+    for speaker, said in spoken.items():
+        places = {id(line): place for place, line in said}
+        place = said[0][0]
+        for line in dedented(rewritten([line for _, line in said])):
+            place = places.get(id(line), place)
+            found.append((place, LogLine(line.number, speaker, line.text)))
+    found.sort(key=lambda entry: entry[0])
+    return (line for _, line in found)
+
+
+def dedented(lines: Sequence[RawLine]) -> Iterator[RawLine]:
+    """The lines, tracebacks that something moved to the right moved back."""
+    depth = 0
+    for line in lines:
+        text = line.text
+        if not text.strip():
+            yield line
+            continue
+        indent = _indent(text)
+        if indent < depth:
+            depth = 0
+        if text.startswith("Traceback (most", indent):
+            depth = indent
+        elif depth == 0 and indent > 2 and text.startswith('File "', indent):
+            depth = indent - 2
+        yield RawLine(line.number, text[depth:]) if depth else line

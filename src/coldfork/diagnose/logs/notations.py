@@ -1,0 +1,187 @@
+"""Other ways to write a traceback, rewritten as Python writes it: rich's panels, IPython's and pytest's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from coldfork.diagnose.logs.records import RawLine
+from coldfork.diagnose.logs.tracebacks import frame
+
+_PANEL = re.compile(r"^\s*[\u2502\u2503] ?(?P<text>.*?)\s*[\u2502\u2503]\s*$")
+_EDGE = re.compile(r"^\s*[\u256d\u250c\u250f\u2570\u2514\u2517][\u2500\u2501]{2,}")
+_TITLE = re.compile(r"Traceback \(most recent call last\)")
+_PANEL_PLACE = re.compile(r"^(?P<path>\S.*?):(?P<line>\d+) in (?P<function>\S.*)$")
+_SHOWN = re.compile(r"^\s*\u2771 *(?P<line>\d+) (?P<source>.*)$")
+_GUIDES = re.compile(r"[\u2502\u2506\u250a]")
+_MOST_ROWS = 4
+"""Of so many rows at most is a path that a panel wrapped."""
+
+_NOTEBOOK = re.compile(
+    r"^(?P<path><ipython-input-[\w-]+>|(?:[A-Za-z]:|~)?[/\\.\w][^\s\"':]*\.pyx?) in (?P<function><?[\w.]+>?)"
+    r"(?:\(.*\))?$"
+)
+_CELL = re.compile(
+    r"^(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:, in (?P<function><?[\w. :]+>?).*)?$"
+)
+_ARROW = re.compile(r"^-+> (?P<line>\d+) ?(?P<source>.*)$")
+_LISTED = re.compile(r"^\d+(?: |$)")
+_MOST_LISTED = 12
+
+_RAISED = re.compile(
+    r"^(?P<path>(?:[A-Za-z]:)?[\w./\\~@+-]+\.py):(?P<line>\d+): ?(?P<kind>[A-Za-z_][\w.]*)?$"
+)
+_CODE = re.compile(r"^>\s+(?P<source>\S.*)$")
+
+
+def rewritten(lines: Sequence[RawLine]) -> list[RawLine]:
+    """The lines, with every call on a stack as Python would have written it."""
+    found = list(lines)
+    if any(line.text.startswith("E ") or _RAISED.match(line.text) for line in found):
+        found = list(_of_pytest(found))
+    if any("\u2502" in line.text or "\u2503" in line.text for line in found):
+        found = list(_unboxed(found))
+    if any("> " in line.text or " in " in line.text for line in found):
+        found = list(_of_notebooks(found))
+    return found
+
+
+def _frame(number: int, path: str, line: str, function: str | None) -> RawLine:
+    inside = f", in {function}" if function else ""
+    return RawLine(number, f'  File "{path}", line {line}{inside}')
+
+
+def _unboxed(lines: Sequence[RawLine]) -> Iterator[RawLine]:
+    """rich's panels: a place in one row or in several, and of the code below it the row with the arrow."""
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        if _EDGE.match(line.text) is not None:
+            if _TITLE.search(line.text):
+                yield RawLine(line.number, "Traceback (most recent call last):")
+            index += 1
+            continue
+        row = _PANEL.match(line.text)
+        if row is None:
+            yield line
+            index += 1
+            continue
+        used, made = _row(lines, index, row["text"].strip())
+        yield from made
+        index += used
+
+
+def _row(lines: Sequence[RawLine], index: int, text: str) -> tuple[int, tuple[RawLine, ...]]:
+    number = lines[index].number
+    arrow = _SHOWN.match(text)
+    if arrow is not None:
+        return 1, (RawLine(number, f"    {_GUIDES.sub('', arrow['source']).strip()}"),)
+    if not text or text[:1].isdigit() or text[:1] in "\u256d\u2570\u2502":
+        return 1, ()
+    joined = ""
+    for used, row in _rows(lines, index):
+        # A panel wraps at any character, and drops the blank where it wraps at one.
+        for candidate in (joined + row, f"{joined} {row}".strip()):
+            place = _PANEL_PLACE.match(candidate)
+            if place is not None and ".py" in place["path"]:
+                return used, (_frame(number, place["path"], place["line"], place["function"]),)
+        joined += row
+    return 1, (RawLine(number, text),)
+
+
+def _rows(lines: Sequence[RawLine], index: int) -> Iterator[tuple[int, str]]:
+    """The rows of a panel from here, each with the number of lines up to it."""
+    for used, line in enumerate(lines[index : index + 2 * _MOST_ROWS], 1):
+        row = _PANEL.match(line.text)
+        if row is not None and row["text"].strip():
+            yield used, row["text"].strip()
+        elif line.text.strip():
+            return
+
+
+def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
+    """IPython's: a file and a function, and the line behind the arrow in the code below."""
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        made, listed = _of_notebook(line, lines[index:])
+        yield from made
+        index += listed
+
+
+def _of_notebook(line: RawLine, below: Sequence[RawLine]) -> tuple[tuple[RawLine, ...], int]:
+    """The call that a line names, with its source, and how many lines of code below it say no more."""
+    text = line.text.strip()
+    cell = _CELL.match(text)
+    head = cell or _NOTEBOOK.match(text)
+    is_call = head is not None or frame(line.text, line.number) is not None
+    arrow, listed = _arrow(below) if is_call else (None, 0)
+    if arrow is None and (cell is None or not cell["line"]):
+        return (line,), 0
+    source = (RawLine(line.number, f"    {arrow['source'].strip()}"),) if arrow is not None else ()
+    if cell is not None:
+        number = cell["line"] or (arrow["line"] if arrow is not None else "")
+        call = _frame(line.number, f"In[{cell['cell']}]", number, cell["function"] or "<module>")
+    elif head is not None and arrow is not None:
+        call = _frame(line.number, head["path"], arrow["line"], head["function"])
+    else:
+        call = line
+    return (call, *source), listed
+
+
+def _arrow(lines: Sequence[RawLine]) -> tuple[re.Match[str] | None, int]:
+    """The line of a listing to which an arrow points, and how many lines the listing has."""
+    arrow, listed = None, 0
+    for line in lines[:_MOST_LISTED]:
+        text = line.text.strip()
+        found = _ARROW.match(text)
+        if found is None and text and _LISTED.match(text) is None:
+            break
+        arrow = arrow or found
+        listed += 1
+    return arrow, listed if arrow is not None else 0
+
+
+def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
+    """pytest's: the place below its code, and that of the error below the error."""
+    index, source = 0, ""
+    while index < len(lines):
+        line = lines[index]
+        run = _run(lines, index)
+        if run:
+            index += len(run)
+            yield from _raised(lines, index, source)
+            yield from run
+            continue
+        index += 1
+        code = _CODE.match(line.text)
+        source = code["source"] if code is not None else source
+        place = _RAISED.match(line.text)
+        if place is None or place["kind"]:
+            yield line
+            continue
+        yield _frame(line.number, place["path"], place["line"], None)
+        yield RawLine(line.number, f"    {source}")
+
+
+def _run(lines: Sequence[RawLine], index: int) -> list[RawLine]:
+    """The lines behind pytest's E that begin here, without it and what indents them all."""
+    run = []
+    for line in lines[index:]:
+        if not line.text.startswith("E ") and line.text != "E":
+            break
+        run.append(RawLine(line.number, line.text[1:]))
+    indent = min((len(line.text) - len(line.text.lstrip()) for line in run if line.text.strip()), default=0)
+    return [RawLine(line.number, line.text[indent:]) for line in run] if indent >= 3 else []
+
+
+def _raised(lines: Sequence[RawLine], index: int, source: str) -> Iterator[RawLine]:
+    """The place of the error that has just been read, which stands below it."""
+    for line in lines[index : index + 3]:
+        place = _RAISED.match(line.text)
+        if place is not None and place["kind"]:
+            yield _frame(line.number, place["path"], place["line"], None)
+            yield RawLine(line.number, f"    {source}")
+        if line.text.strip():
+            return

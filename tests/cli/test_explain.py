@@ -153,7 +153,7 @@ def test_sources_name_what_woke_it_in_the_parent(run: Run, project: Path) -> Non
     (package / "core.py").write_text(ENGINE, encoding="utf-8")
     text = corpus.captured("broken_engine-3.11.log")
     (project / "worker.log").write_text(text, encoding="utf-8")
-    assert document(run("explain", "worker.log", "--format", "json"))["stories"][0]["culprit"] is None
+    assert document(run("explain", "worker.log", "--format", "json"))["stories"][0]["blame"] == "met"
     said = document(run("explain", "worker.log", "--source", "src/serving", "--format", "json"))
     (story,) = said["stories"]
     assert (story["culprit"]["path"], story["culprit"]["line"]) == ("serving/core.py", 3)
@@ -192,7 +192,7 @@ def test_the_packages_of_another_environment_are_read_and_their_versions_compare
     )
     (project / "worker.log").write_text(text, encoding="utf-8")
     (alone,) = document(run("explain", "worker.log", "--format", "json"))["stories"]
-    assert (alone["culprit"], alone["suspects"]) == (None, [])
+    assert (alone["blame"], alone["suspects"]) == ("met", [])
     for python in (venv, venv / "bin" / "python"):
         if not python.exists():
             continue  # on Windows it lies elsewhere

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -103,6 +104,18 @@ FRAMEWORKS = (
         'multiprocessing: `multiprocessing.get_context("spawn")`.',
     ),
 )
+
+
+_HOSTS = re.compile(
+    r"(?:^|/)(?:torch/(?:utils/data|multiprocessing|distributed/(?:elastic|launcher|run)|_utils\.py)"
+    r"|billiard|celery/(?:app|concurrency|worker|bin)|gunicorn|joblib|ray/(?:_private|_raylet)|multiprocess)\b"
+)
+"""Whose functions only run what they were given."""
+
+
+def hosts(frame: LogFrame) -> bool:
+    """Whether this call only runs what it was given: a worker's loop, a pool, a launcher."""
+    return _HOSTS.search("/".join(frame.parts)) is not None
 
 
 def framework(frames: Iterable[LogFrame], speaker: str | None = None) -> Framework | None:

@@ -23,7 +23,7 @@ _BOUNDARIES = (
     ("multiprocessing/forkserver.py", "_serve_one"),
     ("gunicorn/arbiter.py", "spawn_worker"),
 )
-_DEVICE_LIBRARIES = (
+DEVICE_LIBRARIES = (
     "torch",
     "cupy",
     "numba",
@@ -63,11 +63,13 @@ def is_installed(frame: LogFrame) -> bool:
     return _INSTALLED.search(joined(frame)) is not None
 
 
-def own_call(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """The innermost call in the program's own files; without one, the innermost outside Python's library."""
-    outside = [frame for frame in frames if not is_standard(frame)]
-    own = [frame for frame in outside if not is_installed(frame)]
-    return next(reversed(own or outside), None)
+def is_spawned_main(frames: Sequence[LogFrame]) -> bool:
+    """Whether a spawned child was importing the program that had started it."""
+    return any(
+        joined(frame).endswith("multiprocessing/spawn.py")
+        and frame.function in ("prepare", "_fixup_main_from_path", "_fixup_main_from_name")
+        for frame in frames
+    )
 
 
 def starting_call(frames: Sequence[LogFrame]) -> LogFrame | None:
@@ -136,7 +138,7 @@ def device_call(frames: Sequence[LogFrame], site: LogFrame) -> str | None:
     for frame in below:
         parts = [part for part in frame.parts if part]
         inside = max((index for index, part in enumerate(parts) if part.endswith("-packages")), default=-1)
-        starts = [i for i, part in enumerate(parts[:-1]) if part in _DEVICE_LIBRARIES and i > inside]
+        starts = [i for i, part in enumerate(parts[:-1]) if part in DEVICE_LIBRARIES and i > inside]
         if starts and frame.function not in ("<module>", ""):
             module = [part.removesuffix(".py") for part in parts[starts[0] :]]
             return ".".join([*(name for name in module if name != "__init__"), frame.function])

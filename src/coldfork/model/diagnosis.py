@@ -82,6 +82,36 @@ class Participant:
     """The line that started it; None where the log does not show it."""
 
 
+class Blame(StrEnum):
+    """How the line that a story names is to blame."""
+
+    CAUSE = "cause"
+    """It is what has to be changed."""
+    MET = "met"
+    """It met what another line had caused before, which the log does not show."""
+
+
+class Role(StrEnum):
+    """Whose a line of a stack is."""
+
+    PROGRAM = "program"
+    FRAMEWORK = "framework"
+    DEVICE = "device"
+    """The library that touches the device."""
+    FORK = "fork"
+    """Whoever started the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A line of a stack, and the role that it plays in a story."""
+
+    role: Role
+    place: Place
+    owner: str | None = None
+    """The package in which it stands; None for the program's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Story:
     """One known way to fail, as this log tells it."""
@@ -102,6 +132,10 @@ class Story:
     next: str = ""
     """The command to type next."""
     accelerator: str | None = None
+    blame: Blame = Blame.CAUSE
+    """How the culprit is to blame."""
+    parts: tuple[Part, ...] = ()
+    """The lines of the stack with their roles, the outermost first."""
 
 
 @dataclass(frozen=True, slots=True)

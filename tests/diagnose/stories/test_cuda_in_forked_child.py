@@ -9,7 +9,7 @@ import pytest
 
 from coldfork.diagnose.case import Waking
 from coldfork.diagnose.explaining import explain, read_log
-from coldfork.model.diagnosis import Confidence, Place, Story, Suspect
+from coldfork.model.diagnosis import Blame, Confidence, Place, Story, Suspect
 from tests.diagnose import corpus
 
 ERROR = (
@@ -54,9 +54,10 @@ def test_three_identical_tracebacks_are_one_story_of_as_many_workers() -> None:
     assert story.confidence is Confidence.CERTAIN
 
 
-def test_the_worker_that_only_used_the_device_is_no_culprit() -> None:
+def test_the_worker_that_only_used_the_device_met_it_and_did_not_cause_it() -> None:
     story = only_story(corpus.captured("broken_engine-3.11.log"))
-    assert story.culprit is None
+    assert story.culprit is not None
+    assert (story.culprit.path, story.blame) == ("/srv/broken_engine/hardware.py", Blame.MET)
     assert "what had woken it in the parent is not in this log" in story.cause
 
 
@@ -82,7 +83,7 @@ def test_an_import_in_the_child_is_the_culprit() -> None:
 def test_the_framework_that_forked_is_named_with_its_own_way_to_spawn(name: str, framework: str) -> None:
     story = only_story(corpus.captured(f"{name}-3.11.log"))
     assert {process.framework for process in story.processes} == {framework}
-    assert 'spawn")' in story.remedies[1] or '"spawn"' in story.remedies[1]
+    assert 'spawn")' in story.remedies[0] or '"spawn"' in story.remedies[0]
     assert not corpus.explained(corpus.captured(f"{name}-3.11.log")).unexplained
 
 
@@ -106,8 +107,8 @@ def test_the_one_cause_that_the_sources_are_certain_of_is_the_culprit() -> None:
 
 def test_several_certain_causes_and_possible_ones_are_suspects() -> None:
     other = Suspect(Place("engine/last.py", 1), "certain: importing it wakes it")
-    assert told_with([CERTAIN, other]).culprit is None
-    assert told_with([POSSIBLE]).culprit is None
+    assert told_with([CERTAIN, other]).blame is Blame.MET
+    assert told_with([POSSIBLE]).blame is Blame.MET
     assert told_with([CERTAIN, other]).suspects == (CERTAIN, other)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from coldfork.diagnose.case import Waking
 from coldfork.diagnose.explaining import explain, read_log
-from coldfork.model.diagnosis import Confidence, Place, Story, Suspect
+from coldfork.model.diagnosis import Blame, Confidence, Place, Story, Suspect
 from tests.diagnose.running import names, only_story, raised, said_by
 
 UNKNOWN = (
@@ -54,7 +54,7 @@ def test_what_jax_really_says_when_it_is_told_too_late(late: str, tmp_path: Path
     pytest.importorskip("jax")
     story = only_story(said_by(f"import jax\n\njax.numpy.ones(3).sum()\n{late}\n", tmp_path))
     assert (story.name, story.confidence) == ("woken-too-early", Confidence.CERTAIN)
-    assert story.culprit is None, "the line on the stack came too late, and did nothing wrong"
+    assert story.blame is Blame.MET, "the line on the stack came too late, and did nothing wrong"
     assert any(late in line.text for line in story.evidence)
     assert story.next == "coldfork run --follow PROGRAM"
 
@@ -62,7 +62,11 @@ def test_what_jax_really_says_when_it_is_told_too_late(late: str, tmp_path: Path
 @pytest.mark.parametrize("message", TEXTS)
 def test_a_framework_that_refuses_is_certain(message: str) -> None:
     story = only_story(raised(message, *IMPORTED))
-    assert (story.name, story.confidence, story.culprit) == ("woken-too-early", Confidence.CERTAIN, None)
+    assert (story.name, story.confidence, story.blame) == (
+        "woken-too-early",
+        Confidence.CERTAIN,
+        Blame.MET,
+    )
 
 
 def test_a_message_that_the_program_only_printed_is_likely() -> None:
@@ -98,8 +102,8 @@ def test_what_woke_it_is_named_by_a_recording_and_else_by_the_sources() -> None:
     certain = Suspect(Place("engine/other.py", 3), "certain: importing it wakes it")
     assert told(text, certain, wakings=(seen,)).culprit == seen.place
     assert told(text, certain).culprit == certain.place
-    assert told(text, certain, certain).culprit is None
-    assert told(text, Suspect(Place("engine/other.py", 3), "possible: it may")).culprit is None
+    assert told(text, certain, certain).blame is Blame.MET
+    assert told(text, Suspect(Place("engine/other.py", 3), "possible: it may")).blame is Blame.MET
 
 
 def test_both_kinds_in_one_log_are_two_stories() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from coldfork.diagnose.logs.records import LogFrame, LogLine, Speaker, Stack
+from coldfork.diagnose.logs.records import LogFrame, LoggedError, LogLine, Speaker, Stack
 
 _TITLES = re.compile(
     r"^(?P<py_spy>Thread (?:\d+|0x[0-9a-f]+)(?: \([^)]*\))?: (?:\"[^\"]*\"|\S+).*"
@@ -44,6 +44,16 @@ def stacks(lines: Sequence[LogLine]) -> Iterator[Stack]:
         speaker = title.speaker if title.speaker.known or pid is None else Speaker(None, pid)
         if frames:
             yield Stack(title.number, speaker, title.text, tuple(frames))
+
+
+def upside_down(error: LoggedError) -> Stack | None:
+    """The stack that gdb's `py-bt` prints: as Python does, but the innermost call first, and no error."""
+    frames = error.frames
+    starts = [n for n, call in enumerate(frames) if call.function == "_launch" and "popen_fork" in call.path]
+    begins = [n for n, call in enumerate(frames) if call.function == "_bootstrap"]
+    if error.kind or not starts or not begins or begins[0] > starts[0]:
+        return None
+    return Stack(frames[0].line_number, error.speaker, "", frames)
 
 
 def _begins(text: str) -> bool:

@@ -23,7 +23,9 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
     errors = sorted(
         (error for said in spoken for error in tracebacks.errors(said)), key=lambda error: error.line_number
     )
-    found = sorted((stack for said in spoken for stack in dumps.stacks(said)), key=_place)
+    dumped = [stack for said in spoken for stack in dumps.stacks(said)]
+    turned = [stack for error in errors if (stack := dumps.upside_down(error)) is not None]
+    found = sorted((*dumped, *turned), key=_place)
     return Log(name, lines, tuple(errors), tuple(found), _remarks(kept))
 
 

@@ -78,6 +78,8 @@ class LoggedError:
     """`Process ForkProcess-1:` or whatever else introduced it."""
     begins: int = 0
     """The line of the log on which it begins."""
+    quoted: bool = False
+    """True where a person wrote it into a sentence, between quotation marks."""
 
     @property
     def said(self) -> str:

@@ -67,7 +67,7 @@ _WARNED = re.compile(
     r"(?P<message>.*)$"
 )
 _INSIDE = re.compile(
-    r"(?:^|[\s\"'(\[:])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
+    r"(?:^|[\s\"'(\[:`*])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
 )
 _LINKS = ("During handling of the above exception", "The above exception was the direct cause")
 _MOST_FOLLOWING = 12
@@ -157,7 +157,8 @@ class _Reader:
             return self._made(line, kind, match["rest"].lstrip(": "), tuple(self._frames))
         inside = _INSIDE.search(text)
         if inside is not None and not self._frames:
-            return self._made(line, inside["kind"], inside["message"].rstrip("'\")"), (), keep=True)
+            made = self._made(line, inside["kind"], inside["message"].rstrip("'\")`*"), (), keep=True)
+            return replace(made, quoted=inside[0][:1] in "`*")
         return None
 
     def _warned_below(self, text: str) -> re.Match[str] | None:

@@ -29,7 +29,7 @@ def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[S
     assert trouble.pattern is not None
     pattern = squeezed(trouble.pattern)
     found = [
-        Sighting(error, True)
+        Sighting(error, not error.quoted)
         for error in log.errors
         if (error.kind in trouble.kinds) and _says(error, trouble, pattern)
     ]

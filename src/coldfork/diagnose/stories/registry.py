@@ -33,6 +33,7 @@ STORIES = MappingProxyType(
         "unpicklable-target": "starting",
         "forkserver-eof": "starting",
         "invalid-device": "devices",
+        "duplicate-device": "devices",
         "out-of-memory": "devices",
         "device-busy": "devices",
         "driver-too-old": "devices",

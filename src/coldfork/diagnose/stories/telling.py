@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from coldfork.diagnose import stacks
+from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.frameworks import framework
 from coldfork.diagnose.logs.records import LogFrame, LoggedError
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import Trouble
-from coldfork.model.diagnosis import Confidence, Evidence, Participant, Place, Story
+from coldfork.model.diagnosis import Confidence, Evidence, Part, Participant, Place, Story
 
 _HEADER = re.compile(r"^Process (?P<name>[\w:.-]+):$")
 _MOST_EVIDENCE = 12
@@ -44,16 +44,31 @@ def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -
         trouble.remedies,
         trouble.alternatives,
         f"{trouble.command}" if trouble.command else "",
+        parts=parts(errors),
     )
 
 
 def culprit(errors: Sequence[LoggedError]) -> Place | None:
-    """The program's own line in the first of these errors that has one."""
+    """The guilty line in the first of these errors that shows one."""
     for error in errors:
-        call = stacks.own_call(error.frames)
+        call = roles.guilty(error.frames)
         if call is not None:
             return place(call, error.frames)
     return None
+
+
+def asker(errors: Sequence[LoggedError]) -> Place | None:
+    """The line that asked for the device, in the first of these errors that shows one."""
+    for error in errors:
+        call = roles.asking(error.frames)
+        if call is not None:
+            return place(call, error.frames)
+    return None
+
+
+def parts(errors: Sequence[LoggedError]) -> tuple[Part, ...]:
+    """The lines with their roles, of the first of these errors that shows any."""
+    return next((found for error in errors if (found := roles.parts(error.frames))), ())
 
 
 def place(frame: LogFrame, frames: Sequence[LogFrame]) -> Place:
@@ -114,7 +129,7 @@ def evidence(case: Case, errors: Iterable[LoggedError]) -> tuple[Evidence, ...]:
             f"{error.kind}: {error.message}" if error.kind and error.message else error.message or error.kind
         )
         lines[error.line_number] = Evidence(case.log.name, error.line_number, said)
-        for frame in (stacks.own_call(error.frames), stacks.import_site(error.frames)):
+        for frame in (roles.guilty(error.frames), stacks.import_site(error.frames)):
             if frame is not None:
                 lines.setdefault(frame.line_number, Evidence(case.log.name, frame.line_number, shown(frame)))
     kept = [lines[number] for number in sorted(lines)]

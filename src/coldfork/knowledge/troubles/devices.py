@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from coldfork.knowledge.troubles.entry import Trouble
 
-_CUDA_ERRORS = ("RuntimeError", "AcceleratorError", "CUDARuntimeError", "CudaAPIError", "CUDADriverError")
+_ONNX = ("RuntimeException", "Fail", "EPFail")
+"""What ONNX Runtime raises, whose messages say `CUDA failure 900: operation not permitted ...`."""
+_CUDA_ERRORS = (
+    "RuntimeError",
+    "AcceleratorError",
+    "CUDARuntimeError",
+    "CudaAPIError",
+    "CUDADriverError",
+    *_ONNX,
+)
 _XLA = ("XlaRuntimeError", "JaxRuntimeError")
 
 DEVICES = (
@@ -18,8 +27,8 @@ DEVICES = (
         "CUDA_VISIBLE_DEVICES, counted from 0, as that variable was when the process first touched CUDA.",
         (
             (
-                "Number devices from 0 in the script, and choose them with `devices=`, which counts within "
-                "the devices that the caller sees."
+                "Start as many processes as there are devices (`torchrun --nproc-per-node`), and let each "
+                "take its local rank, counted from 0 within CUDA_VISIBLE_DEVICES."
             ),
             (
                 "Set CUDA_VISIBLE_DEVICES before the process is started: once CUDA is awake, it is not read "
@@ -42,6 +51,22 @@ DEVICES = (
             "Found no NVIDIA driver",
         ),
         alternatives=("a machine or a container without a device, or without its driver",),
+    ),
+    Trouble(
+        "duplicate-device",
+        "NCCL's `Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000`",
+        r"Duplicate GPU detected ?: rank \d+ and rank \d+ both on CUDA device",
+        "Two ranks use the same device, and NCCL admits one rank on each: a rank did not choose its device "
+        "before the first collective, or there are more ranks than devices.",
+        (
+            (
+                'Call `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` in every rank before '
+                "`init_process_group`."
+            ),
+            "Start no more processes on a machine than it has devices: `torchrun --nproc-per-node`.",
+        ),
+        kinds=("RuntimeError", "DistBackendError"),
+        needles=("Duplicate GPU detected",),
     ),
     Trouble(
         "out-of-memory",
@@ -96,7 +121,7 @@ DEVICES = (
                 "CUDA: `nvidia-smi` shows it."
             ),
         ),
-        kinds=(*_CUDA_ERRORS, "UserWarning", "ImportError", "CudaSupportError"),
+        kinds=(*_CUDA_ERRORS, "UserWarning", "ImportError", "CudaSupportError", "AssertionError"),
         needles=(
             "driver on your system is too old",
             "driver version is insufficient",
@@ -129,7 +154,8 @@ DEVICES = (
         r"operation not permitted when stream is capturing|cudaErrorStreamCapture\w+"
         r"|operation would make the legacy stream depend on a capturing|operation failed due to a previous "
         r"error "
-        r"during capture|capturing stream has unjoined work|CUDA_ERROR_STREAM_CAPTURE_\w+",
+        r"during capture|capturing stream has unjoined work|CUDA_ERROR_STREAM_CAPTURE_\w+"
+        r"|[Cc]aptures? must not be empty|CUDA failure 90[0-7]:",
         "Code that runs while a CUDA graph is captured did what cannot be recorded: it waited for the "
         "device, allocated with the driver, or initialised something (cuBLAS, an attention backend) for the "
         "first time.",
@@ -143,9 +169,18 @@ DEVICES = (
                 "tensor."
             ),
         ),
-        # The last two are coldfork's own, of virtual captures and of the graphs made from them.
-        kinds=(*_CUDA_ERRORS, "UserWarning", "DeviceRefusal", "CaptureFailedError"),
+        # The last four are coldfork's own, of virtual captures and of the graphs made from them.
+        kinds=(
+            *_CUDA_ERRORS,
+            "UserWarning",
+            "DeviceRefusal",
+            "NoArrayRefusal",
+            "CaptureRefusedError",
+            "CaptureFailedError",
+        ),
         needles=(
+            "must not be empty",
+            "CUDA failure 90",
             "stream is capturing",
             "StreamCapture",
             "depend on a capturing",
@@ -191,6 +226,7 @@ DEVICES = (
         r"|can't create new processes if CUDA is already initialized"
         r"|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess"
         r"|Libraries known to initialize CUDA upon import have been imported already"
+        r"|you need to avoid running any instruction using `torch\.cuda`"
         r"|CUDA unknown error - this may be due to an incorrectly set up environment",
         "A driver reads its environment once, when it is initialised, and keeps what it found for the life "
         "of the process, a failure included. Something initialised it before the program had said which "
@@ -210,8 +246,9 @@ DEVICES = (
             ),
         ),
         "coldfork run --follow PROGRAM",
-        kinds=("RuntimeError", "UserWarning", "MisconfigurationException"),
+        kinds=("RuntimeError", "UserWarning", "MisconfigurationException", "ValueError"),
         needles=(
+            "avoid running any instruction",
             "devices cannot be modified after",
             "config should be updated before backends",
             "jax.distributed.initialize() must be called",

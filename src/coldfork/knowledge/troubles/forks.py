@@ -5,8 +5,9 @@ from __future__ import annotations
 from coldfork.knowledge.troubles.entry import Trouble
 
 _SPAWN = (
-    "Start the process with spawn, or with forkserver and nothing warm in its preload list: "
-    "`coldfork.get_context()` chooses so whenever what the child will import touches a device."
+    'Start the process with spawn (`multiprocessing.get_context("spawn")`), or with forkserver and nothing '
+    "warm in its preload list: `coldfork.get_context()` chooses so whenever what the child will import "
+    "touches a device."
 )
 
 FORKS = (
@@ -23,8 +24,9 @@ FORKS = (
                 "`functools.cache`."
             ),
             (
-                "Choose spawn when what the child imports will touch the device: `coldfork.get_context()` "
-                "does, and says why. A script that a server starts gets a new interpreter with spawn from "
+                "Choose spawn when what the child does will touch the device: "
+                '`multiprocessing.get_context("spawn")`, or `coldfork.get_context()`, which says why. '
+                "A script that a server starts gets a new interpreter with spawn from "
                 "`coldfork.run_script` or `coldfork exec`."
             ),
             (
@@ -46,7 +48,8 @@ FORKS = (
         r"|cudaErrorInitializationError|HIP_ERROR_NotInitialized|hipErrorNotInitialized"
         r"|CUDA driver error: initialization error"
         r"|CUDA driver initialization failed, you might not have a CUDA gpu"
-        r"|that might have already set an error\? Error 3: initialization error",
+        r"|that might have already set an error\? Error 3: initialization error"
+        r"|CUDA initialized before forking|CUDA failure 3: initialization error",
         "The driver had been initialised in the process from which this one was forked. PyTorch's own words "
         "for it are missing because something else touched the driver: another library, or a question such "
         "as `torch.cuda.is_available()`, after which `torch.cuda.is_initialized()` is still False.",
@@ -69,6 +72,10 @@ FORKS = (
             "LogicError",
             "DeferredCudaCallError",
             "CUDAError",
+            "CudaDriverError",
+            "RuntimeException",
+            "Fail",
+            "EPFail",
             "XlaRuntimeError",
             "JaxRuntimeError",
             "UserWarning",
@@ -79,6 +86,7 @@ FORKS = (
             "NOT_INITIALIZED",
             "InitializationError",
             "NotInitialized",
+            "before forking",
         ),
         alternatives=("a driver that does not work on this machine at all, in the parent either",),
     ),

@@ -24,8 +24,8 @@ STARTING = (
         "that workers import.",
         (
             (
-                "Leave it out: in an isolated script the default is the method you asked for. Code that "
-                "needs another one takes `multiprocessing.get_context(...)`."
+                "Take `multiprocessing.get_context(...)` where a method is needed, and set none for the "
+                "whole process; `coldfork exec` sets the one that it is asked for."
             ),
         ),
         kinds=("RuntimeError",),
@@ -50,8 +50,8 @@ STARTING = (
         r"daemonic processes are not allowed to have children",
         "An engine with workers was started inside a worker of a pool, and those are daemons.",
         (
-            "Run it as an isolated script, which is no daemon and still ends with its caller.",
             "Start the outer workers with `concurrent.futures`, whose processes are no daemons.",
+            "Run it with `coldfork exec -- SCRIPT`, which is no daemon and still ends with its caller.",
         ),
         "coldfork exec -- SCRIPT",
         kinds=("AssertionError",),

@@ -32,6 +32,11 @@ def _story(story: Story) -> dict[str, Any]:
         "cause": well_formed(story.cause),
         "processes": [_process(process) for process in story.processes],
         "culprit": _place(story.culprit),
+        "blame": story.blame.value,
+        "parts": [
+            {"role": part.role.value, "owner": optional(part.owner), **(_place(part.place) or {})}
+            for part in story.parts
+        ],
         "suspects": [_suspect(suspect) for suspect in story.suspects],
         "evidence": [_evidence(line) for line in story.evidence],
         "remedies": [well_formed(remedy) for remedy in story.remedies],

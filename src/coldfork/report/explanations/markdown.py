@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldfork.model.diagnosis import Explanation, Story
-from coldfork.report.explanations.text import doing, fork_sentence, process_sentence, suspect_sentence
+from coldfork.model.diagnosis import Blame, Explanation, Story
+from coldfork.report.explanations.text import MET, doing, fork_sentence, process_sentence, suspect_sentence
 from coldfork.report.shared.characters import one_line, printable
 from coldfork.report.shared.options import Options
 
@@ -30,7 +30,8 @@ def _story(story: Story) -> Iterator[str]:
     yield f"`{story.name}`, {story.confidence.value}. {_plain(story.cause)}"
     facts = []
     if story.culprit is not None:
-        facts.append(f"- culprit: {_code(doing(story.culprit))}")
+        met = f" ({_plain(MET)})" if story.blame is Blame.MET else ""
+        facts.append(f"- culprit: {_code(doing(story.culprit))}{met}")
     if story.processes:
         facts.append(f"- {_plain(process_sentence(story.processes))}")
         fork = fork_sentence(story.processes)

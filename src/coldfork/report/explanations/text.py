@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coldfork.model.diagnosis import Confidence, Evidence, Explanation, Participant, Place, Story, Suspect
+from coldfork.model.diagnosis import (
+    Blame,
+    Confidence,
+    Evidence,
+    Explanation,
+    Participant,
+    Place,
+    Role,
+    Story,
+    Suspect,
+)
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.sheets import Sheet
 
@@ -65,6 +75,13 @@ def suspect_sentence(suspect: Suspect) -> str:
 
 _STYLES = {Confidence.CERTAIN: "error", Confidence.LIKELY: "warning", Confidence.POSSIBLE: "warning"}
 _MOST_CHAIN = 12
+MET = "this line met it; what caused it came before, and is not in the log"
+_ROLES = {
+    Role.PROGRAM: "the program's line",
+    Role.FRAMEWORK: "the framework's ({})",
+    Role.DEVICE: "at the device ({})",
+    Role.FORK: "where the process was started",
+}
 
 
 def render(explanation: Explanation, options: Options) -> str:
@@ -110,9 +127,12 @@ class _Page:
                 yield self._note(fork)
         yield self._note(story.cause)
         yield from self._suspects(story)
+        if story.culprit is not None and story.blame is Blame.MET:
+            yield self._note(f"{where(story.culprit)}: {MET}")
+        yield from self._parts(story)
         yield "  evidence"
-        for where, text in evidence_lines(story.evidence):
-            yield f"      {self._sheet.cut(f'{where}: {text}', 6)}"
+        for at, text in evidence_lines(story.evidence):
+            yield f"      {self._sheet.cut(f'{at}: {text}', 6)}"
         for other in story.alternatives:
             yield self._note(f"it could also be {other}")
         for number, remedy in enumerate(story.remedies, 1):
@@ -130,6 +150,16 @@ class _Page:
                 yield f"  {number:2}. {self._sheet.say(suspect_sentence(suspect))}"
             for step in suspect.chain[:_MOST_CHAIN]:
                 yield f"        {self._sheet.cut(step, 8)}"
+
+    def _parts(self, story: Story) -> Iterator[str]:
+        """The other lines of the stack, each with its role."""
+        others = [part for part in story.parts if part.place != story.culprit]
+        if others:
+            yield "  lines"
+        for part in others:
+            whose = part.owner or "the program"
+            line = f"{_ROLES[part.role].format(whose)}: {doing(part.place)}"
+            yield f"      {self._sheet.cut(line, 6)}"
 
     def _note(self, sentence: str) -> str:
         return f"   = {self._sheet.say(sentence)}"

@@ -5,7 +5,7 @@
 By `CUDA out of memory` in an error that names other processes with memory on the same device, as
 PyTorch's does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other
 processes`), or where several processes of the log run out of memory. An error that names none is about a
-model that is too large, and no story.
+model that is too large, and no story; so is one whose neighbours hold no more than a context.
 
 ## What else it could be
 
@@ -36,6 +36,22 @@ _OTHER = re.compile(
 _DEVICES = {"HIP out of memory": "rocm", "XPU out of memory": "xpu"}
 
 
+_HELD = re.compile(r"Process \d+ has ([\d.]+) ([GMK])iB memory in use")
+_TOTAL = re.compile(r"total capacity of ([\d.]+) ([GMK])iB")
+_UNITS = {"K": 1 / 1024 / 1024, "M": 1 / 1024, "G": 1.0}
+_SHARE = 0.05
+"""Of a device's memory; a bare context, or a desktop, holds less and leaves room for any model."""
+_LEAST = 1.0
+
+
+def _matters(said: str) -> bool:
+    """Whether the other processes hold enough to be the reason."""
+    held = sum(float(amount) * _UNITS[unit] for amount, unit in _HELD.findall(said))
+    total = _TOTAL.search(said)
+    least = _SHARE * float(total[1]) * _UNITS[total[2]] if total is not None else _LEAST
+    return held >= max(least, _LEAST) or "used by other processes" in said
+
+
 def tell(case: Case) -> Iterator[Story]:
     """The story, if more than one process holds memory of the device."""
     found = sightings(case.log, named(NAME))
@@ -45,7 +61,7 @@ def tell(case: Case) -> Iterator[Story]:
         for sighting in found
         if sighting.error.speaker.known or sighting.error.header
     }
-    if not others and len(speakers) < 2:
+    if not (others and any(_matters(sighting.error.said) for sighting in found)) and len(speakers) < 2:
         return
     told = telling.story(
         case, named(NAME), "Several processes share a device, and its memory does not suffice", found

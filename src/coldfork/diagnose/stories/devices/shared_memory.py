@@ -17,10 +17,12 @@ Not reproduced: the texts are those of `torch/utils/data/_utils/signal_handling.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
+from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis import Story
 
@@ -31,7 +33,30 @@ _BARE = (
 )
 
 
+_OTHER = re.compile(
+    r"(?:Permission denied|Operation not permitted|No such file or directory|Too many open files|File exists"
+    r"|Cannot allocate memory|Read-only file system)"
+)
+_NEAR = 2
+"""So many lines above its last word NCCL says what the call to the system came to."""
+
+
 def tell(case: Case) -> Iterator[Story]:
     """The story, if the words stand in the log."""
     title = "The shared memory of the machine or the container is full"
-    yield from telling.by_sign(case, named(NAME), title, bare=_BARE)
+    found = [
+        seen for seen in sightings(case.log, named(NAME), bare=_BARE) if not _has_other_reason(case, seen)
+    ]
+    if found:
+        yield telling.story(case, named(NAME), title, found)
+
+
+def _has_other_reason(case: Case, sighting: Sighting) -> bool:
+    """Whether NCCL says why it could not make its segment, and it is not for want of room."""
+    near = [
+        line.text
+        for line in case.log.lines
+        if line.speaker == sighting.error.speaker and 0 <= sighting.error.line_number - line.number <= _NEAR
+    ]
+    said = " ".join((*near, sighting.error.said))
+    return "NCCL" in said and _OTHER.search(said) is not None and "No space left" not in said

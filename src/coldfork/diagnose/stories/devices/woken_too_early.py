@@ -35,7 +35,7 @@ from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis import Confidence, Place, Story, Suspect
+from coldfork.model.diagnosis import Blame, Confidence, Place, Story, Suspect
 
 NAME = "woken-too-early"
 _BARE = r"(?:Physical|Virtual|Visible) devices cannot be modified after being initialized"
@@ -47,7 +47,7 @@ _OTHERS = (
 
 def tell(case: Case) -> Iterator[Story]:
     """One story of what came too late, and one of a failure that nobody explains."""
-    found = sightings(case.log, named(NAME), bare=_BARE)
+    found = [seen for seen in sightings(case.log, named(NAME), bare=_BARE) if _is_of_kind(seen)]
     late = [sighting for sighting in found if not _is_unknown(sighting)]
     failed = [sighting for sighting in found if _is_unknown(sighting)]
     if late:
@@ -56,8 +56,13 @@ def tell(case: Case) -> Iterator[Story]:
     if failed:
         title = "CUDA failed to initialise, and stays so for the life of the process"
         told = _blamed(case, failed, telling.story(case, named(NAME), title, failed))
-        sure = Confidence.LIKELY if told.culprit is not None else Confidence.POSSIBLE
+        sure = Confidence.LIKELY if told.blame is Blame.CAUSE else Confidence.POSSIBLE
         yield replace(told, confidence=sure, alternatives=_OTHERS, accelerator="cuda")
+
+
+def _is_of_kind(sighting: Sighting) -> bool:
+    """A ValueError is accelerate's only, with words of its own."""
+    return sighting.error.kind != "ValueError" or "avoid running any instruction" in sighting.error.said
 
 
 def _is_unknown(sighting: Sighting) -> bool:
@@ -65,9 +70,13 @@ def _is_unknown(sighting: Sighting) -> bool:
 
 
 def _blamed(case: Case, found: Sequence[Sighting], told: Story) -> Story:
-    """The story with what woke the device, not with the line that came too late."""
+    """The story with what woke the device; where nobody knows it, with the line that came too late."""
     suspects = () if case.wakings else _suspects(case, found)
-    return replace(told, culprit=_culprit(case, found, suspects), suspects=suspects)
+    culprit = _culprit(case, found, suspects)
+    if culprit is not None:
+        return replace(told, culprit=culprit, suspects=suspects)
+    late = telling.asker([sighting.error for sighting in found])
+    return replace(told, culprit=late, suspects=suspects, blame=Blame.MET)
 
 
 def _suspects(case: Case, found: Sequence[Sighting]) -> tuple[Suspect, ...]:
@@ -82,4 +91,6 @@ def _culprit(case: Case, found: Sequence[Sighting], suspects: Sequence[Suspect])
         if site is not None:
             return telling.place(site, sighting.error.frames)
     certain = [suspect for suspect in suspects if suspect.reason.startswith("certain")]
-    return certain[0].place if len(certain) == 1 else None
+    if len(certain) == 1:
+        return certain[0].place
+    return None

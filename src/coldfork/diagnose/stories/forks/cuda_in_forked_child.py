@@ -9,7 +9,7 @@ The traceback ends in the worker's own line. What woke the device is mostly not 
 parent, earlier. The culprit is, in this order: what a recording or a note of coldfork's in the log names;
 the line of a module or of a class body that an import in the child was running, as that line wakes whoever
 imports it; the one cause that `coldfork check` is certain of, in the sources that the log names. Otherwise
-there is no culprit, and there may be suspects with their chains.
+it is the line of the child that used the device, and there may be suspects with their chains.
 
 ## What else it could be
 
@@ -36,7 +36,7 @@ from coldfork.diagnose.logs.records import LoggedError
 from coldfork.diagnose.stories import telling
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import named
-from coldfork.model.diagnosis import Evidence, Participant, Place, Story, Suspect
+from coldfork.model.diagnosis import Blame, Evidence, Participant, Place, Story, Suspect
 
 NAME = "cuda-in-forked-child"
 _BARE = (
@@ -70,16 +70,18 @@ def _story(case: Case, device: str, found: Sequence[Sighting]) -> Story:
         processes = tuple(replace(process, fork=process.fork or fork) for process in processes)
     at_import = _import_site(errors)
     culprit, cause, suspects, seen = _judged(case, errors, at_import)
+    blame = Blame.CAUSE if culprit is not None else Blame.MET
     return replace(
         told,
         accelerator=_ACCELERATORS.get(device, device.lower()),
         processes=processes,
-        culprit=culprit,
+        culprit=culprit or telling.culprit(errors),
         suspects=suspects,
         cause=f"{told.cause} {cause}",
         evidence=tuple(sorted({*told.evidence, *seen}, key=lambda line: line.line)),
-        remedies=_remedies(told.remedies, processes),
-        next=_next(culprit, suspects),
+        remedies=_remedies(told.remedies, processes, of_import=blame is Blame.CAUSE or bool(suspects)),
+        next=_next(culprit, suspects, blame),
+        blame=blame,
     )
 
 
@@ -143,15 +145,18 @@ def _lined(place: Place, case: Case) -> Place:
     return place if other is None else replace(other, path=place.path)
 
 
-def _remedies(remedies: Sequence[str], processes: Sequence[Participant]) -> tuple[str, ...]:
-    """The table's remedies; the framework that forked has its own way to spawn."""
+def _remedies(
+    remedies: Sequence[str], processes: Sequence[Participant], *, of_import: bool
+) -> tuple[str, ...]:
+    """The table's remedies, with the way of the framework that forked; laziness first if it is an import."""
     names = {process.framework for process in processes}
     own = [known.remedy for known in FRAMEWORKS if known.name in names and known.remedy]
     lazily, spawn, *others = remedies
-    return (lazily, " ".join([spawn, *own[:1]]), *others)
+    spawn = " ".join([spawn, *own[:1]])
+    return (lazily, spawn, *others) if of_import else (spawn, lazily, *others)
 
 
-def _next(culprit: Place | None, suspects: Sequence[Suspect]) -> str:
-    if culprit is None and not suspects:
+def _next(culprit: Place | None, suspects: Sequence[Suspect], blame: Blame) -> str:
+    if (culprit is None or blame is Blame.MET) and not suspects:
         return "coldfork run --follow PROGRAM"
     return "coldfork rule device-init-at-import"

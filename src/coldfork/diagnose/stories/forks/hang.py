@@ -2,9 +2,9 @@
 
 ## How it is told
 
-By a dump of stacks: py-spy's, faulthandler's or gdb's. A stack that begins where a forked child begins
-(`popen_fork.py`, `_launch`), and ends in libgomp's barrier, in the pool of polars or rayon, in XLA or in
-gRPC, is told as likely. With the Python calls alone it is told as possible, and only if the process does
+By a dump of stacks: py-spy's, faulthandler's or gdb's, those of its `py-bt` too. A stack that begins where a
+forked child begins (`popen_fork.py`, `_launch`), and ends in libgomp's barrier, in the pool of polars or
+rayon, in XLA or in gRPC, is told as likely. With the Python calls alone it is told as possible, and only if the process does
 not wait for work: a worker that waits in a queue, in a pipe or in a lock of the program's own is idle, and
 no story.
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from coldfork.diagnose import stacks
+from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.frameworks import framework
 from coldfork.diagnose.logs.records import Stack
@@ -54,14 +54,15 @@ def tell(case: Case) -> Iterator[Story]:
     pools = any(_in_pool(stack) for stack in stuck)
     first = stuck[0]
     inside = [frame for frame in first.frames[: _child(first)] if frame.line is not None]
-    call = stacks.own_call(tuple(reversed(inside)))
+    outer = tuple(reversed(first.frames))
+    call = roles.guilty(tuple(reversed(inside))) or stacks.starting_call(outer)
     yield Story(
         NAME,
         "A forked child waits for threads that it does not have",
         Confidence.LIKELY if pools else Confidence.POSSIBLE,
         trouble.cause,
         tuple(dict.fromkeys(_participant(stack) for stack in stuck)),
-        telling.place(call, tuple(reversed(first.frames))) if call else None,
+        telling.place(call, outer) if call else None,
         (),
         tuple(
             Evidence(case.log.name, stack.frames[0].line_number, telling.shown(stack.frames[0]))
@@ -89,8 +90,14 @@ def _child(stack: Stack) -> int:
 def _is_stuck(stack: Stack) -> bool:
     own = stack.frames[: _child(stack)]
     if not own:
-        return False
+        return _is_flushing(stack)
     return _in_pool(stack) or not any(_WAITS.match(frame.function.rpartition(".")[2]) for frame in own[:2])
+
+
+def _is_flushing(stack: Stack) -> bool:
+    """Whether a child that ends waits for the lock of a stream that another thread held at the fork."""
+    first = stack.frames[0]
+    return first.function == "_bootstrap" and "flush" in first.text
 
 
 def _in_pool(stack: Stack) -> bool:

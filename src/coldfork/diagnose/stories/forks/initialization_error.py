@@ -2,7 +2,8 @@
 
 ## How it is told
 
-By error 3 of CUDA or HIP (`initialization error`, `CUDA_ERROR_NOT_INITIALIZED`) as the message of an error,
+By numba's `CUDA initialized before forking`, and by error 3 of CUDA or HIP (`initialization error`,
+`CUDA_ERROR_NOT_INITIALIZED`) as the message of an error,
 where the log shows that the process is a child: its stack begins where a worker begins, or its name says
 so. Without that it is told as possible, for a driver that does not work at all says the same; so is the
 line that TensorFlow and JAX write of it themselves.
@@ -49,6 +50,7 @@ def tell(case: Case) -> Iterator[Story]:
         ),
         None,
     )
-    sure = Confidence.CERTAIN if forked else Confidence.LIKELY if children else Confidence.POSSIBLE
+    numba = any("before forking" in sighting.error.message for sighting in found)
+    sure = Confidence.CERTAIN if forked or numba else Confidence.LIKELY if children else Confidence.POSSIBLE
     culprit = case.wakings[0].place if case.wakings else telling.place(*site) if site else told.culprit
     yield replace(told, confidence=sure, culprit=culprit, accelerator="cuda")

@@ -6,7 +6,8 @@ By the RuntimeError of `multiprocessing/context.py`. The culprit is the line tha
 
 ## What else it could be
 
-Nothing: only multiprocessing says so.
+Nothing: only multiprocessing says so. Below `spawn_main` it was the import of the program in a spawned
+child that set the method, and that is [no-main-guard](no-main-guard.md).
 
 ## Reproduced
 
@@ -17,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coldfork.diagnose import stacks
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
+from coldfork.diagnose.stories.recognition import sightings
 from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis import Story
 
@@ -27,4 +30,8 @@ NAME = "context-already-set"
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if the words stand in the log."""
-    yield from telling.by_sign(case, named(NAME), "The start method was set twice")
+    found = [
+        seen for seen in sightings(case.log, named(NAME)) if not stacks.is_spawned_main(seen.error.frames)
+    ]
+    if found:
+        yield telling.story(case, named(NAME), "The start method was set twice", found)

@@ -40,4 +40,10 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_parent(error: LoggedError) -> bool:
-    return any(stacks.joined(frame).endswith(_FILES) for frame in error.frames[-3:])
+    """Whether the pipe of a fork server was read or written, with nothing but Python's library below it."""
+    for frame in reversed(error.frames):
+        if stacks.joined(frame).endswith(_FILES):
+            return True
+        if not stacks.is_standard(frame):
+            return False
+    return False

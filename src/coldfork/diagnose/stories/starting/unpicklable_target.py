@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from coldfork.diagnose import stacks
 from coldfork.diagnose.case import Case
@@ -30,6 +31,10 @@ from coldfork.model.diagnosis import Story
 
 NAME = "unpicklable-target"
 _SIGN = re.compile(r"[Cc]an(?:'t|not) (?:pickle|get) |pickl\w+ (?:is|are) not|not picklable")
+_FED = (
+    "A queue pickles what is put into it in a thread of its own, after `put` has returned. The object is "
+    "lost, whoever waits for it goes on waiting, and the stack does not show who put it there."
+)
 _STARTING = re.compile(
     r"(?:multiprocessing|multiprocess)/(?:popen_spawn_\w+|popen_forkserver|reduction|queues|connection)\.py$"
 )
@@ -39,8 +44,22 @@ def tell(case: Case) -> Iterator[Story]:
     """The story, if a process was being started or handed work."""
     trouble = named(NAME)
     found = [Sighting(error, True) for error in case.errors(trouble.kinds) if _is_starting(error)]
-    if found:
-        yield telling.story(case, trouble, "What a new process was to run cannot be sent to it", found)
+    fed = [seen for seen in found if _is_feeding(seen.error)]
+    started = [seen for seen in found if seen not in fed]
+    if started:
+        yield telling.story(case, trouble, "What a new process was to run cannot be sent to it", started)
+    if fed:
+        told = telling.story(
+            case, trouble, "What was put into a queue cannot be sent to another process", fed
+        )
+        yield replace(told, cause=_FED)
+
+
+def _is_feeding(error: LoggedError) -> bool:
+    """Whether the thread of a queue failed, long after `put`: the stack does not show who put it there."""
+    return any(
+        frame.function == "_feed" and stacks.joined(frame).endswith("/queues.py") for frame in error.frames
+    )
 
 
 def _is_starting(error: LoggedError) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from inline_snapshot import snapshot
 
-from coldfork.diagnose.doctor.anonymous import anonymous
+from coldfork.diagnose.anonymous import anonymous
 from coldfork.model.diagnosis import Answer, CheckResult, Checkup, fail, ok, skipped, warn
 from coldfork.observe.secrets.identities import Identity
 from coldfork.report.formats import renderer

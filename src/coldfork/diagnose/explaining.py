@@ -11,6 +11,7 @@ from coldfork.diagnose.logs.notes import notes
 from coldfork.diagnose.logs.reading import read
 from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.diagnose.mending import with_versions
+from coldfork.diagnose.onward import onward
 from coldfork.diagnose.stories import registry
 from coldfork.model.diagnosis import Evidence, Explanation, Place, Story, Unexplained
 
@@ -33,14 +34,18 @@ def explain(
     stories: list[Story] = []
     unexplained: list[Unexplained] = []
     remarks: list[str] = []
-    for log in logs:
+    every = tuple(logs)
+    for log in every:
         case = Case(log, (*wakings, *_noted(log)), search, fork, installed)
         told = tuple(with_versions(story, case) for story in registry.told(case))
         stories += told
         unexplained += _unexplained(log, told)
         remarks += [f"{log.name or 'the log'}: {remark}" for remark in log.remarks]
     ordered = sorted(_merged(stories), key=lambda story: -story.confidence.rank)
-    return Explanation(tuple(ordered), tuple(unexplained[:_MOST_UNEXPLAINED]), tuple(remarks))
+    ways = [] if stories else [way for log in every if (way := onward(log)) is not None]
+    return Explanation(
+        tuple(ordered), tuple(unexplained[:_MOST_UNEXPLAINED]), tuple(remarks), ways[-1] if ways else None
+    )
 
 
 def _noted(log: Log) -> Iterator[Waking]:

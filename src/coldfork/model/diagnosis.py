@@ -147,6 +147,19 @@ class Unexplained:
 
 
 @dataclass(frozen=True, slots=True)
+class Onward:
+    """How to go on from a log that tells no story."""
+
+    evidence: Evidence
+    """The last error in it; without one, its last line."""
+    whose: str
+    """Whose error it is, in a sentence."""
+    place: Place | None
+    next: str
+    """The command to type next."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Everything there is to say about one or several logs."""
 
@@ -154,6 +167,8 @@ class Explanation:
     unexplained: tuple[Unexplained, ...] = ()
     notes: tuple[str, ...] = ()
     """What was left out, and why."""
+    onward: Onward | None = None
+    """Where to go from here; None where a story says it, or nothing was read."""
 
 
 class Health(StrEnum):

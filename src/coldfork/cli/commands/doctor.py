@@ -82,7 +82,7 @@ def doctor(
     settings = {"format": form, "output": target, "color": colour}
     checkup = _examined(checks, python, touch, packages)
     if form == "markdown":
-        from coldfork.diagnose.doctor.anonymous import anonymous
+        from coldfork.diagnose.anonymous import anonymous
 
         checkup = anonymous(checkup)
     # Who asks for some checks wants to hear what they say, be it good or bad.

@@ -104,7 +104,7 @@ def explain(
 
     logs = tuple(_logs(files))
     said = explained(logs, where.search(), installed=where.installed)
-    deliver(renderer("explanation", form)(said, rendering(settings)), settings)
+    deliver(_rendered(said, settings), settings)
     context.exit(0 if said.stories else FINDINGS)
 
 
@@ -164,9 +164,18 @@ def _of_command(log: Any, recording: Path | None, where: Sources) -> Explanation
     return explained([log_read], where.search(), seen.wakings, seen.fork, where.installed)
 
 
+def _rendered(said: Explanation, settings: dict[str, Any]) -> str:
+    """The text in the format asked for; in that of a bug report without what names a user or a machine."""
+    if settings["format"] == "markdown":
+        from coldfork.diagnose.anonymous import anonymous
+
+        said = anonymous(said)
+    return renderer("explanation", settings["format"])(said, rendering(settings))
+
+
 def _say(said: Explanation, settings: dict[str, Any]) -> None:
     """Write it to the file that was named, else to standard error: standard output is the command's."""
-    text = renderer("explanation", settings["format"])(said, rendering(settings))
+    text = _rendered(said, settings)
     if settings["output"]:
         output.save(text, Path(settings["output"]))
     else:

@@ -36,7 +36,7 @@ def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -
         trouble.name,
         title,
         Confidence.CERTAIN if sure else Confidence.LIKELY,
-        trouble.cause,
+        " ".join([trouble.cause, *versions(case, trouble, errors)]),
         participants(errors),
         culprit(errors),
         (),
@@ -46,6 +46,15 @@ def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -
         f"{trouble.command}" if trouble.command else "",
         parts=parts(errors),
     )
+
+
+def versions(case: Case, trouble: Trouble, errors: Sequence[LoggedError]) -> Iterator[str]:
+    """The versions that decide it, where the environment of the log is at hand."""
+    paths = [frame.path for error in errors for frame in error.frames]
+    found = ((name, case.installed(name, paths)) for name in trouble.versions)
+    installed = [f"{name} {version}" for name, version in found if version is not None]
+    if installed:
+        yield f"Installed: {', '.join(installed)}."
 
 
 def culprit(errors: Sequence[LoggedError]) -> Place | None:

@@ -65,6 +65,7 @@ DEVICES = (
             ),
             "Start no more processes on a machine than it has devices: `torchrun --nproc-per-node`.",
         ),
+        "coldfork doctor visible-devices driver",
         kinds=("RuntimeError", "DistBackendError"),
         needles=("Duplicate GPU detected",),
     ),
@@ -121,6 +122,8 @@ DEVICES = (
                 "CUDA: `nvidia-smi` shows it."
             ),
         ),
+        "coldfork doctor driver torch",
+        versions=("torch",),
         kinds=(*_CUDA_ERRORS, "UserWarning", "ImportError", "CudaSupportError", "AssertionError"),
         needles=(
             "driver on your system is too old",
@@ -145,7 +148,9 @@ DEVICES = (
             ),
             "Install torch, torchvision and torchaudio together, from one index.",
         ),
+        "coldfork doctor torch torchvision torchaudio flash-attn xformers",
         kinds=("ImportError", "OSError", "RuntimeError"),
+        versions=("torch", "torchvision", "torchaudio", "flash-attn", "xformers"),
         needles=("undefined symbol", "torchvision::nms does not exist"),
     ),
     Trouble(
@@ -205,6 +210,7 @@ DEVICES = (
             ),
             "Start fewer workers, or set `torch.multiprocessing.set_sharing_strategy('file_system')`.",
         ),
+        "coldfork doctor dev-shm",
         kinds=("RuntimeError", "DistBackendError"),
         needles=(
             "Bus error",

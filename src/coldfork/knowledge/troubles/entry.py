@@ -25,6 +25,8 @@ class Trouble:
     """Words one of which stands in every output with the sign: a quick look for them saves a slow one."""
     alternatives: tuple[str, ...] = ()
     """What else the same sign can mean."""
+    versions: tuple[str, ...] = ()
+    """The distributions whose versions decide it; a story names those that are installed."""
     is_warning: bool = False
     """True where the program goes on, and mostly well."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldfork.model.diagnosis import Evidence, Explanation, Participant, Place, Story, Suspect
+from coldfork.model.diagnosis import Evidence, Explanation, Onward, Participant, Place, Story, Suspect
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
@@ -18,9 +18,21 @@ def render(explanation: Explanation, options: Options) -> str:
             {**_evidence(error.evidence), "reason": well_formed(error.reason)}
             for error in explanation.unexplained
         ],
+        "onward": _onward(explanation.onward),
         "notes": [well_formed(note) for note in explanation.notes],
     }
     return dump(headed(contents, options))
+
+
+def _onward(onward: Onward | None) -> dict[str, Any] | None:
+    if onward is None:
+        return None
+    return {
+        **_evidence(onward.evidence),
+        "whose": well_formed(onward.whose),
+        "place": _place(onward.place),
+        "next": well_formed(onward.next),
+    }
 
 
 def _story(story: Story) -> dict[str, Any]:

@@ -20,6 +20,8 @@ def render(explanation: Explanation, options: Options) -> str:
             f"- line {error.evidence.line}: {_code(error.evidence.text)}" for error in explanation.unexplained
         ]
         parts.append("\n".join(["Not explained:", "", *errors]))
+    if explanation.onward is not None:
+        parts.append(f"{_plain(explanation.onward.whose)}; next: {_code(explanation.onward.next)}")
     parts += [_plain(note) for note in explanation.notes]
     parts.append(f"_coldfork {options.version}_" if options.version else "_coldfork_")
     return "\n\n".join(parts) + "\n"

@@ -107,6 +107,10 @@ class _Page:
                 where = f"{error.evidence.file}:" if error.evidence.file else "line "
                 yield f"  {self._sheet.cut(f'{where}{error.evidence.line}: {error.evidence.text}', 2)}"
             yield ""
+        if self._explanation.onward is not None:
+            yield self._note(self._explanation.onward.whose)
+            yield f"next: {self._sheet.say(self._explanation.onward.next)}"
+            yield ""
         for note in self._explanation.notes:
             yield self._sheet.say(note)
         if self._explanation.stories or unexplained or not self._explanation.notes:

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import IO, BinaryIO
 
+from coldfork.diagnose import standstill
 from coldfork.launch import state_folder
 from coldfork.model.errors import ColdforkError, UsageError
 
 _PYTHON = re.compile(r"^(?:python(?:3(?:\.\d+)?)?|pypy3?)(?:\.exe)?$")
 _DRAIN_SECONDS = 5.0
 """How long a process that the command left behind may keep the pipes before they are given up."""
+_GRACE_SECONDS = 3.0
+"""How long a command may take to end after a signal, before it is asked where it stands."""
+_FAILED_PROCESS = re.compile(rb"(?:^|[\s\]])Process ([A-Za-z]\w*-[\d:]*\d+):[ \r]*$", re.MULTILINE)
+_FAILED_START = re.compile(rb", in spawn_main\b")
+"""A spawned process that fails while it imports the program has no name yet."""
+_RESPAWNED = 12
+"""So many processes that fail one after the other, while the program goes on, are no accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,37 +41,139 @@ class Ran:
     status: int
     """As a shell would say it: 128 and the signal's number for one that a signal ended."""
     recording: Path | None
+    why: str | None = None
+    """Why it was ended from here; None where it ended by itself."""
+    asked: tuple[int, ...] = ()
+    """The processes that were asked for their stacks."""
 
 
-def run(command: Sequence[str], log: IO[bytes]) -> Ran:
-    """Run the command; what it prints goes where it would have gone, and into the log as well."""
+class _Attempt:
+    """One run of a command: its output on the way to the log, and its news in their order."""
+
+    def __init__(self, log: IO[bytes]) -> None:
+        self.log = log
+        self.news: SimpleQueue[int | str] = SimpleQueue()
+        """The number of a signal, `ended`, or `respawning`."""
+        self._failed: set[bytes] = set()
+        self._unnamed = 0
+        self._noticed = False
+        self._lock = threading.Lock()
+
+    def pump(self, source: IO[bytes], target: IO[str]) -> None:
+        """Copy a stream to where it would have gone, and to the log."""
+        shown: BinaryIO | None = getattr(target, "buffer", None)
+        while block := os.read(source.fileno(), 65536):
+            with self._lock:
+                self.log.write(block)
+                self._count(block)
+            try:
+                if shown is not None:
+                    shown.write(block)
+                    shown.flush()
+            except (OSError, ValueError):
+                shown = None  # whoever read it went away; the log goes on
+
+    def _count(self, block: bytes) -> None:
+        if self._noticed:
+            return
+        self._failed.update(_FAILED_PROCESS.findall(block))
+        self._unnamed += len(_FAILED_START.findall(block))
+        if max(len(self._failed), self._unnamed) >= _RESPAWNED:
+            self._noticed = True
+            self.news.put("respawning")
+
+    def so_far(self) -> io.BytesIO:
+        """What was printed up to now."""
+        with self._lock:
+            self.log.flush()
+            return io.BytesIO(os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0))
+
+
+def run(
+    command: Sequence[str],
+    log: IO[bytes],
+    limit: float | None = None,
+    respawning: Callable[[BinaryIO], None] | None = None,
+) -> Ran:
+    """Run the command; what it prints goes where it would have gone, and into the log as well.
+
+    After `limit` seconds, or a while after a signal, it is ended, and its processes say where they stood.
+    """
     recording = _recording(command)
     line = _watched(command, recording) if recording is not None else list(command)
+    variables = {standstill.FAULTHANDLER: "1", **os.environ}
     try:
-        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
     except OSError as error:
         raise UsageError(f"cannot run {command[0]}: {error.strerror}") from None
     assert process.stdout is not None
     assert process.stderr is not None
-    pumps = [
-        Thread(target=_pump, args=(process.stdout, sys.stdout, log), daemon=True),
-        Thread(target=_pump, args=(process.stderr, sys.stderr, log), daemon=True),
-    ]
+    attempt = _Attempt(log)
+    streams = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    pumps = [Thread(target=attempt.pump, args=stream, daemon=True) for stream in streams]
     for pump in pumps:
         pump.start()
-    status = _waited(process)
+    ran = Ran(0, recording)
+    with _heard(attempt.news):
+        Thread(target=_awaited, args=(process, attempt.news), daemon=True).start()
+        ran = _attended(process, attempt, ran, limit, respawning)
     for pump in pumps:
         pump.join(_DRAIN_SECONDS)
     log.flush()
-    return Ran(status if status >= 0 else 128 - status, recording)
+    status = process.returncode
+    return replace(ran, status=status if status >= 0 else 128 - status)
 
 
-def _waited(process: subprocess.Popen[bytes]) -> int:
+def _awaited(process: subprocess.Popen[bytes], news: SimpleQueue[int | str]) -> None:
+    process.wait()
+    news.put("ended")
+
+
+def _attended(
+    process: subprocess.Popen[bytes],
+    attempt: _Attempt,
+    ran: Ran,
+    limit: float | None,
+    respawning: Callable[[BinaryIO], None] | None,
+) -> Ran:
+    """Wait for the command's end, and see to what happens until then."""
+    why = None if limit is None else f"it had not ended after {limit:g} s (--timeout)"
+    deadline = None if limit is None else monotonic() + limit
     while True:
         try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue  # the terminal sent it to the command, too, which decides what to make of it
+            news = attempt.news.get(timeout=None if deadline is None else max(0.0, deadline - monotonic()))
+        except Empty:
+            asked = standstill.ended(process.pid, attempt.log, spare_root=ran.recording is not None)
+            process.wait()
+            return replace(ran, why=why, asked=asked)
+        if news == "ended":
+            return ran
+        if news == "respawning":
+            if respawning is not None:
+                respawning(attempt.so_far())
+        elif isinstance(news, int):
+            # The terminal sends Ctrl-C to the command as well; what somebody else sends is handed on.
+            if news != signal.SIGINT or not sys.stdin.isatty():
+                with suppress(ProcessLookupError):
+                    process.send_signal(news)
+            name = signal.Signals(news).name
+            why = f"{name} came, and it had not ended {_GRACE_SECONDS:g} s later"
+            deadline = min(deadline or monotonic() + _GRACE_SECONDS, monotonic() + _GRACE_SECONDS)
+
+
+@contextmanager
+def _heard(news: SimpleQueue[int | str]) -> Iterator[None]:
+    """SIGINT and SIGTERM are news and end nothing by themselves, so that there is an answer."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda got, _: news.put(got)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _recording(command: Sequence[str]) -> Path | None:
@@ -74,15 +190,3 @@ def _recording(command: Sequence[str]) -> Path | None:
 def _watched(command: Sequence[str], recording: Path) -> list[str]:
     ours = [sys.executable, "-m", "coldfork", "run", "--follow", "--quiet", "--output", str(recording)]
     return [*ours, "--python", command[0], *command[1:]]
-
-
-def _pump(source: IO[bytes], target: IO[str], log: BinaryIO | IO[bytes]) -> None:
-    shown: BinaryIO | None = getattr(target, "buffer", None)
-    while block := os.read(source.fileno(), 65536):
-        log.write(block)
-        try:
-            if shown is not None:
-                shown.write(block)
-                shown.flush()
-        except (OSError, ValueError):
-            shown = None  # whoever read it went away; the log goes on

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
+from coldfork.diagnose import roles
 from coldfork.diagnose.case import Case, Installed, Search, Waking, no_search, none_installed
 from coldfork.diagnose.logs.notes import notes
 from coldfork.diagnose.logs.reading import read
@@ -46,6 +47,16 @@ def explain(
     return Explanation(
         tuple(ordered), tuple(unexplained[:_MOST_UNEXPLAINED]), tuple(remarks), ways[-1] if ways else None
     )
+
+
+def standing(log: Log) -> Iterator[str]:
+    """Where each thread of each process stood that was asked, the program's own line if it has one."""
+    for stack in log.stacks:
+        outer = tuple(reversed(stack.frames))
+        call = roles.guilty(outer) or roles.asking(outer)
+        if call is not None and stack.speaker.pid is not None:
+            where = f"{call.path}:{call.line}" if call.line is not None else call.path
+            yield f"process {stack.speaker.pid} stood in {call.function}  {where}"
 
 
 def _noted(log: Log) -> Iterator[Waking]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -18,6 +19,7 @@ from coldfork.model.errors import UsageError
 from coldfork.report.formats import FORMATS, renderer
 
 if TYPE_CHECKING:
+    from coldfork.diagnose.commands import Ran
     from coldfork.diagnose.logs.records import Log
     from coldfork.diagnose.sources import Sources
     from coldfork.model.diagnosis import Explanation
@@ -28,6 +30,7 @@ Examples:
   kubectl logs POD | coldfork explain           what is piped in
   coldfork explain --source src/ worker.log     and look in the sources for what woke the device
   coldfork explain -- python train.py           run it, and explain what it printed if it fails
+  coldfork explain --timeout 60 -- python t.py  the same of one that hangs, with where each process stood
   coldfork explain --format markdown train.log  for a bug report
 
 \b
@@ -73,6 +76,12 @@ class _WithCommand(click.Command):
     type=click.Path(path_type=Path),
     help="Read the installed packages that the log names from this interpreter's environment.",
 )
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End the command after this many seconds, and say where each of its processes stood.",
+)
 @format_option(FORMATS["explanation"])
 @output_option
 @colour_option
@@ -84,6 +93,7 @@ def explain(
     files: tuple[Path, ...],
     sources: tuple[Path, ...],
     python: Path | None,
+    timeout: float | None,
     form: str,
     target: str | None,
     colour: str,
@@ -99,7 +109,9 @@ def explain(
     settings = {"format": form, "output": target, "color": colour}
     where = Sources(sources, python)
     if command:
-        context.exit(_run_and_explain(command, where, settings))
+        context.exit(_run_and_explain(command, where, timeout, settings))
+    if timeout is not None:
+        raise UsageError("--timeout is for a command: coldfork explain --timeout 60 -- python train.py")
     from coldfork.diagnose.explaining import explain as explained
 
     logs = tuple(_logs(files))
@@ -129,14 +141,22 @@ def _logs(files: Sequence[Path]) -> Iterator[Log]:
             raise UsageError(f"cannot read {file}: {error.strerror}") from None
 
 
-def _run_and_explain(command: Sequence[str], where: Sources, settings: dict[str, Any]) -> int:
+def _run_and_explain(
+    command: Sequence[str], where: Sources, timeout: float | None, settings: dict[str, Any]
+) -> int:
     """Run the command; if it failed, say what it printed means."""
     from coldfork.diagnose.commands import run
 
+    def respawning(log: BinaryIO) -> None:
+        output.note(
+            "the program goes on starting processes that fail alike; what it printed so far, explained"
+        )
+        _say(_of_command(log, None, where), settings)
+
     with tempfile.TemporaryFile() as log:
-        ran = run(command, log)
+        ran = run(command, log, timeout, respawning)
         log.seek(0)
-        said = _of_command(log, ran.recording, where)
+        said = _of_command(log, ran.recording, where, ran)
     if ran.status == 0 and not _has_failed(said):
         return 0
     _say(said, settings)
@@ -154,14 +174,21 @@ def _has_failed(said: Explanation) -> bool:
     )
 
 
-def _of_command(log: Any, recording: Path | None, where: Sources) -> Explanation:
+def _of_command(
+    log: BinaryIO | Any, recording: Path | None, where: Sources, ran: Ran | None = None
+) -> Explanation:
     from coldfork.diagnose.explaining import explain as explained
     from coldfork.diagnose.explaining import read_log
     from coldfork.diagnose.recordings import Recorded, recorded
 
     seen = recorded(recording) if recording is not None else Recorded()
     log_read = read_log(log, None)
-    return explained([log_read], where.search(), seen.wakings, seen.fork, where.installed)
+    said = explained([log_read], where.search(), seen.wakings, seen.fork, where.installed)
+    if ran is None or ran.why is None:
+        return said
+    from coldfork.diagnose.explaining import standing
+
+    return replace(said, notes=(*said.notes, f"the command was ended: {ran.why}", *standing(log_read)))
 
 
 def _rendered(said: Explanation, settings: dict[str, Any]) -> str:

@@ -24,6 +24,9 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
         (error for said in spoken for error in tracebacks.errors(said)), key=lambda error: error.line_number
     )
     dumped = [stack for said in spoken for stack in dumps.stacks(said)]
+    # The calls of a dump look like those of a traceback that breaks off.
+    known = {call.line_number for stack in dumped for call in stack.frames}
+    errors = [error for error in errors if error.kind or error.frames[-1].line_number not in known]
     turned = [stack for error in errors if (stack := dumps.upside_down(error)) is not None]
     found = sorted((*dumped, *turned), key=_place)
     return Log(name, lines, tuple(errors), tuple(found), _remarks(kept))

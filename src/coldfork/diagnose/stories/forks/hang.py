@@ -21,12 +21,12 @@ By a program that computes with torch, forks and computes again, dumped by fault
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.frameworks import framework
-from coldfork.diagnose.logs.records import Stack
+from coldfork.diagnose.logs.records import LogLine, Stack
 from coldfork.diagnose.stories import telling
 from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis import Confidence, Evidence, Participant, Story
@@ -41,11 +41,13 @@ _WAITS = re.compile(
     r"|_bootstrap|worker|_serve_one|_wait_for_tstate_lock|__enter__|dequeue|read_events|run_forever|_run_once)$"
 )
 _CRASHED = "Fatal Python error"
+_ASKED = ": asked for its stacks, "
+_NEAR = 3
 
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if a forked child's stack does not wait for work."""
-    if any(line.text.startswith(_CRASHED) for line in case.log.lines):
+    if any(_has_crashed(case.log.lines, index) for index in range(len(case.log.lines))):
         return
     stuck = [stack for stack in case.log.stacks if _is_stuck(stack)]
     if not stuck:
@@ -75,6 +77,13 @@ def tell(case: Case) -> Iterator[Story]:
         ),
         "coldfork run --follow PROGRAM",
     )
+
+
+def _has_crashed(lines: Sequence[LogLine], index: int) -> bool:
+    """Whether a process crashed here, which nobody had asked for its stacks."""
+    if not lines[index].text.startswith(_CRASHED):
+        return False
+    return not any(_ASKED in line.text for line in lines[max(0, index - _NEAR) : index])
 
 
 def _child(stack: Stack) -> int:

@@ -1,0 +1,87 @@
+"""Ends a command that does not end by itself; each of its Pythons says first where its threads stand."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO
+
+from coldfork.launch.outside.kernel import Kernel
+
+ASKED = "Process {}: asked for its stacks, {}"
+"""Stands in the log above the stacks of a process; `logs/dumps.py` takes the process's number from it."""
+FAULTHANDLER = "PYTHONFAULTHANDLER"
+"""With it, a Python writes the stacks of all its threads when it gets SIGABRT."""
+_PATIENCE = 2.0
+"""So many seconds a process has to write its stacks and to die of the signal."""
+
+
+def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
+    """End a process and all below it; each writes its stacks first, the deepest first. Their numbers.
+
+    On Linux; elsewhere the command is only ended. All are stopped before the first is ended, so that none starts another in place of one that is gone.
+    """
+    if not sys.platform.startswith("linux"):
+        _sent(root, signal.SIGTERM)
+        return ()
+    tree = tuple(_below(root))
+    for pid in (root, *tree):
+        _sent(pid, signal.SIGSTOP)
+    asked = tuple(reversed(tree)) if spare_root and tree else (*reversed(tree), root)
+    for pid in asked:
+        log.flush()
+        log.write(f"\n{ASKED.format(pid, _words(pid))}\n".encode())
+        log.flush()
+        _aborted(pid)
+    for pid in (*asked, *_below(root)):
+        _sent(pid, signal.SIGKILL)
+    _sent(root, signal.SIGCONT)
+    return asked
+
+
+def _below(root: int) -> Iterator[int]:
+    """The descendants of a process, parents before their children."""
+    kernel = Kernel()
+    children: dict[int, list[int]] = {}
+    for pid in kernel.pids():
+        with suppress(OSError, ValueError):
+            children.setdefault(kernel.standing(pid).parent, []).append(pid)
+    waiting = children.get(root, [])
+    while waiting:
+        yield from waiting
+        waiting = [child for pid in waiting for child in children.get(pid, [])]
+
+
+def _words(pid: int) -> str:
+    try:
+        return " ".join(Kernel().words(pid)) or "which has ended"
+    except (OSError, ValueError):
+        return "which has ended"
+
+
+def _aborted(pid: int) -> None:
+    """Send SIGABRT, without a core dump, and wait until the process has died of it."""
+    import resource
+
+    with suppress(OSError, ValueError):
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+    try:
+        watched = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        _sent(pid, signal.SIGABRT)
+        _sent(pid, signal.SIGCONT)
+        select.select([watched], [], [], _PATIENCE)
+    finally:
+        os.close(watched)
+    _sent(pid, signal.SIGKILL)
+
+
+def _sent(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

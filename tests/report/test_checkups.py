@@ -212,6 +212,11 @@ def test_what_comes_next_follows_from_what_was_found() -> None:
         following(well, untouched)
         == "Next: coldfork doctor --touch wakes the devices in a process of its own"
     )
+    crashed = result("recordings", "coldfork", warn("1 of 2 recorded programs crashed", "look"))
+    assert following(crashed) == "Next: coldfork report FILE shows one of them"
+    assert following(crashed, result("nofile", "Limits", warn("few", "more"))).startswith(
+        "Next: coldfork doctor packages"
+    )
     assert following(well, asked=("driver",)) == "Next: coldfork doctor runs all checks"
     assert following(well, named="my env/python") == (
         "Next: coldfork doctor packages --python 'my env/python' says which installed packages wake a device"

@@ -23,7 +23,8 @@ _PATIENCE = 2.0
 def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
     """End a process and all below it; each writes its stacks first, the deepest first. Their numbers.
 
-    On Linux; elsewhere the command is only ended. All are stopped before the first is ended, so that none starts another in place of one that is gone.
+    On Linux; elsewhere the command is only ended. All are stopped before the first is ended, so that none
+    starts another in place of one that is gone.
     """
     if not sys.platform.startswith("linux"):
         _sent(root, signal.SIGTERM)

@@ -43,6 +43,11 @@ PYTHON: tuple[Case, ...] = (
         "forkserver is the default of Python 3.14.0 here",
         lambda m: m.torch().python(version=(3, 14, 0)),
     ),
+    ok(
+        "start-method",
+        "fork is the default of Python 3.11.7 here",
+        lambda m: m.torch("2.9.0+cpu", None),
+    ),
     ok("start-method", "spawn is the default of Python 3.11.7 here", lambda m: mac(m.torch())),
     warn(
         "start-method",

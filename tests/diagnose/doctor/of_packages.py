@@ -63,6 +63,35 @@ def fitting(name: str, shown: str) -> tuple[Case, ...]:
 
 
 PACKAGES: tuple[Case, ...] = (
+    skipped("jax", "JAX is not installed", as_it_is),
+    ok("jax", "jax 0.10.2", lambda m: m.package("jax", "0.10.2").package("jaxlib", "0.10.2")),
+    ok(
+        "jax",
+        "jax 0.10.2 with jax-cuda12-plugin",
+        lambda m: (
+            m.answers()
+            .package("jax", "0.10.2")
+            .package("jaxlib", "0.10.2")
+            .package("jax-cuda12-plugin", "0.10.2")
+        ),
+    ),
+    warn(
+        "jax",
+        "jax 0.10.2 has no plugin for the devices here: it computes on the CPU",
+        lambda m: m.answers().package("jax", "0.10.2").package("jaxlib", "0.10.2"),
+    ),
+    fail(
+        "jax",
+        "jax 0.9.0 beside jaxlib 0.10.2, which is made for a newer one",
+        lambda m: m.package("jax", "0.9.0").package("jaxlib", "0.10.2"),
+    ),
+    fail(
+        "jax",
+        "jaxlib 0.10.2 beside jax-cuda12-plugin 0.10.1",
+        lambda m: (
+            m.package("jax", "0.10.2").package("jaxlib", "0.10.2").package("jax-cuda12-plugin", "0.10.1")
+        ),
+    ),
     ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver serves CUDA 12.8", cuda(12080)),
     ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver serves CUDA 13.0", cuda(13000)),
     ok("torch", "torch 2.9.0+cpu, built for the CPU alone", lambda m: m.torch("2.9.0+cpu", None)),

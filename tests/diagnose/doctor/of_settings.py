@@ -30,6 +30,24 @@ def cgroup_1(machine: Machine) -> Machine:
 _CUDA = "CUDA_VISIBLE_DEVICES"
 
 SETTINGS: tuple[Case, ...] = (
+    ok("alloc-conf", "no option of PyTorch's allocator is set", as_it_is),
+    ok(
+        "alloc-conf",
+        "PYTORCH_CUDA_ALLOC_CONF: every option is known",
+        lambda m: m.variables(
+            PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True,roundup_power2_divisions:[256:1,512:2,>:4]"
+        ),
+    ),
+    warn(
+        "alloc-conf",
+        "PYTORCH_ALLOC_CONF: PyTorch has no option max_split_size; is max_split_size_mb meant?",
+        lambda m: m.variables(PYTORCH_ALLOC_CONF="max_split_size:128"),
+    ),
+    warn(
+        "alloc-conf",
+        "PYTORCH_CUDA_ALLOC_CONF: expandable_segments has no value",
+        lambda m: m.variables(PYTORCH_CUDA_ALLOC_CONF="expandable_segments"),
+    ),
     ok("visible-devices", f"{_CUDA} is not set: programs see every device", as_it_is),
     ok(
         "visible-devices", f"{_CUDA}=1,0: 2 of the devices", lambda m: m.variables(CUDA_VISIBLE_DEVICES="1,0")
@@ -291,6 +309,11 @@ LIMITS: tuple[Case, ...] = (
         "dev-shm",
         "/dev/shm is full: 1.0 MiB of 32 GiB of shared memory are free",
         lambda m: m.disk("/dev/shm", 32 * GIB, 1 << 20),
+    ),
+    fail(
+        "dev-shm",
+        "/dev/shm is too small for anything: 1.0 MiB of 1.0 MiB of shared memory are free",
+        lambda m: m.disk("/dev/shm", 1 << 20, 1 << 20),
     ),
     fail("dev-shm", "there is no /dev/shm", as_it_is),
     skipped("dev-shm", "it is a folder of Linux, and this is darwin", lambda m: m.system(platform="darwin")),

@@ -36,6 +36,21 @@ def test_those_that_are_named_run_alone_and_once(tmp_path: Path) -> None:
     assert done.asked == ("nofile", "nvml")
 
 
+def test_a_group_is_all_its_checks(tmp_path: Path) -> None:
+    done = registry.examine(("nofile", "limits"), Machine(tmp_path).facts)
+    assert [result.name for result in done.results] == [
+        "nofile",
+        "dev-shm",
+        "nproc",
+        "memlock",
+        "core",
+        "cgroup",
+    ]
+    assert [
+        result.name for result in registry.examine(("python",), Machine(tmp_path / "b").facts).results
+    ] == ["python"]
+
+
 def test_an_unknown_name_is_refused_with_the_near_one_before_anything_runs(tmp_path: Path) -> None:
     def never() -> Management:
         raise AssertionError("nothing may be asked")

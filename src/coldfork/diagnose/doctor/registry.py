@@ -40,6 +40,7 @@ GROUPS = MappingProxyType(
                 "torch",
                 "torchvision",
                 "torchaudio",
+                "jax",
                 "triton",
                 "vllm",
                 "flash-attn",
@@ -63,6 +64,7 @@ GROUPS = MappingProxyType(
                 "tokenizers-parallelism",
                 "launch-blocking",
                 "library-path",
+                "alloc-conf",
             ),
         ),
         "limits": ("Limits", ("dev-shm", "nofile", "nproc", "memlock", "core", "cgroup")),
@@ -95,6 +97,14 @@ def check(name: str) -> Check:
         hint = f"did you mean {match}?" if match else "coldfork doctor --list-checks lists them"
         raise UsageError(f"there is no check {name!r}; {hint}")
     return cast(Check, importlib.import_module(f"{_ROOM}.{places[name]}.{name.replace('-', '_')}"))
+
+
+def _meant(name: str) -> tuple[str, ...]:
+    """A check, or all checks of a group; a check of the same name as its group is the check alone."""
+    if name in GROUPS and name not in folders():
+        return GROUPS[name][1]
+    check(name)
+    return (name,)
 
 
 def group(name: str) -> str:
@@ -132,9 +142,7 @@ them initialises a device in coldfork's own process. A check that fails itself i
 
 def examine(names: Iterable[str], facts: Facts, clock: Callable[[], float] = monotonic) -> Checkup:
     """Run the checks that are named, else all of them."""
-    asked = tuple(dict.fromkeys(names))
-    for name in asked:
-        check(name)
+    asked = tuple(dict.fromkeys(check for name in names for check in _meant(name)))
     results = tuple(_result(name, facts, clock) for name in asked or folders())
     python = facts.python
     return Checkup(results, python.executable, tuple(map(str, python.folders)), asked)

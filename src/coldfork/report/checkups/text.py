@@ -22,6 +22,9 @@ _CLOSER = {
 }
 
 
+_PAST = frozenset({"recordings"})
+
+
 def closing(checkup: Checkup) -> str:
     """How many checks came to what."""
     counts = ", ".join(f"{checkup.count(health)} {_noun(health, checkup)}" for health in _shown(checkup))
@@ -42,8 +45,10 @@ def following(checkup: Checkup) -> str:
     """The command to type next."""
     of = "" if checkup.named is None else f" --python {shlex.quote(checkup.named)}"
     for health in (Health.FAIL, Health.WARN):
-        for result in checkup.of(health):
-            if result.name in _CLOSER:
+        looked_at = checkup.of(health)
+        for result in looked_at:
+            # What crashed is past, and mostly other work: it is looked at when nothing else is to be.
+            if result.name in _CLOSER and (result.name not in _PAST or len(looked_at) == 1):
                 return _CLOSER[result.name]
         if health is Health.FAIL and checkup.of(health):
             return f"coldfork doctor {checkup.of(health)[0].name}{of} looks again when it is mended"

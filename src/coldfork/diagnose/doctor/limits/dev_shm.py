@@ -5,7 +5,7 @@ told otherwise, and a process that needs more is killed by a bus error.
 
 - **ok**: 1 GiB and more, with room left.
 - **warn**: less than that.
-- **fail**: it is missing or full.
+- **fail**: it is missing, full, or smaller than 32 MiB.
 - **skipped**: this is not Linux.
 """
 
@@ -30,6 +30,8 @@ def examine(facts: Facts) -> Answer:
     if space is None:
         return fail("there is no /dev/shm", "mount a tmpfs there", _REMEDY)
     said = f"{size(space.free)} of {size(space.total)} of shared memory are free"
+    if space.total < 2 * _FULL:
+        return fail(f"/dev/shm is too small for anything: {said}", _REMEDY)
     if space.free < _FULL:
         return fail(
             f"/dev/shm is full: {said}", "ls -l /dev/shm shows what dead processes have left there", _REMEDY

@@ -3,7 +3,8 @@
 The default of a Python follows from its version and its platform: `fork` on Linux up to 3.13, `forkserver`
 from 3.14 on, `spawn` on macOS and Windows. A forked child cannot use a device that its parent has woken.
 
-- **ok**: `spawn` or `forkserver`; or `fork` where nothing is installed that a device belongs to.
+- **ok**: `spawn` or `forkserver`; or `fork` where nothing is installed that a device belongs to,
+  which a torch for the CPU is not.
 - **warn**: `fork`, beside a framework that wakes devices.
 - **skipped**: the version of Python does not show.
 
@@ -29,7 +30,7 @@ def examine(facts: Facts) -> Answer:
     if method is None:
         return skipped("the version of the examined Python does not show from its folder")
     said = f"{method} is the default of Python {facts.python.version_text} here"
-    framework = facts.packages.first(*FRAMEWORKS)
+    framework = facts.packages.first(*(name for name in FRAMEWORKS if not _is_for_the_cpu(name, facts)))
     if method != "fork" or framework is None:
         return ok(said)
     return warn(
@@ -37,6 +38,12 @@ def examine(facts: Facts) -> Answer:
         "start workers with coldfork.get_context(), which forks only where nothing speaks against it",
         "coldfork guard install warns of every fork that would break its child",
     )
+
+
+def _is_for_the_cpu(name: str, facts: Facts) -> bool:
+    """Whether this is a torch that was built for no device."""
+    torch = facts.torch
+    return name == "torch" and torch is not None and torch.cuda is None and not torch.others
 
 
 def default(python: ExaminedPython, platform: str) -> str | None:

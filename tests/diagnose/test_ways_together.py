@@ -143,6 +143,15 @@ def test_a_document_behind_a_prefix_waits_for_the_prefix_to_be_taken_off() -> No
     assert opened(document) == ("one", "two")
 
 
+def test_a_log_that_begins_behind_a_prefix_begins_in_that_process() -> None:
+    lines = corpus.captured("import_in_child-3.11.log").splitlines()[2:]
+    cut = "\n".join([lines[0].strip(), *(f"worker-1  | {line}" for line in lines[1:])])
+    assert [place for _, *place in told(cut)] == [["/srv/broken_engine/attention/flash.py", 12]]
+    framed = 'File "/srv/app.py", line 7, in main\nworker-1  |     torch.cuda.init()\n'
+    error = "worker-1  | RuntimeError: No CUDA GPUs are available\n"
+    assert told(framed + error) == [("invalid-device", "/srv/app.py", 7)]
+
+
 def test_what_is_indented_and_quoted_is_code_and_no_message() -> None:
     words = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use"
     assert [told(f"{before}{words}{behind}\n")[:1] for before, behind in (("    ", ""), ('    "', '"'))] == [

@@ -64,7 +64,7 @@ def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
         rows = _inherited(_unprefixed(_unmarked(_unnumbered(_opened(rows, patient=patient)))))
         # Rows are joined once at each layer: of what was joined, some may be as long by accident.
         if layer > 0 and _said(rows) == before:
-            if not patient:
+            if not patient or not any('{"' in row.text for row in rows):
                 break
             patient = False
             continue
@@ -80,14 +80,22 @@ def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
     found: list[_Row] = []
     if len(rows) > _FEWEST and not any(row.text.strip() for row in rows[1::2]):
         rows = rows[::2]
-    behind = min((len(row.text) - len(row.text.rstrip(" ")) for row in rows if row.text.strip()), default=0)
+    said = [row.text for row in rows if row.text]
+    padded = all(text[-1] == " " for text in said)
+    behind = (
+        min((len(text) - len(text.rstrip(" ")) for text in said if text.strip()), default=0) if padded else 0
+    )
     for row in rows:
         text = row.text[: len(row.text) - behind] if behind else row.text
         for part in opened(text, patient=patient):
             if _FENCE.match(part) is None:
                 # A console that writes colours does not count them; a logger that spells them out does.
-                width = len(text) if _SPELLED.search(text) is not None else len(part)
-                found.append(replace(row, text=part[:_LONGEST], width=width))
+                spelled = "[" in text and _SPELLED.search(text) is not None
+                width = len(text) if spelled else len(part)
+                if part is text and part is row.text and row.width == width:
+                    found.append(row)  # most rows: nothing of a large log is made anew without need
+                else:
+                    found.append(replace(row, text=part[:_LONGEST], width=width))
     return found
 
 
@@ -157,12 +165,17 @@ def _unprefixed(rows: Sequence[_Row]) -> list[_Row]:
         split = [(row, *prefixes.split(row.text, shared)) for row in rows]
     found = []
     for row, who, said, elements in split:
+        if elements == 0 and row.bare and row.outer == row.speaker:
+            found.append(row)
+            continue
         speaker = _both(row.speaker, who) if who.known else row.speaker
-        found.append(replace(row, speaker=speaker, text=said, bare=elements == 0, outer=row.speaker))
+        found.append(_Row(row.number, speaker, said, row.width, elements == 0, row.speaker))
     if uneven:
         return found
     patterns = prefixes.learned(
-        match["prefix"] for row in found if (match := LANDMARK.match(row.text)) is not None
+        match["prefix"]
+        for row in found
+        if 'File "' in row.text and (match := LANDMARK.match(row.text)) is not None
     )
     return [_stripped(row, patterns) for row in found] if patterns else found
 
@@ -185,6 +198,9 @@ def _inherited(rows: Sequence[_Row]) -> list[_Row]:
     """Lines without a prefix, which belong to the process whose traceback has begun above them."""
     found: list[_Row] = []
     begun: _Row | None = None
+    if len(rows) > 1 and rows[0].bare and not rows[1].bare and frame(rows[0].text, 0) is not None:
+        # What was copied began within a line, behind its prefix.
+        rows = [replace(rows[0], speaker=rows[1].speaker, bare=False), *rows[1:]]
     for row in rows:
         goes_on = row.bare and row.text[:2] == "  "
         if row.bare and found and row.outer == found[-1].outer and _is_rest(row.text, found[-1]):
@@ -214,7 +230,7 @@ def _unwrapped(rows: list[_Row]) -> list[_Row]:
     """The rows, those that were cut at the same width joined with what follows them."""
     width = _width(rows)
     if width is None:
-        return [replace(row, width=len(row.text)) for row in rows]
+        return _measured(rows)
     # Either a terminal cut lines that had prefixes, or each row got a prefix when it had been cut.
     within = not any(
         below.bare for row, below in pairwise(rows) if row.width == width and not _is_whole(row.text)
@@ -228,7 +244,11 @@ def _unwrapped(rows: list[_Row]) -> list[_Row]:
         else:
             found.append(row)
         is_cut = row.width == width and not _is_whole(row.text)
-    return [replace(row, width=len(row.text)) for row in found]
+    return _measured(found)
+
+
+def _measured(rows: Iterable[_Row]) -> list[_Row]:
+    return [row if row.width == len(row.text) else replace(row, width=len(row.text)) for row in rows]
 
 
 def _is_new(text: str, behind: str) -> bool:

@@ -37,7 +37,9 @@ _CODE = re.compile(r"^>\s+(?P<source>\S.*)$")
 def rewritten(lines: Sequence[RawLine]) -> list[RawLine]:
     """The lines, with every call on a stack as Python would have written it."""
     found = list(lines)
-    if any(line.text.startswith("E ") or _RAISED.match(line.text) for line in found):
+    if any(
+        line.text.startswith("E ") or (".py:" in line.text and _RAISED.match(line.text)) for line in found
+    ):
         found = list(_of_pytest(found))
     if any("\u2502" in line.text or "\u2503" in line.text for line in found):
         found = list(_unboxed(found))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coldfork.diagnose.logs.records import Log, LoggedError, LogLine
+from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.knowledge.troubles import Trouble
 
 _STATEMENT = re.compile(r"(?:^|[:(>|=-]|\w+(?:Error|Exception)\(['\"])\s*$")
@@ -48,8 +48,9 @@ def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sigh
     """Lines that say it themselves: no source lines, no messages of other errors."""
     taken = {number for error in log.errors for number in _numbers(error)}
     taken |= {sighting.error.line_number for sighting in known}
+    words = tuple({needle.split()[0] for needle in trouble.needles})
     for index, line in enumerate(log.lines):
-        if line.number in taken or not _may_say(line, trouble):
+        if not _may_say(line.text, words) or line.number in taken:
             continue
         following = " ".join(
             other.text for other in log.lines[index + 1 : index + 3] if other.speaker == line.speaker
@@ -58,11 +59,8 @@ def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sigh
             yield Sighting(LoggedError(line.number, line.speaker, "", line.text.strip()), not trouble.kinds)
 
 
-def _may_say(line: LogLine, trouble: Trouble) -> bool:
-    if not line.text.strip():
-        return False
-    words = {needle.split()[0] for needle in trouble.needles}
-    return not words or any(word in line.text for word in words)
+def _may_say(text: str, words: Sequence[str]) -> bool:
+    return any(word in text for word in words) if words else bool(text.strip())
 
 
 def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:

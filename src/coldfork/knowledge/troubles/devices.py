@@ -230,7 +230,7 @@ DEVICES = (
         r"|config should be updated before backends are initialized"
         r"|jax\.distributed\.initialize\(\) must be called before any JAX"
         r"|can't create new processes if CUDA is already initialized"
-        r"|CUDA has been initialized before the `notebook_launcher` could create a forked subprocess"
+        r"|\w+ has been initialized before the `notebook_launcher` could create a forked subprocess"
         r"|Libraries known to initialize CUDA upon import have been imported already"
         r"|you need to avoid running any instruction using `torch\.cuda`"
         r"|CUDA unknown error - this may be due to an incorrectly set up environment",
@@ -259,7 +259,7 @@ DEVICES = (
             "config should be updated before backends",
             "jax.distributed.initialize() must be called",
             "processes if CUDA is already initialized",
-            "CUDA has been initialized before",
+            "has been initialized before",
             "Libraries known to initialize CUDA",
             "CUDA unknown error",
         ),

@@ -60,6 +60,13 @@ ENVIRONMENT = Environment(
     ),
 )
 
+#: Cases that see coldfork where it cannot be hidden.
+SEEN = {
+    "TestLokyBackend.test_sync_object_handling": (
+        "lists every open file of a child, of which the recording is one more"
+    ),
+}
+
 INTRODUCTION = """
 `./dev integration outside_suites` runs the tests of six libraries that start processes: as they are, under
 `coldfork run --follow`, and with `coldfork guard install --mode raise`, each file in a process of its own. A
@@ -160,15 +167,24 @@ def run() -> Transcript:
             raise UnavailableError(f"{source.name} has no tests in {library.tests}")
         known = failing(PLAIN, source, names)
         rows = [f"{PLAIN.name}: {_count(known)} cases fail"]
-        fresh = []
+        fresh: list[str] = []
         for way in (FOLLOWED, GUARDED):
             failed = failing(way, source, names)
             found = newly(way, source, failed, known)
-            rows += [f"{way.name}: {_count(failed)} cases fail, {len(found)} of them newly", *found]
-            fresh += found
+            rows += [f"{way.name}: {_count(failed)} cases fail, {len(found)} of them newly"]
+            rows += [f"{case}: {_why(case) or 'FAILS'}" for case in found]
+            fresh += (case for case in found if not _why(case))
+        print(*rows, sep="\n", file=sys.stderr, flush=True)
         transcript.step(f"{library.name} {library.version}, {len(names)} files.", Ended(0, "\n".join(rows)))
-        transcript.promise(f"No case of {library.name} fails newly.", not fresh)
+        transcript.promise(
+            f"No case of {library.name} fails newly but those that look for what coldfork adds.", not fresh
+        )
     return transcript
+
+
+def _why(case: str) -> str:
+    """Why a case sees coldfork; empty where it must not."""
+    return next((reason for name, reason in SEEN.items() if case.endswith(name)), "")
 
 
 def _count(failed: Mapping[str, frozenset[str]]) -> int:

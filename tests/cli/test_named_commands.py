@@ -27,9 +27,9 @@ OF_PYTEST |= {"--collect-only", "--lf", "--continue-on-collection-errors"}
 OF_GIT = {"--end-of-options", "--exclude-standard", "--ignore-submodules", "--is-shallow-repository"}
 OF_GIT |= {"--no-abbrev", "--no-ext-diff", "--no-relative", "--no-renames", "--others", "--quiet", "--raw"}
 OF_GIT |= {"--show-toplevel", "--unshallow", "--verify"}
-#: Options of Docker, pip, nvidia-smi, Celery, gunicorn and py-spy, which the remedies of a story name.
+#: Options of Docker, pip, nvidia-smi, Celery, gunicorn, py-spy and torchrun, which the remedies of a story name.
 IN_REMEDIES = {"--shm-size", "--ipc", "--gpus", "--no-build-isolation", "--no-binary", "--query-gpu"}
-IN_REMEDIES |= {"--force-reinstall", "--pool", "--preload", "--native", "--pid"}
+IN_REMEDIES |= {"--force-reinstall", "--pool", "--preload", "--native", "--pid", "--nproc-per-node"}
 #: Options of Docker, pip, nvidia-smi and wsl, which the doctor's remedies name.
 IN_REMEDIES |= {"--gpus", "--pids-limit", "--memory", "--ulimit", "--upgrade", "--gpu-reset", "--update"}
 IN_REMEDIES |= {"--set-version"}
@@ -174,7 +174,7 @@ def test_the_documentation_names_only_what_exists(file: Path) -> None:
 def test_the_test_can_fail() -> None:
     assert not PROSE & set(COMMANDS)
     assert list(complaints("run coldfork chek src/")) != []
-    assert list(complaints("run coldfork check --fix src/")) != []
+    assert list(complaints("run coldfork check --mend src/")) != []
     assert list(complaints("read more: coldfork rule no-such-rule")) != []
     assert list(complaints("pass --no-such-flag")) != []
     assert list(complaints("coldfork baseline writes")) == []

@@ -18,7 +18,7 @@ _SHAPES: Mapping[str, Callable[..., Draft]] = {
     Position.DEFAULT_ARGUMENT: default_argument.draft,
     Position.MODULE: module_constant.draft,
 }
-_NO_SHAPE = "coldfork knows no fix of this shape yet"
+_NO_SHAPE = "there is none for a line of this shape yet"
 
 
 def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> Fix | Refusal:

@@ -27,7 +27,7 @@ OF_PYTEST |= {"--collect-only", "--lf", "--continue-on-collection-errors"}
 OF_GIT = {"--end-of-options", "--exclude-standard", "--ignore-submodules", "--is-shallow-repository"}
 OF_GIT |= {"--no-abbrev", "--no-ext-diff", "--no-relative", "--no-renames", "--others", "--quiet", "--raw"}
 OF_GIT |= {"--show-toplevel", "--unshallow", "--verify"}
-#: Options of Docker, pip, nvidia-smi, Celery, gunicorn, py-spy and torchrun, which the remedies of a story name.
+#: Options of Docker, pip, nvidia-smi, Celery, gunicorn, py-spy and torchrun, which a remedy names.
 IN_REMEDIES = {"--shm-size", "--ipc", "--gpus", "--no-build-isolation", "--no-binary", "--query-gpu"}
 IN_REMEDIES |= {"--force-reinstall", "--pool", "--preload", "--native", "--pid", "--nproc-per-node"}
 #: Options of Docker, pip, nvidia-smi and wsl, which the doctor's remedies name.

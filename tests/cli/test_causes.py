@@ -180,6 +180,7 @@ def test_json_says_which_finding_has_which_cause(write: Write, check: Any) -> No
             "remedy": "Compute it on first use, inside a function behind functools.cache; where it must be known early, ask NVML (pynvml.nvmlDeviceGetCudaComputeCapability), which leaves the driver alone.",
             "spares": 0,
             "accepted": False,
+            "fix": None,
             "then": [],
             "ways": [
                 {

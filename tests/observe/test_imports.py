@@ -222,6 +222,7 @@ MAY_LOAD = {
     "coldfork.observe.stacks",
     "coldfork.observe.stacks.frames",
     "coldfork.observe.imports",
+    "coldfork.observe.installation",
     "coldfork.observe.late_imports",
     "itertools",
     "coldfork.observe.recording.redaction",

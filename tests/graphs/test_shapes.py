@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from typing import Any
 
@@ -45,6 +46,20 @@ def test_memory_that_goes_on_from_what_the_warm_up_left_there_may_be_a_leak() ->
     assert report.answer == "leaks", str(report)
     assert "could not be disproved" in str(report).splitlines()[0]
     assert "goes on from what it held" in report.not_compared[0].why
+
+
+def test_memory_that_an_engine_has_frozen_is_compared() -> None:
+    x, cache, kept = torch.zeros(4), torch.zeros(4), {}
+
+    def forward(mode: Mode) -> None:
+        if "done" not in kept:
+            kept["done"] = True
+            cache.add_(x)
+
+    gc.freeze()
+    report = check(lambda *_: (forward, kept), [BatchDescriptor(Mode.FULL, 4)], inputs={"x": x})
+    assert report.answer == "leaks", str(report)
+    assert report.leaks
 
 
 def test_a_forward_function_that_leaves_nothing_is_not_compared() -> None:

@@ -19,6 +19,8 @@ from coldfork.graphs.trials.large_memory import is_large
 
 CAREFUL = 4
 """How far an input goes of which only numbers may vary: others, which may be places in a table, stay."""
+_AT_ONCE = 100_000
+"""Of so many objects the collector is asked at a time what they hold."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
 
@@ -71,6 +73,17 @@ def plainly(tensor: Any) -> Any:
         return tensor.as_subclass(torch.Tensor)
 
 
+def known_objects() -> list[Any]:
+    """All objects that the collector knows, with those that an engine has frozen before it captures."""
+    if not gc.get_freeze_count():
+        return gc.get_objects()
+    gc.unfreeze()
+    try:
+        return gc.get_objects()
+    finally:
+        gc.freeze()
+
+
 class Beginning:
     """The memory of all tensors that exist now."""
 
@@ -78,8 +91,9 @@ class Beginning:
         self._tensors: dict[int, list[weakref.ref[Any]]] = {}
         # These keep a place from being given to other memory, not the memory itself.
         self._places: list[StorageWeakRef] = []
-        for one in gc.get_objects():
-            if is_readable(one):
+        for one in known_objects():
+            # By its type: other objects may do anything when they are asked for their class.
+            if issubclass(type(one), torch.Tensor) and is_readable(one):
                 self._add(one)
 
     def _add(self, tensor: Any) -> None:
@@ -143,8 +157,9 @@ def _private() -> Iterator[Any]:
     if numpy is not None:
         kinds |= {numpy.Generator, numpy.RandomState}
     seen = set[int]()
-    for holder in gc.get_objects():
-        for one in gc.get_referents(holder):
+    holders = gc.get_objects()
+    for start in range(0, len(holders), _AT_ONCE):
+        for one in gc.get_referents(*holders[start : start + _AT_ONCE]):
             if type(one) in kinds and id(one) not in seen:
                 seen.add(id(one))
                 yield one

@@ -45,17 +45,8 @@ Where the question must be asked at import time, let NVML answer it: PyTorch doe
 
 ## Fix safety
 
-`coldfork check --fix` mends three shapes of such a line, and says of the others why it does not. A
-constant becomes a function behind `functools.cache`, and whatever read it calls that; other modules
-get it through the module's `__getattr__`. A class attribute is computed when it is first read, and
-kept on the class. A default argument becomes `None`, and the top of the body computes it.
-
-A fix is safe where the expression only asks about devices and its names are bound once. It is
-unsafe, and takes `--fix=unsafe`, where it calls other code, where a call may hand `None` to the
-parameter, and where a base class may look at the attribute while the class is made. None is written
-where something reads the value at import all the same: a class body, a dataclass, an enumeration, or
-another module by `from module import NAME`. Every file is checked again before it is written: the
-finding has to be gone, and no other may have come.
+`coldfork check --fix` mends constants, class attributes and default arguments in the way that
+`coldfork rule device-init-at-import` describes, and says of other lines why it does not.
 
 ## How it is seen
 

@@ -71,7 +71,7 @@ def _write(file: MendedFile) -> bool:
 
 
 def reported(done: Mending) -> Report:
-    """What is left, with the fixes that were not asked for, and why there is none for the rest."""
+    """The report of what is left, with the fixes not asked for, and why there is none for the rest."""
     return replace(done.report, fixes=done.left)
 
 

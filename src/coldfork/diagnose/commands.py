@@ -83,7 +83,7 @@ class _Attempt:
             self.news.put("respawning")
 
     def so_far(self) -> io.BytesIO:
-        """What was printed up to now."""
+        """All that was printed up to now."""
         with self._lock:
             self.log.flush()
             return io.BytesIO(os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0))

@@ -13,7 +13,7 @@ from coldfork.model.diagnosis import Part, Place, Role
 _NOWHERE = re.compile(r"^<(?:stdin|string|frozen .*|unknown|__array_function__ .*)>$|^$")
 """No file, and no cell of a notebook or prompt that one could find again."""
 _SHIM = re.compile(r"(?:^|/)(?:bin|Scripts)/[^/]+$")
-"""What a package puts on the path, so that its command can be typed."""
+"""A file that a package puts on the path, so that its command can be typed."""
 _FEWEST = 2
 """So many libraries in one folder make it a folder of installed packages, whatever it is called."""
 _LIBRARIES = frozenset(

@@ -98,7 +98,7 @@ class Report:
     not_compared: tuple[NotCompared, ...] = ()
     """What could not be compared with an eager run, and why."""
     allowed: tuple[NotCompared, ...] = ()
-    """What of it the caller allowed, by name and with a reason."""
+    """The part of it that the caller allowed, by name and with a reason."""
 
     @property
     def answer(self) -> Literal["leaks", "not compared", "clean"]:

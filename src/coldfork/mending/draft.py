@@ -1,4 +1,4 @@
-"""What a shape proposes: replacements in one file, and what speaks against applying them unasked."""
+"""The proposal of a shape: replacements in one file, and what speaks against applying them unasked."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NO_SHAPE = "there is none for a line of this shape yet"
 
 
 def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> Fix | Refusal:
-    """What mends a cause: the edits of all its findings, and what speaks against them."""
+    """Draft the edits that mend all findings of a cause, with what speaks against them."""
     edits: list[Edit] = []
     doubts: list[str] = []
     group = ""

@@ -37,10 +37,10 @@ class MendedFile:
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """What became of a check's causes."""
+    """The outcome for the causes of a check."""
 
     report: Report
-    """What is found after the fixes."""
+    """The findings that are left after the fixes."""
     inspection: Inspection
     files: tuple[MendedFile, ...]
     mended: tuple[Fix, ...]
@@ -117,7 +117,7 @@ def project_of(inspection: Inspection) -> Project:
 
 
 def _questions(inspection: Inspection) -> Callable[[str], bool]:
-    """What the catalogue knows of calls."""
+    """Tell calls that ask about devices, by the catalogue."""
     request = inspection.request
     machines = [PROFILES[name] for name in {request.main_profile, *inspection.observation.further}]
     known = [catalogue.load(machine, {}, request.configuration.knowledge) for machine in machines]

@@ -11,7 +11,7 @@ _NO_END = "\\ No newline at end of file\n"
 
 
 def patch(files: Iterable[MendedFile], shown: Callable[[str], str]) -> bytes:
-    """What `git diff` would say of these files; `shown` is how a file's path is written."""
+    """Write what `git diff` would say of these files; `shown` is how a file's path is written."""
     return b"".join(_difference(file, shown(file.file)) for file in files)
 
 

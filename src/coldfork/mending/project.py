@@ -30,7 +30,7 @@ class Project:
     modules: Mapping[str, str]
     """The paths of the files by the names of the modules."""
     read: Callable[[str], bytes]
-    """What the file of this path holds; raises `CannotMend` where it cannot be read."""
+    """The contents of the file of this path; raises `CannotMend` where it cannot be read."""
     is_question: Callable[[str], bool]
     """Whether calling what has this dotted name asks about devices, and does nothing else."""
     _trees: dict[str, Tree] = field(default_factory=dict, repr=False)

@@ -34,7 +34,7 @@ class Tree:
     parents: dict[ast.AST, ast.AST] = field(repr=False)
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, the nearest first."""
+        """The nodes that a node stands in, the nearest first."""
         while node in self.parents:
             node = self.parents[node]
             yield node

@@ -78,7 +78,7 @@ class SourceText:
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
 
     def of(self, node: ast.expr | ast.stmt) -> str:
-        """What is written there."""
+        """The text of a node."""
         start, end = self.span(node)
         return self.text[start:end]
 

@@ -159,7 +159,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What mends a cause: all of its edits, or none."""
+    """Edits that mend a cause: all of them are applied, or none."""
 
     cause: str
     """The id of the cause."""

@@ -126,7 +126,7 @@ class Report:
     further: tuple[str, ...] = ()
     """The machines that were asked about besides, because the code uses what only they have."""
     fixes: Mapping[str, Fix | Refusal] = field(default_factory=dict)
-    """What would mend a cause, or why nothing does, by the id of the cause; empty where nobody asked."""
+    """The fix of each cause, or why there is none, by the id of the cause; empty where nobody asked."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ class Beginning:
         return None if tensor is None else tensor.untyped_storage()
 
     def contents(self, keys: Iterable[int]) -> dict[int, Any]:
-        """What each of these memories holds now, as far as it is still there and not too large."""
+        """The present contents of each of these memories that is still there and not too large."""
         found = ((key, self.storage(key)) for key in keys)
         return {
             key: bytes_of(storage).clone()
@@ -226,7 +226,7 @@ class Question:
     attempt: int = 0
     """Counts the values that were tried with this seed."""
     groups: tuple[Group, ...] = ()
-    """What is varied together."""
+    """The inputs that are varied together."""
     prepared: bool = False
     """Whether the program itself fills its inputs, from the seed."""
 

@@ -61,7 +61,7 @@ class Outcome:
     differs: bool | None
     """None where nothing could be compared."""
     gaps: tuple[NotCompared, ...] = ()
-    """What could not be compared, and why."""
+    """All that could not be compared, and why."""
     undefined: bool = False
     """True when results depend on memory that was only allocated, eager runs' results too."""
     fresh: tuple[Step, ...] = ()

@@ -30,7 +30,7 @@ _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.
 _STUCK = signal.SIGVTALRM
 _IDLE_SECONDS = 10
 _LITTLE = 0.005
-"""What looking at the clock takes of a second, and more."""
+"""More than looking at the clock takes of a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,9 @@ class EagerRun:
     read: frozenset[int] = frozenset()
     """The inputs that it used, by number."""
     kept: Kept = field(default_factory=Kept)
-    """What it left in memory that is still in use."""
+    """Its writes to memory that is still in use."""
     pages: dict[int, Pages] = field(default_factory=dict)
-    """What it changed of large memory."""
+    """The pages of large memory that it changed."""
     steps: list[Step] = field(default_factory=list)
     decisions: HostDecisions = field(default_factory=HostDecisions)
 
@@ -183,7 +183,7 @@ def patterns_in(question: Question, given: Iterable[Any]) -> dict[int, Pattern]:
 
 
 def changed_pages(patterns: Mapping[int, Pattern], beginning: Beginning) -> dict[int, Pages]:
-    """What is not as it was given."""
+    """The pages that are not as they were given."""
     found = ((key, beginning.storage(key), pattern) for key, pattern in patterns.items())
     return {key: changed(storage, pattern) for key, storage, pattern in found if storage is not None}
 

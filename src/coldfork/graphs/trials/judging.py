@@ -25,7 +25,7 @@ TryOut = Callable[[Trial], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one replay beside one fresh run says."""
+    """The answer of one replay beside one fresh run."""
 
     differs: bool | None
     """None where they could not be compared."""
@@ -95,7 +95,7 @@ class Judge:
     def _both(
         self, question: Question, fresh: EagerRun, replayed: Replay, parts: list[View]
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[NotCompared, ...]]:
-        """What there is of both runs, by name, and what there is no telling of."""
+        """The values of both runs, by name, and what there is no telling of."""
         theirs, mine = _everything(fresh, parts), _everything(replayed, parts)
         every = named(fresh.kept)
         theirs.update({name: every[name] for name in replayed.matched.values})
@@ -120,7 +120,7 @@ class Judge:
         return theirs, mine, tuple(dict.fromkeys(gaps))
 
     def _undefined(self, question: Question, theirs: Mapping[str, Any], parts: list[View]) -> dict[str, Any]:
-        """What a fresh run makes of memory that it never wrote; no replay can be held to that."""
+        """The values that come of memory which a fresh run never wrote; no replay can be held to them."""
         other = self._run_fresh(replace(question, filling=_OTHER_FILLING))
         again = self._run_fresh(question)
         if not other.given or not again.given:
@@ -158,7 +158,7 @@ def _unexcused(found: Mapping[str, Any], excused: set[str]) -> dict[str, Any]:
 
 
 def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]:
-    """What a run returned, and what it left in the memory of before that the graph writes."""
+    """All that a run returned, or left in the memory of before that the graph writes."""
     found = {f"result{name}": tensor for name, tensor in run.results.items()}
     for number, part in enumerate(parts):
         left = run.left.get(part.key)

@@ -18,7 +18,7 @@ from coldfork.model.states import Frame
 from coldfork.virtual.capturing.records import Place, as_frame
 
 _LARGEST = 64 << 20
-"""What is larger is told by the part of it that was written, or not at all."""
+"""Larger memory is told by the part of it that was written, or not at all."""
 _LARGEST_OF_BEFORE = 1 << 20
 """The same for memory of before, which is compared by its place."""
 
@@ -31,11 +31,11 @@ class Write:
     where: Frame | None
     part: View
     values: Any = None
-    """What that part holds at the end; None where it is too large."""
+    """The contents of that part at the end; None where it is too large."""
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """What is the same for the same call in another run."""
+        """The same value for the same call in another run."""
         return self.name, self.where
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Write:
 
 @dataclass(slots=True)
 class Kept:
-    """What a run left in memory that is still in use."""
+    """The writes of a run to memory that is still in use."""
 
     writes: list[Write] = field(default_factory=list)
     paths: dict[str, Any] = field(default_factory=dict)
@@ -57,13 +57,13 @@ class Matched:
     """Memory that a graph writes, beside what a fresh run wrote in its place."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """What the replay left, by the names of the fresh run's."""
+    """The values that the replay left, by the names of the fresh run's."""
     excused: set[str] = field(default_factory=set)
     """Of these names, and of memory of before, what need not agree: the same went to another place."""
     accumulating: set[str] = field(default_factory=set)
-    """What goes on from what it held, and was made after the beginning, so that nobody knows where from."""
+    """Memory that goes on from what it held and was made after the beginning, so its start is unknown."""
     alone: tuple[str, ...] = ()
-    """What has no counterpart in the fresh run."""
+    """Writes that have no counterpart in the fresh run."""
 
 
 class WriteLog:
@@ -91,7 +91,7 @@ class WriteLog:
         self._alive.clear()
 
     def kept(self, forward: Any, state: Any, output: Any, beginning: Beginning) -> Kept:
-        """What of it is still in use, but for what was returned."""
+        """The writes to memory that is still in use, but for what was returned."""
         returned = keys_in(output)
         storages = {
             key: storage

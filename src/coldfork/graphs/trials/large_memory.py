@@ -78,7 +78,7 @@ def fill(storage: Any, pattern: Pattern) -> None:
 
 
 def changed(storage: Any, pattern: Pattern) -> Pages:
-    """What is not as `fill` left it."""
+    """The pages that are not as `fill` left them."""
     first, last = _whole_pages(storage)
     start = storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)

@@ -32,9 +32,9 @@ class Replay:
     results: dict[str, Any] = field(default_factory=dict)
     left: dict[int, Any] = field(default_factory=dict)
     pages: dict[int, Pages] = field(default_factory=dict)
-    """What it changed of large memory."""
+    """The pages of large memory that it changed."""
     matched: Matched = field(default_factory=Matched)
-    """What it left in memory that is still in use, beside what the fresh run left."""
+    """Its writes to memory that is still in use, beside those of the fresh run."""
     steps: list[Step] = field(default_factory=list)
 
 
@@ -50,7 +50,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a replay is to begin with."""
+    """The state from which a replay is to begin."""
 
     question: Question
     fresh: EagerRun
@@ -155,12 +155,12 @@ class Replayer:
 
 
 def name_of(key: int) -> str:
-    """What some memory of before is called where runs are compared."""
+    """The name of some memory of before where runs are compared."""
     return f"memory {key:x}"
 
 
 def _kept_writes(batch: Any) -> Iterator[tuple[Write, Any]]:
-    """What the graphs write to memory that the program still uses, but for what they return."""
+    """The writes of the graphs to memory that the program still uses, but for what they return."""
     returned = keys_in(batch.output)
     for piece in batch._pieces:
         returned |= keys_in(piece.output)

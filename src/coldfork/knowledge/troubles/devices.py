@@ -5,7 +5,7 @@ from __future__ import annotations
 from coldfork.knowledge.troubles.entry import Trouble
 
 _ONNX = ("RuntimeException", "Fail", "EPFail")
-"""What ONNX Runtime raises, whose messages say `CUDA failure 900: operation not permitted ...`."""
+"""Errors of ONNX Runtime, whose messages say `CUDA failure 900: operation not permitted ...`."""
 _CUDA_ERRORS = (
     "RuntimeError",
     "AcceleratorError",

@@ -49,7 +49,7 @@ _OTHERWISE_ON_META = frozenset(
 
 _QUANTIZED = frozenset((torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4))
 _INTERNAL = ("INTERNAL ASSERT FAILED", "Internal error")
-"""What torch's own faults say; a program's say what is wrong with its arguments."""
+"""Words of torch's own faults; a program's say what is wrong with its arguments."""
 
 
 class UnknownShape(Exception):

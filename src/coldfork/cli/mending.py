@@ -20,8 +20,6 @@ from coldfork.model.findings import Report
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.report.shared.quantities import plural
 
-UNSAFE = "unsafe"
-
 
 def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, dict[str, Any]]:
     """Mend what the paths hold, in memory; the settings come with it."""
@@ -34,7 +32,8 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
     if settings["confirm"]:
         raise UsageError("--confirm is about what is found, and --fix changes that; give one of them")
     only = context.params["fix_only"]
-    allowed = Applicability.UNSAFE if context.params["fix"] == UNSAFE else Applicability.SAFE
+    is_bold = context.params["fix"] == Applicability.UNSAFE
+    allowed = Applicability.UNSAFE if is_bold else Applicability.SAFE
     with CheckSession(cache=request.cache) as session, ProgressBar(sys.stderr) as bar:
         done = mend(
             request,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from coldfork.mending.site import Tree, tree_of
 from coldfork.mending.text import CannotMend, SourceText
 from coldfork.model.findings import Finding
+from coldfork.source.program.module import absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,10 @@ class Project:
 def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Iterator[Reader]:
     aliases: set[str] = set()
     short = module.rpartition(".")[2]
-    is_package = path.endswith("__init__.py")
+    package = other if path.endswith("__init__.py") else other.rpartition(".")[0]
     for node in ast.walk(tree.root):
         if isinstance(node, ast.ImportFrom):
-            source = absolute(node, other, is_package)
+            source = absolute(package, node.module, node.level) if node.level else node.module
             for alias in node.names:
                 if source == module and alias.name in (name, "*"):
                     yield Reader(path, node.lineno, eager=True)
@@ -82,15 +83,6 @@ def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Itera
             # As `mock.patch` and `setattr` are told of it.
             if (node.value == name and aliases) or node.value.endswith(f"{short}.{name}"):
                 yield Reader(path, node.lineno, eager=False, changes=True)
-
-
-def absolute(node: ast.ImportFrom, module: str, is_package: bool) -> str:
-    """The module that a `from` import names, whole."""
-    if not node.level:
-        return node.module or ""
-    parts = module.split(".")
-    kept = parts[: len(parts) - node.level + (1 if is_package else 0)]
-    return ".".join((*kept, *([node.module] if node.module else ())))
 
 
 @dataclass(frozen=True, slots=True)

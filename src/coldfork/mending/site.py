@@ -39,6 +39,10 @@ class Tree:
             node = self.parents[node]
             yield node
 
+    def statement(self, node: ast.expr | ast.stmt) -> ast.stmt:
+        """The innermost statement that a node is, or stands in."""
+        return next(each for each in (node, *self.above(node)) if isinstance(each, ast.stmt))
+
     def scope(self, node: ast.AST) -> Scope:
         """The scope whose names a node binds."""
         below = node
@@ -178,6 +182,22 @@ def bindings(tree: Tree, name: str) -> int:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)):
             count += node.name == name and tree.scope(node) is tree.root
     return count
+
+
+def target_of(statement: ast.stmt) -> str | None:
+    """The one name that an assignment binds; None where it is no such assignment."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or len(targets) != 1:
+        return None
+    return targets[0].id if isinstance(targets[0], ast.Name) else None
+
+
+def refuse_hidden(expression: ast.expr, function: Function, also: frozenset[str] = frozenset()) -> None:
+    """Refuse to move an expression into a function where its names would mean something else."""
+    hidden = bound(function) | also
+    for name in loads(expression):
+        if name.id in hidden:
+            raise CannotMend(f"`{name.id}` means something else in the body of {function.name}")
 
 
 def loads(node: ast.AST) -> list[ast.Name]:

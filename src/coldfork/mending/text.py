@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from codecs import BOM_UTF8
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +14,7 @@ from itertools import pairwise
 from coldfork.model.causes import Edit
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+BESIDE = "another statement stands in its line"
 _LAYOUT = frozenset({tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 
 
@@ -39,7 +40,6 @@ class SourceText:
             self.text = data.decode(self.encoding)
         except (SyntaxError, UnicodeDecodeError):
             raise CannotMend("its text cannot be decoded") from None
-        self._mark = data.startswith(BOM_UTF8)
         self._lines = _lines(self.text)
         self._starts = [0]
         for line in self._lines:
@@ -93,17 +93,30 @@ class SourceText:
         end_line, end_column = self._place(replacement.end)
         return Edit(path, line, column, end_line, end_column, replacement.text)
 
+    def replacement(self, edit: Edit) -> Replacement:
+        """The same the other way round."""
+        start, end = self.line_start(edit.line), self.line_start(edit.end_line)
+        return Replacement(start + edit.column - 1, end + edit.end_column - 1, edit.text)
+
+    def comment_behind(self, statement: ast.stmt) -> str:
+        """The comment in the last line of a statement, which goes where the statement goes."""
+        last = statement.end_lineno or statement.lineno
+        _, end = self.span(statement)
+        rest = self.text[end : self.line_start(last) + len(self.line(last))].strip()
+        if rest and not rest.startswith("#"):
+            raise CannotMend(BESIDE)
+        return f"  {rest}" if rest else ""
+
     def _place(self, offset: int) -> tuple[int, int]:
-        line = next(number for number in range(len(self._lines), 0, -1) if self._starts[number - 1] <= offset)
+        line = bisect_right(self._starts, offset, hi=len(self._lines))
         return line, offset - self._starts[line - 1] + 1
 
     def encoded(self, text: str) -> bytes:
         """A text as the file holds it."""
         try:
-            data = text.encode(self.encoding)
+            return text.encode(self.encoding)
         except UnicodeEncodeError:
             raise CannotMend("its encoding cannot hold the fix") from None
-        return BOM_UTF8 + data if self._mark and not data.startswith(BOM_UTF8) else data
 
 
 def _lines(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import ast
 from coldfork.mending.draft import Draft, inline
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
-from coldfork.mending.site import Tree, bound, loads
+from coldfork.mending.site import Tree, bound, loads, target_of
 from coldfork.mending.text import CannotMend, Replacement
 
 HELPER = "_computed_once"
@@ -38,19 +38,8 @@ _PLAIN_BASES = frozenset(
 )
 #: Bases that look at what stands in a body while the class is made.
 _READING_BASES = frozenset(
-    {
-        "BaseModel",
-        "Enum",
-        "Flag",
-        "IntEnum",
-        "IntFlag",
-        "NamedTuple",
-        "Protocol",
-        "StrEnum",
-        "Struct",
-        "Structure",
-    }
-    | {"TypedDict"}
+    {"BaseModel", "Enum", "Flag", "IntEnum", "IntFlag", "NamedTuple", "Protocol", "StrEnum", "Struct"}
+    | {"Structure", "TypedDict"}
 )
 
 
@@ -73,24 +62,16 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def _attribute(tree: Tree, node: ast.expr | ast.stmt) -> tuple[ast.stmt, ast.ClassDef, str, ast.expr]:
-    statement = node
-    above = tree.above(node)
-    while not isinstance(statement, ast.stmt):
-        statement = next(above)  # type: ignore[assignment]
+    statement = tree.statement(node)
     owner = tree.parents.get(statement)
     if not isinstance(owner, ast.ClassDef):
         raise CannotMend("it does not stand in the body of the class itself")
     if not isinstance(tree.parents[owner], ast.Module):
         raise CannotMend(f"the class {owner.name} stands in something else")
-    targets: list[ast.expr] = []
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    value = getattr(statement, "value", None)
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name) or value is None:
+    target, value = target_of(statement), getattr(statement, "value", None)
+    if target is None or value is None:
         raise CannotMend("it is not the value of one attribute")
-    return statement, owner, targets[0].id, value
+    return statement, owner, target, value
 
 
 def _refuse_what_reads_the_body(owner: ast.ClassDef) -> None:

@@ -11,7 +11,7 @@ import ast
 from coldfork.mending.draft import Draft, above_body, inline, is_docstring, step
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
-from coldfork.mending.site import Function, bound, loads
+from coldfork.mending.site import Function, bound, refuse_hidden
 from coldfork.mending.text import CannotMend, Replacement
 
 #: Decorators that hand a call on as it is.
@@ -24,21 +24,19 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     require_movable(default)
     tree, source = case.tree, case.tree.source
     scope = tree.scope(function)
-    hidden = bound(function) | (bound(scope) if scope is not tree.root else frozenset())
-    for name in loads(default):
-        if name.id in hidden:
-            raise CannotMend(f"`{name.id}` means something else in the body of {function.name}")
+    refuse_hidden(default, function, frozenset() if scope is tree.root else bound(scope))
     if function.body[0].lineno == function.lineno or _header_end(function) == function.body[0].lineno:
         raise CannotMend(f"the body of {function.name} stands in the line of its head")
     start, indent = above_body(tree, function)
+    edits = [Replacement(*source.span(default), "None")]
+    if _is_computed_already(function, parameter, default):
+        return Draft(tuple(edits), tuple(doubts(case, default)))
     line = source.newline
     computed = (
         f"{indent}if {parameter.arg} is None:{line}"
         f"{indent}{step(source, function)}{parameter.arg} = {inline(source, default)}{line}"
     )
-    edits = [Replacement(*source.span(default), "None"), Replacement(start, start, computed)]
-    if _is_computed_already(function, parameter, default):
-        return Draft((Replacement(*source.span(default), "None"),), tuple(doubts(case, default)))
+    edits.append(Replacement(start, start, computed))
     against = doubts(case, default) + _doubts(function, parameter)
     if parameter.annotation is not None and _takes_none(case, parameter.annotation):
         _, end = source.span(parameter.annotation)

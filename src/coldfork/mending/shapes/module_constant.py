@@ -11,8 +11,8 @@ import ast
 from coldfork.mending.draft import Draft, inline, with_import
 from coldfork.mending.expressions import BY_NAME, doubts, require_movable
 from coldfork.mending.project import Case, Reader
-from coldfork.mending.site import Use, bindings, bound
-from coldfork.mending.text import CannotMend, Replacement, SourceText
+from coldfork.mending.site import Use, bindings, bound, target_of
+from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
 
 _APART = 2
 
@@ -29,37 +29,37 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
         if reader.eager:
             raise CannotMend(f"{reader.path}:{reader.line} reads `{name}` when it is imported")
     function = _free_name(case, name)
-    end, comment = _line_end(source, statement)
+    comment = source.comment_behind(statement)
     line = source.newline
     rows = ["@functools.cache", f"def {function}():", f"    return {inline(source, value)}{comment}"]
     if not name.startswith("_") or readers:
         rows += _module_getattr(name, function)
     before, after = _blank_lines(source, statement)
     written = line * before + line.join(rows) + line * after
-    start, _ = source.span(statement)
-    edits = [Replacement(start, end, written), *with_import(tree, "functools")]
+    last = statement.end_lineno or statement.lineno
+    end = source.line_start(last) + len(source.line(last))
+    edits = [Replacement(source.line_start(statement.lineno), end, written), *with_import(tree, "functools")]
     edits += (Replacement(*source.span(use.node), f"{function}()") for use in uses)
     return Draft(tuple(edits), tuple(doubts(case, value) + _doubts(case, name, readers, uses)))
 
 
 def _constant(case: Case, node: ast.expr | ast.stmt) -> tuple[ast.stmt, str, ast.expr]:
     tree = case.tree
-    statement = next(each for each in (node, *tree.above(node)) if isinstance(each, ast.stmt))
+    statement = tree.statement(node)
     if not isinstance(tree.parents[statement], ast.Module):
         raise CannotMend("it stands in a block of the module")
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     value = getattr(statement, "value", None)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or value is None:
         raise CannotMend("it is no assignment")
-    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+    name = target_of(statement)
+    if name is None:
         raise CannotMend("it is not the value of one name")
-    name = targets[0].id
     if bindings(tree, name) > 1:
         raise CannotMend(f"`{name}` is bound more than once")
     if "__getattr__" in bound(tree.root):
         raise CannotMend("the module has a `__getattr__` of its own")
     if statement.col_offset:
-        raise CannotMend("another statement stands in its line")
+        raise CannotMend(BESIDE)
     return statement, name, value
 
 
@@ -78,16 +78,6 @@ def _free_name(case: Case, name: str) -> str:
         if candidate not in taken and candidate.isidentifier():
             return candidate
     raise CannotMend(f"the file uses the name `{wanted}` already")
-
-
-def _line_end(source: SourceText, statement: ast.stmt) -> tuple[int, str]:
-    """Where the last line of a statement ends, and the comment that stands at its end."""
-    last = statement.end_lineno or statement.lineno
-    start, end = source.span(statement)[1], source.line_start(last) + len(source.line(last))
-    comment = source.text[start:end].strip()
-    if comment and not comment.startswith("#"):
-        raise CannotMend("another statement stands in its line")
-    return end, f"  {comment}" if comment else ""
 
 
 def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:

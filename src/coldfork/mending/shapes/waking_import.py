@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from coldfork.mending.draft import Draft, above_body, inline, step
 from coldfork.mending.expressions import BY_NAME, doubts
 from coldfork.mending.project import Case
-from coldfork.mending.site import Function, Tree, Use, bindings, bound, loads
-from coldfork.mending.text import CannotMend, Replacement, SourceText
+from coldfork.mending.site import Function, Tree, Use, bindings, refuse_hidden
+from coldfork.mending.text import BESIDE, CannotMend, Replacement
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     """Import it where it is used, and no more at the top."""
     tree, source = case.tree, case.tree.source
-    statement = next(each for each in (node, *tree.above(node)) if isinstance(each, ast.stmt))
+    statement = tree.statement(node)
     if not isinstance(statement, (ast.Import, ast.ImportFrom)):
         raise CannotMend("it is no import statement")
     condition = _condition(tree, statement)
@@ -32,33 +32,19 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
     if not uses:
         raise CannotMend("nothing in the module uses it: it may be imported for what it does")
     _refuse_all(tree.root, names)
-    text = source.of(statement) + _comment(source, statement)
+    text = source.of(statement) + source.comment_behind(statement)
     gone = condition if condition is not None and condition.body == [statement] else statement
     edits = [_without(case, gone)]
     for function in _outermost(uses):
         start, indent = above_body(tree, function)
         if condition is not None:
             # Where it does not hold, the function goes without, as it did.
-            _refuse_hidden(condition.test, function)
+            refuse_hidden(condition.test, function)
             head = f"{indent}if {inline(source, condition.test)}:{source.newline}"
             indent = head + indent + step(source, function)
         edits.append(Replacement(start, start, f"{indent}{text}{source.newline}"))
     against = _doubts(tree, uses) + (doubts(case, condition.test) if condition is not None else [])
     return Draft(tuple(edits), tuple(against))
-
-
-def _comment(source: SourceText, statement: ast.stmt) -> str:
-    """The comment at the end of a statement's last line, which goes where the statement goes."""
-    last = statement.end_lineno or statement.lineno
-    rest = source.text[source.span(statement)[1] : source.line_start(last) + len(source.line(last))].strip()
-    return f"  {rest}" if rest.startswith("#") else ""
-
-
-def _refuse_hidden(test: ast.expr, function: Function) -> None:
-    hidden = bound(function)
-    for name in loads(test):
-        if name.id in hidden:
-            raise CannotMend(f"`{name.id}` means something else in the body of {function.name}")
 
 
 def _condition(tree: Tree, statement: ast.stmt) -> ast.If | None:
@@ -116,10 +102,9 @@ def _without(case: Case, statement: ast.stmt) -> Replacement:
     """The statement's lines taken out, and the empty lines below it that would be too many then."""
     source = case.tree.source
     first, last = statement.lineno, statement.end_lineno or statement.lineno
-    rest = source.line(last)[source.span(statement)[1] - source.line_start(last) :].strip()
-    before = source.line(first)[: source.offset(first, statement.col_offset) - source.line_start(first)]
-    if before.strip() or not (rest.startswith("#") or not rest):
-        raise CannotMend("something else stands in its line")
+    source.comment_behind(statement)
+    if source.text[source.line_start(first) : source.span(statement)[0]].strip():
+        raise CannotMend(BESIDE)
     above, below = first - 1, last + 1
     while above > 0 and below <= source.length and not (source.line(above) + source.line(below)).strip():
         above, below = above - 1, below + 1

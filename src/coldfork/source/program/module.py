@@ -110,12 +110,17 @@ class Module:
         """The absolute name of what an import statement of this module names."""
         if level == 0:
             return self._beside.get(module or "", module or "")
-        base = self.package
-        for _ in range(level - 1):
-            base = base.rpartition(".")[0]
-        if not base:
-            return module or ""
-        return f"{base}.{module}" if module else base
+        return absolute(self.package, module, level)
+
+
+def absolute(package: str, module: str | None, level: int) -> str:
+    """The absolute name of what a relative import in this package names."""
+    base = package
+    for _ in range(level - 1):
+        base = base.rpartition(".")[0]
+    if not base:
+        return module or ""
+    return f"{base}.{module}" if module else base
 
 
 class Defined(NamedTuple):

@@ -13,8 +13,8 @@ from coldfork.checking.request import CheckRequest
 from coldfork.knowledge import catalogue
 from coldfork.mending.drafting import fix_of
 from coldfork.mending.project import Project
-from coldfork.mending.text import CannotMend, Replacement, SourceText, replaced
-from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
+from coldfork.mending.text import CannotMend, replaced
+from coldfork.model.causes import Applicability, Cause, Fix, Refusal
 from coldfork.model.effects import PROFILES
 from coldfork.model.findings import Finding, Report
 
@@ -48,13 +48,25 @@ class Mending:
     """Why the causes that are left are: a fix that may not be applied, or none; by the id of the cause."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The files as they stand, with what a check finds in them."""
+
+    inspection: Inspection
+    report: Report
+    project: Project
+
+
+def _seen(inspection: Inspection) -> _Seen:
+    return _Seen(inspection, report_of(inspection), project_of(inspection))
+
+
 @dataclass(slots=True)
 class _Work:
     """The state of the files while they are mended."""
 
     request: CheckRequest
     inspect: Inspect
-    allowed: Applicability
     rules: frozenset[str]
     originals: dict[str, bytes] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
@@ -71,31 +83,26 @@ def mend(
 
     Nothing is written. A fix that brings a new finding, or does not take its own away, is taken back.
     """
-    work = _Work(request, inspect, allowed, rules)
-    inspection = inspect(request)
+    work = _Work(request, inspect, rules)
+    seen = _seen(inspect(request))
     mended: list[Fix] = []
     left: dict[str, Fix | Refusal] = {}
     for _ in range(_MOST_ROUNDS):
-        report = report_of(inspection)
-        fixes, left = _fixes(work, inspection, report)
+        left = _drafted(work, seen)
+        fixes = (fix for fix in left.values() if isinstance(fix, Fix))
         chosen = _apart(fix for fix in fixes if fix.applicability.rank >= allowed.rank)
         if not chosen:
             break
-        after = _attempt(work, inspection, report, chosen)
-        if after is None:
-            after = _one_by_one(work, inspection, report, chosen, mended)
-            if after is None:
-                continue
-        else:
-            mended += chosen
-        inspection = after
-    report = report_of(inspection)
+        applied, seen = _applied(work, seen, chosen)
+        mended += applied
     files = tuple(
         MendedFile(file, work.originals[file], after)
         for file, after in sorted(work.texts.items())
         if after != work.originals[file]
     )
-    return Mending(report, inspection, files, tuple(mended), left)
+    there = {cause.id for cause in seen.report.causes}
+    left = {cause: fix for cause, fix in left.items() if cause in there}
+    return Mending(seen.report, seen.inspection, files, tuple(mended), left)
 
 
 def project_of(inspection: Inspection) -> Project:
@@ -129,23 +136,16 @@ def _questions(inspection: Inspection) -> Callable[[str], bool]:
     return is_question
 
 
-def _fixes(work: _Work, inspection: Inspection, report: Report) -> tuple[list[Fix], dict[str, Fix | Refusal]]:
-    """The fixes of a report's causes, and why each of the causes is there still."""
-    project = project_of(inspection)
-    by_id = {finding.id: finding for finding in report.findings}
-    found: list[Fix] = []
-    left: dict[str, Fix | Refusal] = {}
-    for cause in report.causes:
-        if not _is_asked_for(work, cause, by_id):
-            continue
-        if cause.id in work.refused:
-            left[cause.id] = Refusal(cause.id, work.refused[cause.id])
-            continue
-        drafted = fix_of(cause, by_id, project)
-        left[cause.id] = drafted
-        if isinstance(drafted, Fix):
-            found.append(drafted)
-    return found, left
+def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
+    """The fix of each cause that is asked for, or why there is none."""
+    by_id = {finding.id: finding for finding in seen.report.findings}
+    return {
+        cause.id: Refusal(cause.id, work.refused[cause.id])
+        if cause.id in work.refused
+        else fix_of(cause, by_id, seen.project)
+        for cause in seen.report.causes
+        if _is_asked_for(work, cause, by_id)
+    }
 
 
 def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) -> bool:
@@ -179,44 +179,39 @@ def _touch(one: Fix, other: Fix) -> bool:
     return False
 
 
-def _attempt(work: _Work, inspection: Inspection, report: Report, fixes: list[Fix]) -> Inspection | None:
-    """The inspection after these fixes; None, and nothing changed, where they do not keep their promise."""
-    project = project_of(inspection)
-    files = {module.path: module.file for module in inspection.observation.modules}
+def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Seen]:
+    """Apply these fixes; where they do not keep their promise together, the first that does alone.
+
+    Those that do not keep it alone are refused from here on.
+    """
+    after = _attempt(work, seen, fixes)
+    if after is not None:
+        return fixes, after
+    for fix in fixes:
+        after = _attempt(work, seen, [fix]) if len(fixes) > 1 else None
+        if after is not None:
+            return [fix], after
+        work.refused[fix.cause] = "its fix would bring another finding, or leave this one"
+    return [], seen
+
+
+def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> _Seen | None:
+    """The files after these fixes; None, and nothing changed, where they do not keep their promise."""
+    files = {module.path: module.file for module in seen.inspection.observation.modules}
     texts = dict(work.texts)
     try:
         for path in {edit.path for fix in fixes for edit in fix.edits}:
-            file, source = files[path], project.tree(path).source
+            file, source = files[path], seen.project.tree(path).source
             edits = {edit for fix in fixes for edit in fix.edits if edit.path == path}
-            spans = [_replacement(source, edit) for edit in edits]
-            work.originals.setdefault(file, project.read(path))
-            texts[file] = source.encoded(replaced(source, spans))
+            work.originals.setdefault(file, seen.project.read(path))
+            texts[file] = source.encoded(replaced(source, map(source.replacement, edits)))
     except CannotMend:
         return None
-    after = work.inspect(replace(work.request, overlays={**work.request.overlays, **texts}))
-    ids = {finding.id for finding in report_of(after).findings}
-    gone = {
-        name for cause in report.causes for fix in fixes if fix.cause == cause.id for name in cause.findings
-    }
-    if ids & gone or ids - {finding.id for finding in report.findings}:
+    after = _seen(work.inspect(replace(work.request, overlays={**work.request.overlays, **texts})))
+    ids = {finding.id for finding in after.report.findings}
+    causes = {fix.cause for fix in fixes}
+    gone = {name for cause in seen.report.causes if cause.id in causes for name in cause.findings}
+    if ids & gone or ids - {finding.id for finding in seen.report.findings}:
         return None
     work.texts = texts
     return after
-
-
-def _replacement(source: SourceText, edit: Edit) -> Replacement:
-    start = source.line_start(edit.line) + edit.column - 1
-    return Replacement(start, source.line_start(edit.end_line) + edit.end_column - 1, edit.text)
-
-
-def _one_by_one(
-    work: _Work, inspection: Inspection, report: Report, fixes: list[Fix], mended: list[Fix]
-) -> Inspection | None:
-    """Apply the first fix that keeps its promise alone; those that do not are refused from here on."""
-    for fix in fixes:
-        after = _attempt(work, inspection, report, [fix])
-        if after is not None:
-            mended.append(fix)
-            return after
-        work.refused[fix.cause] = "its fix would bring another finding, or leave this one"
-    return None

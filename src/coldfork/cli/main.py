@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from functools import cache
 
@@ -74,9 +76,22 @@ def main() -> NoReturn:
 
         options = isolation.read(words[1:])
         if options is not None:
-            sys.exit(isolation.status(options))
+            _leave(isolation.status(options))
     _program().main()
     raise AssertionError("click has exited")
+
+
+def _leave(status: int) -> NoReturn:
+    """End with this status, and leave the taking down of the interpreter to the system: it takes 8 ms."""
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        # Python has a message and a status of its own for that.
+        sys.exit(status)
+    os._exit(status)
 
 
 def __getattr__(name: str) -> object:

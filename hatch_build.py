@@ -1,6 +1,7 @@
 """Compiles what may be compiled: `python hatch_build.py` in place (`pure` undoes it), hatchling for a wheel.
 
-Nothing depends on it: without a compiler the twins in Python do the work, and a wheel is pure.
+Nothing depends on it: without a compiler the twins in Python do the work. A wheel is pure and good for any Python,
+unless COLDFORK_COMPILED=1 asks for one of this Python and this machine.
 """
 
 from __future__ import annotations
@@ -66,17 +67,18 @@ else:
         """Adds the compiled skeleton to a wheel, and to the checkout of an editable installation."""
 
         def initialize(self, version: str, build_data: dict[str, object]) -> None:
-            """Compile before the wheel is put together, unless COLDFORK_PURE asks for one without."""
-            if os.environ.get("COLDFORK_PURE"):
-                return
+            """Compile before the wheel is put together, where it is asked for or nobody else gets the result."""
             root = Path(self.root)
             if version == "editable":
-                compile_skeleton(root, root / FOLDER)
+                if not os.environ.get("COLDFORK_PURE"):
+                    compile_skeleton(root, root / FOLDER)
+                return
+            if os.environ.get("COLDFORK_COMPILED") != "1":
                 return
             self._scratch = tempfile.TemporaryDirectory()
             made = compile_skeleton(root, Path(self._scratch.name))
             if made is None:
-                return
+                raise SystemExit("COLDFORK_COMPILED asks for a compiled wheel, and nothing could be compiled")
             included = build_data["force_include"]
             assert isinstance(included, dict)
             included[str(made)] = f"{FOLDER.relative_to('src').as_posix()}/{made.name}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -80,10 +82,15 @@ def test_no_module_is_named_after_nothing() -> None:
     assert [path for path in (ROOT / "src").rglob("*") if path.stem in nameless] == []
 
 
+def built_wheel(folder: Path, **variables: str) -> Path:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env={**os.environ, **variables})
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
 def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    wheel = built_wheel(tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         shipped = set(archive.namelist())
         entry_points = archive.read(
@@ -96,10 +103,20 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
     assert wanted <= shipped
-    # Where something was compiled, the wheel says for which machine; elsewhere it is good for any.
-    assert any(name.endswith(".so") for name in shipped) == (not wheel.name.endswith("-none-any.whl"))
+    # It is good for every Python and every machine, whatever lies compiled in the checkout.
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert not any(name.endswith(".so") for name in shipped)
     assert "coldfork = coldfork.cli.main:main" in entry_points
     assert any(name.endswith("licenses/LICENSE") for name in shipped)
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_a_compiled_wheel_says_for_which_machine_it_is(tmp_path: Path) -> None:
+    wheel = built_wheel(tmp_path, COLDFORK_COMPILED="1")
+    with zipfile.ZipFile(wheel) as archive:
+        assert sum(name.endswith(".so") for name in archive.namelist()) == 1
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert f"-{python}-{python}-" in wheel.name
 
 
 def test_the_commands_that_the_texts_show_exist() -> None:

@@ -18,7 +18,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from coldfork.model.effects import Chain, EffectKind, Position, StartedProgram, Step, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped, Way
 from coldfork.model.observations import Observation, Statistics
-from coldfork.report.findings import concise, github, json_format, junit, sarif, statistics, text
+from coldfork.report.findings import concise, json_format, statistics, text
+from coldfork.report.findings.hosts import github, gitlab, junit, rdjson, sarif
 from coldfork.report.shared.options import Options, RuleText
 from coldfork.rules.causes.judging import judge
 
@@ -231,6 +232,30 @@ def github_writes_commands_and_nothing_else(report: Report, options: Options) ->
         assert re.fullmatch(r"([^%]|%25|%3A|%2C)*", match[2])
 
 
+def gitlab_has_one_issue_for_each_annotation(report: Report, options: Options) -> None:
+    output = gitlab.render(report, options)
+    assert output.isascii()
+    firsts = _first_findings(report, options)
+    for issue, finding in zip(json.loads(output), firsts, strict=True):
+        # What GitLab asks for of each.
+        assert issue.keys() >= {"description", "check_name", "fingerprint", "severity", "location"}
+        assert issue["severity"] in ("info", "minor", "major", "critical", "blocker")
+        assert issue["location"]["lines"]["begin"] == max(1, finding.line)
+        assert issue["description"]
+
+
+def rdjson_has_one_diagnostic_for_each_annotation(report: Report, options: Options) -> None:
+    output = rdjson.render(report, options)
+    assert output.isascii()
+    result = json.loads(output)
+    assert result["source"]["name"] == "coldfork"
+    for diagnostic, finding in zip(result["diagnostics"], _first_findings(report, options), strict=True):
+        assert diagnostic["severity"] in ("ERROR", "WARNING", "INFO")
+        start = diagnostic["location"].get("range", {}).get("start")
+        assert start is None if finding.line < 1 else start["line"] == finding.line
+        assert start is None or start["column"] > finding.column
+
+
 def text_and_statistics_never_raise_and_never_emit_controls(report: Report, options: Options) -> None:
     for render in (text.render, statistics.render):
         assert_sayable(render(report, options), options.encoding or "utf-8")
@@ -249,6 +274,8 @@ CLAIMS = (
     junit_is_xml_whose_counts_hold,
     concise_has_one_line_for_each_cause,
     github_writes_commands_and_nothing_else,
+    gitlab_has_one_issue_for_each_annotation,
+    rdjson_has_one_diagnostic_for_each_annotation,
     text_and_statistics_never_raise_and_never_emit_controls,
     coloured_text_holds_no_escape_sequence_but_colours,
 )

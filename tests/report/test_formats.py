@@ -26,7 +26,7 @@ def test_each_format_names_the_line(name: str, report_of: Callable[..., Report],
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="'xml'; choose one of text, concise, json, sarif, github, junit"):
+    with pytest.raises(UsageError, match="'xml'; choose one of text, concise, json, sarif, github, gitlab"):
         renderer("finding", "xml")
 
 

@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from coldfork.model.effects import Verdict
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.findings.junit import render
+from coldfork.report.findings.hosts.junit import render
 from coldfork.report.shared.options import Options, RuleText
 
 ReportMaker = Callable[..., Report]

@@ -1,17 +1,20 @@
-"""The formats with one line per finding: concise and GitHub's workflow commands."""
+"""The formats of editors and of services that comment on changes, an entry for each finding."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from inline_snapshot import snapshot
 
+from coldfork.model.causes import Applicability, Edit, Fix
 from coldfork.model.effects import Chain
 from coldfork.model.findings import Finding, Report, Severity
-from coldfork.report.findings import concise, github
-from coldfork.report.shared.options import Options
+from coldfork.report.findings import concise
+from coldfork.report.findings.hosts import github, gitlab, rdjson
+from coldfork.report.shared.options import Options, RuleText
 
 ReportMaker = Callable[..., Report]
 
@@ -75,3 +78,68 @@ def test_github_shortens_a_long_chain(report_of: ReportMaker, long_chain: Findin
     assert message == snapshot(
         "deep -> level_2 -> level_3 -> level_4 -> level_5 -> level_6 -> level_7 -> level_8 -> (18 more) -> level_27 -> level_28 -> level_29 -> cuInit"
     )
+
+
+def test_gitlab(report_of: ReportMaker, flash_attn: Finding, unused_ignore: Finding) -> None:
+    report = report_of(flash_attn, replace(unused_ignore, end_line=6))
+    options = Options(locate=lambda path: f"src/{path}", tests=True)
+    found, unused = json.loads(gitlab.render(report, options))
+    assert found["location"] == {
+        "path": "src/vllm/v1/attention/backends/flash_attn.py",
+        "lines": {"begin": 175},
+    }
+    assert found["check_name"] == "coldfork: device-init-at-import"
+    assert found["description"].startswith("importing vllm.v1.attention.backends.flash_attn wakes cuda\n")
+    assert (found["severity"], unused["severity"]) == ("critical", "major")
+    assert unused["location"]["lines"] == {"begin": 4, "end": 6}
+
+
+def test_gitlab_knows_a_finding_again_on_another_line(report_of: ReportMaker, flash_attn: Finding) -> None:
+    before, after = (
+        json.loads(gitlab.render(report_of(replace(flash_attn, line=line)), Options())) for line in (175, 180)
+    )
+    assert before[0]["fingerprint"] == after[0]["fingerprint"] != ""
+
+
+def test_gitlab_is_an_empty_list_when_nothing_is_found(report_of: ReportMaker) -> None:
+    # GitLab takes an empty file for a report that could not be read.
+    assert json.loads(gitlab.render(report_of(), Options())) == []
+
+
+def test_rdjson(report_of: ReportMaker, flash_attn: Finding) -> None:
+    rules = {"device-init-at-import": RuleText("It wakes.", url="https://example.org/rule")}
+    (found,) = json.loads(rdjson.render(report_of(flash_attn), Options(rules=rules)))["diagnostics"]
+    start = {"line": 175, "column": 12}
+    assert found["location"] == {
+        "path": "vllm/v1/attention/backends/flash_attn.py",
+        "range": {"start": start},
+    }
+    assert found["code"] == {"value": "device-init-at-import", "url": "https://example.org/rule"}
+    assert found["severity"] == "ERROR"
+
+
+def test_rdjson_counts_bytes(report_of: ReportMaker, flash_attn: Finding) -> None:
+    finding = replace(flash_attn, text="größe = probe()", column=8, caret=8)
+    (found,) = json.loads(rdjson.render(report_of(finding), Options()))["diagnostics"]
+    assert found["location"]["range"]["start"]["column"] == len("größe = ".encode()) + 1
+
+
+def test_rdjson_suggests_a_safe_fix_of_whole_lines(report_of: ReportMaker, flash_attn: Finding) -> None:
+    report = report_of(flash_attn)
+    cause = report.causes[0].id
+    edit = Edit(flash_attn.path, 175, 1, 176, 1, "x = None\n")
+    safe = Fix(cause, Applicability.SAFE, "", (edit,))
+    for fix, suggested in (
+        (safe, True),
+        (replace(safe, applicability=Applicability.UNSAFE), False),
+        # Each suggestion is accepted by itself.
+        (replace(safe, edits=(edit, edit)), False),
+        (replace(safe, edits=(replace(edit, path="other.py"),)), False),
+        (replace(safe, edits=(replace(edit, column=5),)), False),
+    ):
+        text = rdjson.render(replace(report, fixes={cause: fix}), Options())
+        (found,) = json.loads(text)["diagnostics"]
+        assert ("suggestions" in found) is suggested
+    (found,) = json.loads(rdjson.render(replace(report, fixes={cause: safe}), Options()))["diagnostics"]
+    span = {"start": {"line": 175, "column": 1}, "end": {"line": 176, "column": 1}}
+    assert found["suggestions"] == [{"range": span, "text": "x = None\n"}]

@@ -11,7 +11,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from coldfork.model.findings import Finding, Report, Skipped
-from coldfork.report.findings.sarif import render
+from coldfork.report.findings.hosts.sarif import render
 from coldfork.report.shared.options import Options, RuleText
 
 ReportMaker = Callable[..., Report]

@@ -26,9 +26,11 @@ FORMATS = MappingProxyType(
                 "text": "coldfork.report.findings.text",
                 "concise": "coldfork.report.findings.concise",
                 "json": "coldfork.report.findings.json_format",
-                "sarif": "coldfork.report.findings.sarif",
-                "github": "coldfork.report.findings.github",
-                "junit": "coldfork.report.findings.junit",
+                "sarif": "coldfork.report.findings.hosts.sarif",
+                "github": "coldfork.report.findings.hosts.github",
+                "gitlab": "coldfork.report.findings.hosts.gitlab",
+                "junit": "coldfork.report.findings.hosts.junit",
+                "rdjson": "coldfork.report.findings.hosts.rdjson",
             }
         ),
         "probe": MappingProxyType(

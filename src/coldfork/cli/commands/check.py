@@ -196,7 +196,7 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
 def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
     # The formats that show no rule's page get none, which saves importing them.
-    rules = rule_texts(inspection.request.rules) if form in ("sarif", "junit") else {}
+    rules = rule_texts(inspection.request.rules) if form in ("sarif", "junit", "rdjson") else {}
     shown = replace(_options(inspection, settings), rules=rules)
     tables = ""
     if settings["statistics"]:
@@ -209,7 +209,7 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
     elif tables:
         # Standard output belongs to a program that reads one document.
         output.note(f"statistics\n{tables.rstrip()}")
-    if form in ("concise", "github") and (folded := Selection(report, shown).fold_line()):
+    if form in ("concise", "github", "gitlab", "rdjson") and (folded := Selection(report, shown).fold_line()):
         output.note(folded)  # these have no place for it: every line is a cause
     note_delivery(len(report.causes), "cause", settings)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
-from coldfork.report.findings import github
+from coldfork.report.findings.hosts import github
 from coldfork.report.probes.words import advice, as_report, headline, interruption
 from coldfork.report.shared.characters import alphabet, one_line
 from coldfork.report.shared.options import Options

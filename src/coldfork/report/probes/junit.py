@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from coldfork.model.probes import ModuleProbe, ProbeStatus, Probing
-from coldfork.report.findings import junit
+from coldfork.report.findings.hosts import junit
 from coldfork.report.probes import text
 from coldfork.report.probes.words import headline, rule
 from coldfork.report.shared.characters import one_line, xml_safe

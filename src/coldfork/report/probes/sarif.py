@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from coldfork.model.probes import Probing
-from coldfork.report.findings import sarif
+from coldfork.report.findings.hosts import sarif
 from coldfork.report.probes.words import as_report
 from coldfork.report.shared.options import Options
 

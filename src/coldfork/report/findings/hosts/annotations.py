@@ -1,0 +1,55 @@
+"""The annotations that a report gives a service to show, and the sentences of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from coldfork.model.causes import Cause
+from coldfork.model.findings import Finding, Report
+from coldfork.report.findings.selection import Selection
+from coldfork.report.findings.warmth_words import warmth_of
+from coldfork.report.findings.words import (
+    chain_sentence,
+    confirmation_sentence,
+    help_sentence,
+    verdict_sentence,
+)
+from coldfork.report.shared.characters import one_line
+from coldfork.report.shared.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A cause at the finding that stands for it, or a new way to a cause that the baseline accepts."""
+
+    finding: Finding
+    cause: Cause
+    sentences: tuple[str, ...]
+    """Its message first; none is empty."""
+    line: int | None
+    """None where there is no such line in the file: in a notebook, whose cells are shown instead."""
+
+
+def annotations(report: Report, options: Options) -> Iterator[Annotation]:
+    """Those of a report in the order in which it lists them."""
+    selection = Selection(report, options)
+    for cause in selection.in_order():
+        for finding in selection.entries(cause):
+            yield _annotation(finding, cause, report, options)
+
+
+def _annotation(finding: Finding, cause: Cause, report: Report, options: Options) -> Annotation:
+    cell, _ = options.cell(finding.path, finding.line)
+    place = "" if cell is None else f"{options.place(finding.path, finding.line)}: "
+    sentences = (
+        f"{place}{finding.message}",
+        chain_sentence(finding.chain),
+        finding.consequence,
+        verdict_sentence(finding, report.profile_of(finding.accelerator)),
+        confirmation_sentence(finding),
+        warmth_of(cause, finding.module),
+        help_sentence(finding, finding.remedy if cause.accepted else cause.remedy),
+    )
+    said = tuple(one_line(sentence) for sentence in sentences if sentence.strip())
+    return Annotation(finding, cause, said, finding.line if cell is None and finding.line >= 1 else None)

@@ -1,7 +1,7 @@
 """Compiles what may be compiled: `python hatch_build.py` in place (`pure` undoes it), hatchling for a wheel.
 
-Nothing depends on it: without a compiler the twins in Python do the work. A wheel is pure and good for any Python,
-unless COLDFORK_COMPILED=1 asks for one of this Python and this machine.
+Nothing depends on it: without a compiler the twins in Python do the work. A wheel is pure and good for any
+Python, unless COLDFORK_COMPILED=1 asks for one of this Python and this machine.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ else:
         """Adds the compiled skeleton to a wheel, and to the checkout of an editable installation."""
 
         def initialize(self, version: str, build_data: dict[str, object]) -> None:
-            """Compile before the wheel is put together, where it is asked for or nobody else gets the result."""
+            """Compile for an editable installation, and for a wheel where that is asked for."""
             root = Path(self.root)
             if version == "editable":
                 if not os.environ.get("COLDFORK_PURE"):

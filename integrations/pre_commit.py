@@ -1,4 +1,4 @@
-"""The repository's hooks, installed and run by pre-commit from a clone of it: `./dev integration pre_commit`"""
+"""The hooks of this repository, as pre-commit installs and runs them: `./dev integration pre_commit`"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from integrations.transcript import Transcript, main
 from published.errors import UnavailableError
 from published.places import ROOT
 
-ENVIRONMENT = Environment("pre_commit", ("pre-commit==4.6.0",))
+ENVIRONMENT = Environment("pre_commit", ("pre-commit==4.7.0",))
 ENGINE = "import torch\n\nNAME = torch.cuda.get_device_name()\n"
 CONFIGURATION = """\
 repos:
@@ -82,7 +82,7 @@ def _hooks(folder: Path, *words: str) -> Ended:
 def work() -> Transcript:
     """Clone, install and run the hooks on an old finding and on a new one."""
     ENVIRONMENT.prepare()
-    transcript = Transcript("pre-commit 4.6.0 with the hooks of this repository", INTRODUCTION)
+    transcript = Transcript("pre-commit 4.7.0 with the hooks of this repository", INTRODUCTION)
     clone, project = ENVIRONMENT.folder / "clone", ENVIRONMENT.folder / "project"
     for folder in (clone, project):
         shutil.rmtree(folder, ignore_errors=True)

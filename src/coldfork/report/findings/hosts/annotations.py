@@ -31,8 +31,8 @@ class Annotation:
     """None where there is no such line in the file: in a notebook, whose cells are shown instead."""
 
 
-def annotations(report: Report, options: Options) -> Iterator[Annotation]:
-    """Those of a report in the order in which it lists them."""
+def listed(report: Report, options: Options) -> Iterator[Annotation]:
+    """The annotations of a report, in its own order."""
     selection = Selection(report, options)
     for cause in selection.in_order():
         for finding in selection.entries(cause):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coldfork.model.findings import Report, Severity
-from coldfork.report.findings.hosts.annotations import Annotation, annotations
+from coldfork.report.findings.hosts.annotations import Annotation, listed
 from coldfork.report.shared.characters import Alphabet, alphabet
 from coldfork.report.shared.options import Options
 
@@ -13,7 +13,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 def render(report: Report, options: Options) -> str:
     """Write one workflow command for each cause and new way; the runner reads them from the log."""
     letters = alphabet(options.encoding)
-    return "".join(_command(one, options, letters) + "\n" for one in annotations(report, options))
+    return "".join(_command(one, options, letters) + "\n" for one in listed(report, options))
 
 
 def _command(annotation: Annotation, options: Options, letters: Alphabet) -> str:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from coldfork.model.findings import Report, Severity
-from coldfork.report.findings.hosts.annotations import Annotation, annotations
+from coldfork.report.findings.hosts.annotations import Annotation, listed
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.options import Options
 
@@ -15,7 +15,7 @@ _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.N
 
 def render(report: Report, options: Options) -> str:
     """Write an array with one object for each cause and new way, in plain ASCII."""
-    return json.dumps([_issue(one, options) for one in annotations(report, options)], indent=2) + "\n"
+    return json.dumps([_issue(one, options) for one in listed(report, options)], indent=2) + "\n"
 
 
 def _issue(annotation: Annotation, options: Options) -> dict[str, Any]:

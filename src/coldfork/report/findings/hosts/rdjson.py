@@ -7,7 +7,7 @@ from typing import Any
 
 from coldfork.model.causes import Applicability, Edit, Fix
 from coldfork.model.findings import Finding, Report, Severity
-from coldfork.report.findings.hosts.annotations import Annotation, annotations
+from coldfork.report.findings.hosts.annotations import Annotation, listed
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.options import Options
 
@@ -16,7 +16,7 @@ _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NO
 
 def render(report: Report, options: Options) -> str:
     """Write one object with a diagnostic for each cause and new way, in plain ASCII."""
-    diagnostics = [_diagnostic(one, report, options) for one in annotations(report, options)]
+    diagnostics = [_diagnostic(one, report, options) for one in listed(report, options)]
     return json.dumps({"source": {"name": "coldfork"}, "diagnostics": diagnostics}, indent=2) + "\n"
 
 
@@ -50,7 +50,7 @@ def _column(finding: Finding) -> int:
 
 
 def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
-    """A safe fix of whole lines in one place: each suggestion is accepted by itself, as half a fix must not be."""
+    """A safe fix in one place: each suggestion is accepted by itself, and half a fix must not be."""
     if fix.applicability is not Applicability.SAFE or len(fix.edits) != 1:
         return []
     edit = fix.edits[0]

@@ -63,6 +63,7 @@ COMMANDS = {
         "coldfork.cli.commands.baseline:baseline",
         "Accept today's findings, so that only new ones fail.",
     ),
+    "lsp": ("coldfork.cli.commands.lsp:lsp", "Serve an editor: findings while you type, and their fixes."),
     "completion": ("coldfork.cli.commands.completion:completion", "Print the completion script for a shell."),
 }
 

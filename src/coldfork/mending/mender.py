@@ -68,6 +68,7 @@ class _Work:
     request: CheckRequest
     inspect: Inspect
     rules: frozenset[str]
+    causes: frozenset[str]
     originals: dict[str, bytes] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -78,12 +79,13 @@ def mend(
     inspect: Inspect,
     allowed: Applicability = Applicability.SAFE,
     rules: frozenset[str] = frozenset(),
+    causes: frozenset[str] = frozenset(),
 ) -> Mending:
-    """Mend what a request finds, by fixes at least as safe as `allowed`, of these rules or of all.
+    """Mend what a request finds, by fixes at least as safe as `allowed`, of these rules and causes or of all.
 
     Nothing is written. A fix that brings a new finding, or does not take its own away, is taken back.
     """
-    work = _Work(request, inspect, rules)
+    work = _Work(request, inspect, rules, causes)
     seen = _seen(inspect(request))
     mended: list[Fix] = []
     left: dict[str, Fix | Refusal] = {}
@@ -149,7 +151,7 @@ def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
 
 
 def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) -> bool:
-    if cause.accepted:
+    if cause.accepted or (work.causes and cause.id not in work.causes):
         return False
     rules = {findings[name].rule for name in cause.findings if name in findings}
     return bool(rules) and (not work.rules or rules <= work.rules)

@@ -1,0 +1,136 @@
+"""Checks folders one after the other in a thread of its own, always by the newest state of the buffers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import TypeVar
+
+from coldfork.checking.request import CheckRequest, configured
+from coldfork.checking.session import CheckSession
+from coldfork.lsp.answer import Answer
+from coldfork.model.errors import CheckCancelledError, ColdforkError
+
+T = TypeVar("T")
+_SETTLED = 0.08
+"""So many seconds after the last key a check begins: a fast typist's keys come closer together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A folder to be checked, with the buffers that are open in it."""
+
+    folder: Path
+    paths: tuple[Path, ...]
+    overlays: Mapping[str, bytes]
+    """The texts of the buffers, by absolute path."""
+    versions: Mapping[str, int]
+    """The versions that those are."""
+
+
+class Checker:
+    """Holds a session; `answered` and `failed` are called in its thread."""
+
+    def __init__(self, answered: Callable[[Answer], object], failed: Callable[[Wanted, str], object]) -> None:
+        self._answered = answered
+        self._failed = failed
+        self._session = CheckSession()
+        self._changed = threading.Condition()
+        self._waiting: dict[Path, Wanted] = {}
+        self._since: dict[Path, float] = {}
+        self._errands: list[Callable[[], None]] = []
+        self._known: set[Path] = set()
+        """The folders that have had an answer: a first one is never given up for a newer state."""
+        self._running: Path | None = None
+        self._outdated = False
+        self._closed = False
+        # A daemon: an editor that is gone does not wait for a check.
+        self._thread = threading.Thread(target=self._run, name="coldfork checks", daemon=True)
+        self._thread.start()
+
+    def ask(self, wanted: Wanted) -> None:
+        """Have a folder checked; what was asked about it before is answered no more."""
+        with self._changed:
+            self._waiting[wanted.folder] = wanted
+            self._since[wanted.folder] = monotonic()
+            if wanted.folder == self._running:
+                self._outdated = True
+            self._changed.notify()
+
+    def do(self, errand: Callable[[CheckSession], T]) -> Future[T]:
+        """Have something done with the session as soon as it is free."""
+        done: Future[T] = Future()
+
+        def run() -> None:
+            if done.set_running_or_notify_cancel():
+                try:
+                    done.set_result(errand(self._session))
+                except BaseException as error:
+                    done.set_exception(error)
+
+        with self._changed:
+            self._errands.append(run)
+            self._changed.notify()
+        return done
+
+    def close(self) -> None:
+        """End the thread after what it is doing, which is given up."""
+        with self._changed:
+            self._closed = self._outdated = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                wanted, errand = self._next()
+            if errand is not None:
+                errand()
+            elif wanted is not None:
+                self._check(wanted)
+            else:
+                self._session.close()
+                return
+
+    def _next(self) -> tuple[Wanted | None, Callable[[], None] | None]:
+        """What comes next, waited for; nothing at the end."""
+        while not self._closed:
+            if self._errands:
+                return None, self._errands.pop(0)
+            left = None
+            for folder, wanted in self._waiting.items():
+                rest = self._since[folder] + _SETTLED - monotonic()
+                if rest <= 0:
+                    del self._waiting[folder]
+                    self._running, self._outdated = folder, False
+                    return wanted, None
+                left = rest if left is None else min(left, rest)
+            self._changed.wait(left)
+        return None, None
+
+    def _check(self, wanted: Wanted) -> None:
+        try:
+            request = request_of(wanted)
+            if wanted.folder in self._known:
+                request = replace(request, cancelled=lambda: self._outdated)
+            inspection = self._session.inspect(request)
+            self._known.add(wanted.folder)
+            if not self._closed:
+                self._answered(Answer(wanted.folder, wanted.versions, inspection))
+        except CheckCancelledError:
+            return
+        except ColdforkError as error:
+            self._failed(wanted, str(error))
+        except Exception as error:
+            # The next keystroke may mend it, and an editor without its server is worse off.
+            self._failed(wanted, f"coldfork itself failed: {type(error).__name__}: {error}")
+        finally:
+            self._running = None
+
+
+def request_of(wanted: Wanted) -> CheckRequest:
+    """The check of a folder with its buffers, as the configuration near it has it."""
+    return configured(wanted.paths, {}, wanted.overlays)

@@ -1,0 +1,122 @@
+"""`coldfork lsp`: what the server answers to each message of the protocol, on standard input and output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lsprotocol import types
+from pygls import uris
+
+from coldfork.lsp.actions import Actions
+from coldfork.lsp.server import Server, file_of
+from coldfork.lsp.shown import Shown
+
+_WATCHED = ("**/*.py", "**/pyproject.toml", "**/coldfork.toml")
+_Edited = (
+    types.DidOpenTextDocumentParams
+    | types.DidChangeTextDocumentParams
+    | types.DidSaveTextDocumentParams
+    | types.DidCloseTextDocumentParams
+)
+
+
+# --- its life ---
+
+
+async def _initialized(ls: Server, params: types.InitializedParams) -> None:
+    ls.begin()
+    capabilities = ls.client_capabilities.workspace
+    watched = capabilities and capabilities.did_change_watched_files
+    if watched and watched.dynamic_registration:
+        watchers = [types.FileSystemWatcher(pattern) for pattern in _WATCHED]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+        name = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        registration = types.Registration("coldfork-watched", name, options)
+        await ls.client_register_capability_async(types.RegistrationParams([registration]))
+
+
+def _shutdown(ls: Server, params: None) -> None:
+    ls.end()
+
+
+# --- what changes ---
+
+
+def _edited(ls: Server, params: _Edited) -> None:
+    ls.check(params.text_document.uri)
+
+
+def _files_changed(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    ls.check_all()
+
+
+def _folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
+    for gone in params.event.removed:
+        path = uris.to_fs_path(gone.uri)
+        if path:
+            ls.drop(Path(path))
+    ls.check_all()
+
+
+# --- what is asked ---
+
+
+def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    answer, file = ls.answer(params.text_document.uri), file_of(params.text_document.uri)
+    if answer is None or file is None:
+        return None
+    return Shown(answer, ls.workspace.position_codec).hover(file, params.position.line)
+
+
+def _lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
+    answer, file = ls.answer(params.text_document.uri), file_of(params.text_document.uri)
+    if answer is None or file is None:
+        return []
+    return list(Shown(answer, ls.workspace.position_codec).lenses(file))
+
+
+async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    answer, file = ls.answer(params.text_document.uri), file_of(params.text_document.uri)
+    if answer is None or file is None:
+        return []
+    offered = Actions(answer, ls.workspace.position_codec)
+    found = list(offered.about(file, params.context.diagnostics, answer.versions.get(file)))
+    if _resolves(ls.client_capabilities):
+        return found
+    return [await ls.resolve(action) for action in found]
+
+
+async def _resolved(ls: Server, params: types.CodeAction) -> types.CodeAction:
+    return await ls.resolve(params)
+
+
+def _resolves(capabilities: types.ClientCapabilities) -> bool:
+    """Whether an editor asks for the edits of an action once it is chosen."""
+    document = capabilities.text_document
+    support = document.code_action.resolve_support if document and document.code_action else None
+    return support is not None and "edit" in support.properties
+
+
+_HANDLERS = (
+    (types.INITIALIZED, _initialized),
+    (types.SHUTDOWN, _shutdown),
+    (types.TEXT_DOCUMENT_DID_OPEN, _edited),
+    (types.TEXT_DOCUMENT_DID_CHANGE, _edited),
+    (types.TEXT_DOCUMENT_DID_SAVE, _edited),
+    (types.TEXT_DOCUMENT_DID_CLOSE, _edited),
+    (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _files_changed),
+    (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, _folders_changed),
+    (types.TEXT_DOCUMENT_HOVER, _hover),
+    (types.TEXT_DOCUMENT_CODE_LENS, _lenses),
+    (types.CODE_ACTION_RESOLVE, _resolved),
+)
+
+
+def main() -> None:
+    """Serve until the editor says goodbye, or is gone."""
+    server = Server()
+    for name, handler in _HANDLERS:
+        server.feature(name)(handler)
+    options = types.CodeActionOptions([types.CodeActionKind.QuickFix], resolve_provider=True)
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(_actions)
+    server.start_io()

@@ -1,0 +1,108 @@
+"""An answer in the protocol's terms: diagnostics, hovers and lenses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.workspace import PositionCodec
+
+from coldfork import __version__
+from coldfork.lsp.answer import Answer, Place
+from coldfork.model.causes import Cause
+from coldfork.model.findings import Finding, Severity
+from coldfork.report.findings.words import chain_sentence, help_sentence, verdict_sentence
+from coldfork.report.shared.quantities import plural
+
+SOURCE = "coldfork"
+_SEVERITIES = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.NOTE: types.DiagnosticSeverity.Information,
+}
+
+
+class Shown:
+    """What an editor shows of an answer, in the units in which it counts columns."""
+
+    def __init__(self, answer: Answer, codec: PositionCodec) -> None:
+        self._answer = answer
+        self._codec = codec
+        self._lines: dict[str, list[str]] = {}
+
+    def diagnostics(self) -> dict[str, list[types.Diagnostic]]:
+        """The diagnostics of each file that has any."""
+        found: dict[str, list[types.Diagnostic]] = {}
+        for finding, cause in self._answer.shown:
+            place = self._answer.place(finding.path, finding.line, finding.column)
+            found.setdefault(place.file, []).append(self._diagnostic(finding, cause, place))
+        return found
+
+    def hover(self, file: str, line: int) -> types.Hover | None:
+        """The whole story of what is marked on a line."""
+        told = [self._told(finding, cause) for finding, cause in self._answer.at(file, line, line)]
+        if not told:
+            return None
+        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(told)))
+
+    def lenses(self, file: str) -> Iterator[types.CodeLens]:
+        """How many modules each line of a file wakes."""
+        for cause in self._answer.report.causes:
+            if cause.warms > 1 and cause.line >= 1:
+                place = self._answer.place(cause.path, cause.line)
+                if place.file == file:
+                    title = f"wakes {plural(cause.warms, 'module')}"
+                    yield types.CodeLens(self.span(place), types.Command(title, ""))
+
+    def span(self, place: Place, end: Place | None = None) -> types.Range:
+        """From a place to another, or to the end of its line."""
+        lines = self._lines_of(place.file)
+        text = lines[place.line].rstrip() if place.line < len(lines) else ""
+        until = end or Place(place.file, place.line, max(len(text), place.column))
+        found = types.Range(
+            types.Position(place.line, place.column), types.Position(until.line, until.column)
+        )
+        return self._codec.range_to_client_units(lines, found)
+
+    def _lines_of(self, file: str) -> list[str]:
+        if file not in self._lines:
+            self._lines[file] = self._answer.lines(file)
+        return self._lines[file]
+
+    def _diagnostic(self, finding: Finding, cause: Cause, place: Place) -> types.Diagnostic:
+        profile = self._answer.report.profile_of(finding.accelerator)
+        sure = verdict_sentence(finding, profile)
+        return types.Diagnostic(
+            range=self.span(place),
+            message=f"{finding.message}\n{sure}" if sure else finding.message,
+            severity=_SEVERITIES[finding.severity],
+            code=finding.rule,
+            source=SOURCE,
+            related_information=list(self._steps(finding)) or None,
+            data={"cause": cause.id},
+        )
+
+    def _steps(self, finding: Finding) -> Iterator[types.DiagnosticRelatedInformation]:
+        for step in finding.chain.steps[1:]:
+            if step.path is None or step.line is None:
+                continue
+            place = self._answer.place(step.path, step.line)
+            location = types.Location(Path(place.file).as_uri(), self.span(place))
+            yield types.DiagnosticRelatedInformation(location, step.symbol)
+
+    def _told(self, finding: Finding, cause: Cause) -> str:
+        sentences = (
+            f"**{finding.rule}**: {finding.message}",
+            finding.consequence,
+            f"`{chain}`" if (chain := chain_sentence(finding.chain)) else "",
+            verdict_sentence(finding, self._answer.report.profile_of(finding.accelerator)),
+            f"It wakes {plural(cause.warms, 'module')}." if cause.warms > 1 else "",
+            help_sentence(finding, finding.remedy if cause.accepted else cause.remedy),
+        )
+        return "\n\n".join(sentence for sentence in sentences if sentence)
+
+
+def server_info() -> tuple[str, str]:
+    """What the server says of itself."""
+    return "coldfork", __version__

@@ -68,6 +68,7 @@ Commands:
               program.
   rule        Explain a rule, or list them all.
   baseline    Accept today's findings, so that only new ones fail.
+  lsp         Serve an editor: findings while you type, and their fixes.
   completion  Print the completion script for a shell.
 
   Start here:

@@ -13,7 +13,7 @@ pytest.importorskip("pygls")
 
 from lsprotocol import types
 
-from tests.lsp.client import Editor, editor
+from benchmarks.editor import Editor, editor
 
 pytestmark = pytest.mark.once
 CONFIGURATION = "[tool.coldfork]\nsite-packages = ['installed']\n"

@@ -49,7 +49,7 @@ class Checker:
         self._outdated = False
         self._closed = False
         # A daemon: an editor that is gone does not wait for a check.
-        self._thread = threading.Thread(target=self._run, name="coldfork checks", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
         self._thread.start()
 
     def ask(self, wanted: Wanted) -> None:

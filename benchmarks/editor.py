@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-PATIENCE = 30
+PATIENCE = 300
 
 
 class Editor:
@@ -45,6 +45,13 @@ class Editor:
         @client.feature(types.WORKSPACE_CODE_LENS_REFRESH)  # type: ignore[untyped-decorator]
         def refreshed(params: None) -> None:
             return None
+
+    @property
+    def server(self) -> int:
+        """The pid of the server."""
+        process = self.client._server
+        assert process is not None
+        return process.pid
 
     def uri(self, name: str) -> str:
         return (self.folder / name).as_uri()
@@ -127,11 +134,13 @@ def _offset(text: str, position: types.Position) -> int:
 
 
 @asynccontextmanager
-async def editor(folder: Path, *, resolves: bool = True) -> AsyncIterator[Editor]:
+async def editor(
+    folder: Path, *, resolves: bool = True, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Editor]:
     """An editor that has opened a folder, until it says goodbye."""
     client = LanguageClient("an editor", "1")
     found = Editor(folder, client)
-    await client.start_io(sys.executable, "-m", "coldfork", "lsp", "--stdio")
+    await client.start_io(sys.executable, "-m", "coldfork", "lsp", "--stdio", env=environment)
     support = types.ClientCodeActionResolveOptions(["edit"]) if resolves else None
     capabilities = types.ClientCapabilities(
         text_document=types.TextDocumentClientCapabilities(

@@ -426,7 +426,7 @@ def test_what_only_imports_need_is_refused_without_them(run: Run, flag: tuple[st
     result = run("check", *flag)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"coldfork: {flag[0]} is about imports, and nothing is imported without --confirm\n"
+        f"coldfork: {flag[0]} is about imports, and nothing is imported without --confirm or --prove\n"
     )
 
 

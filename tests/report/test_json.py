@@ -150,6 +150,7 @@ def test_the_whole_output(report_of: ReportMaker, flash_attn: Finding) -> None:
             },
             "environment": None,
             "changed": None,
+            "proof": None,
         }
     )
 

@@ -106,6 +106,17 @@ def refuse_no_time(text: str) -> str | None:
     return None if text.isdigit() and int(text) > 0 else "an import needs at least a second"
 
 
+def refuse_command(text: str) -> str | None:
+    """Why this is no command."""
+    import shlex
+
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        return f"{text!r} cannot be taken apart: {str(error).lower()}"
+    return None if words else "a command has at least one word"
+
+
 SETTINGS = (
     Setting(
         "profile",
@@ -254,6 +265,14 @@ SETTINGS = (
         metavar="SECONDS",
         output_only=True,
         refuse=refuse_no_time,
+    ),
+    Setting(
+        "test-command",
+        Kind.TEXT,
+        "With --prove: what runs the project's own tests, in the folder of its pyproject.toml; no shell.",
+        metavar="COMMAND",
+        output_only=True,
+        refuse=refuse_command,
     ),
     Setting(
         "format", Kind.TEXT, "The output format.", "text", choices=tuple(FORMATS["finding"]), output_only=True

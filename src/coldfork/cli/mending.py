@@ -1,4 +1,4 @@
-"""`coldfork check --fix` and `--diff`: mends what a check finds, or shows the patch."""
+"""`coldfork check --fix` and `--diff`: mends what a check finds, shows the patch, proves it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ from coldfork.mending.patch import patch
 from coldfork.model.causes import Applicability
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
+from coldfork.model.probes import Proof
+from coldfork.report.shared.options import Options
 from coldfork.report.shared.progress import ProgressBar
 from coldfork.report.shared.quantities import plural
+
+_STAND_IN = "h100"
+"""The device that mended modules are imported before, where none is named."""
 
 
 def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, dict[str, Any]]:
@@ -44,21 +49,59 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
     return done, settings
 
 
-def show(done: Mending) -> bool:
-    """Print the patch; True when there is one."""
+def show(done: Mending) -> tuple[MendedFile, ...]:
+    """Print the patch; the files that it changes."""
     output.write_bytes(patch(done.files, _from_here))
-    return bool(done.files)
+    return done.files
 
 
-def apply(done: Mending) -> None:
-    """Write the files, each whole or not at all, and say what was mended."""
-    left = [file for file in done.files if not _write(file)]
-    for file in left:
-        output.note(f"{_from_here(file.file)} has changed meanwhile and was left as it is; run it again")
-    written = len(done.files) - len(left)
+def apply(done: Mending) -> tuple[MendedFile, ...]:
+    """Write the files, each whole or not at all, and say what was mended; those that were written."""
+    written = tuple(file for file in done.files if _write(file))
+    for file in done.files:
+        if file not in written:
+            output.note(f"{_from_here(file.file)} has changed meanwhile and was left as it is; run it again")
     if written:
-        causes = "" if left else f"{plural(len(done.mended), 'cause')} in "
-        output.note(f"mended {causes}{plural(written, 'file')}")
+        causes = f"{plural(len(done.mended), 'cause')} in " if written == done.files else ""
+        output.note(f"mended {causes}{plural(len(written), 'file')}")
+    return written
+
+
+def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any]) -> Proof:
+    """Import these files as they were and as they are now, run the project's tests, and compare."""
+    from coldfork.cli.surroundings import import_setup
+    from coldfork.launch.plumbing.ask import command_signals, require_watching
+    from coldfork.mending.proving import ProofRequest, prove
+
+    require_watching("check --prove")
+    command = settings["test-command"]
+    if files:
+        tests = f", and run `{command}` twice" if command else ""
+        output.note(f"--prove: import {plural(len(files), 'file')} as they were and as mended{tests}")
+    request = ProofRequest(
+        import_setup({**settings, "virtual": settings["virtual"] or _STAND_IN}),
+        done.inspection.request.configuration.folder,
+        command,
+        settings["jobs"],
+    )
+    with command_signals(), ProgressBar(sys.stderr, guesses=True) as bar:
+        return prove(done, files, request, bar.update)
+
+
+def tell(proof: Proof | None, settings: dict[str, Any], options: Options) -> None:
+    """Write the proof of a patch: to the file that is named, else beside the patch."""
+    if proof is None:
+        return
+    from coldfork.report.proof import proof_markdown, proof_text
+
+    form = settings["format"]
+    if form not in ("text", "markdown"):
+        raise UsageError(f"beside a patch there is no proof as {form}; choose text or markdown")
+    text = proof_markdown(proof, options) if form == "markdown" else proof_text(proof)
+    if settings["output"]:
+        output.save(text, Path(settings["output"]))
+    else:
+        output.note(f"the proof\n{text.rstrip()}")
 
 
 def _write(file: MendedFile) -> bool:

@@ -208,10 +208,10 @@ PRELOAD_SETTINGS = (
 """What `preload` takes of them; its `--output` is for the list."""
 
 _OF_CONFIRM = {
-    "virtual": "With --confirm: give the imports and programs this many virtual devices, for example h100:2, "
-    "instead of what the machine has.",
-    "timeout": "With --confirm: how many seconds an import or a program may take; after that it is ended, "
-    "with everything it started.",
+    "virtual": "With --confirm or --prove: give the imports and programs this many virtual devices, for "
+    "example h100:2, instead of what the machine has; --prove gives them one h100 unless told otherwise.",
+    "timeout": "With --confirm or --prove: how many seconds an import or a program may take; after that it "
+    "is ended, with everything it started.",
 }
 
 CHECK_SETTINGS = tuple(

@@ -10,6 +10,19 @@ if TYPE_CHECKING:
     from coldfork.launch.probe.trial import ProbeSetup
 
 
+def import_setup(settings: dict[str, Any]) -> ProbeSetup:
+    """What the modules of a check are imported in, and its programs run."""
+    from coldfork.launch.probe.probe import interpreter
+    from coldfork.source.files.site_packages import search_path
+
+    named = settings["python"]
+    program = str(Path(named, "bin", "python")) if named and Path(named).is_dir() else named
+    # The dependencies whose sources were read are those that the imports find.
+    beside = [Path(folder) for folder in settings["site-packages"]]
+    after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
+    return surroundings(settings, interpreter(program, neighbours=(Path(".venv"),)), after=after)
+
+
 def surroundings(
     settings: dict[str, Any],
     python: str,

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from coldfork.model.causes import Cause, Fix, Refusal
 from coldfork.model.effects import PROFILES, Ahead, Chain, StartedProgram, Verdict
 from coldfork.model.observations import ChangeScope, Coverage, EnvironmentRead, Statistics, Unfinished
+
+if TYPE_CHECKING:
+    from coldfork.model.probes import Proof
 
 
 class Severity(StrEnum):
@@ -127,6 +131,8 @@ class Report:
     """The machines that were asked about besides, because the code uses what only they have."""
     fixes: Mapping[str, Fix | Refusal] = field(default_factory=dict)
     """The fix of each cause, or why there is none, by the id of the cause; empty where nobody asked."""
+    proof: Proof | None = None
+    """What `--prove` found out about the fixes that were applied; None where nobody asked."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What importing modules in fresh interpreters did to accelerators: the result of `coldfork probe`."""
+"""What importing modules in fresh interpreters did: the results of `coldfork probe` and `check --prove`."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ class ModuleProbe:
     modules_loaded: int | None = None
     """How many modules the import loaded; None if it did not come to its end."""
     seconds: float = 0.0
+    values: Mapping[str, tuple[str, bool]] | None = None
+    """What its public names hold, and whether that says all of it; None where nobody asked or came to it."""
 
     @property
     def judged(self) -> bool:
@@ -105,3 +107,109 @@ class Probing:
         if any(probe.status is ProbeStatus.WOKEN for probe in self.modules):
             return ProbeStatus.WOKEN
         return ProbeStatus.COLD if all(probe.judged for probe in self.modules) else ProbeStatus.UNKNOWN
+
+
+class Outcome(StrEnum):
+    """What a comparison says about a fix."""
+
+    PROVEN = "proven"
+    """The import is cold, and the module holds what it held."""
+    REFUTED = "refuted"
+    """The import wakes a device still, or something is another than it was."""
+    NOT_TESTABLE = "not-testable"
+    """Nobody can say."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameChange:
+    """A public name that holds something else; None where there is none of that name."""
+
+    name: str
+    before: str | None
+    after: str | None
+    is_import: bool = False
+    """True where an import bound it, which the fix has moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleProof:
+    """What importing a mended module does in both states of the files."""
+
+    module: str
+    path: str
+    reason: str = ""
+    """Why it was not tested; empty where it was."""
+    before: ModuleProbe | None = None
+    after: ModuleProbe | None = None
+    same: int = 0
+    """How many public names hold what they held."""
+    alike: int = 0
+    """How many hold objects that only their types could be compared of."""
+    changes: tuple[NameChange, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it says about the fix."""
+        if self.reason or self.before is None or self.after is None:
+            return Outcome.NOT_TESTABLE
+        if self.after.status is ProbeStatus.WOKEN or any(not change.is_import for change in self.changes):
+            return Outcome.REFUTED
+        if self.after.status is ProbeStatus.FAILED and self.before.status is not ProbeStatus.FAILED:
+            # One that fails behind the line that woke the device came as far as it did before.
+            return Outcome.REFUTED if self.before.failure is None else Outcome.NOT_TESTABLE
+        return Outcome.PROVEN if self.after.status is ProbeStatus.COLD else Outcome.NOT_TESTABLE
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnd:
+    """How the project's own tests ended."""
+
+    status: int | None
+    """The exit status; None where a signal or the time limit ended them."""
+    said: str
+    """The last line that they printed, or what ended them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestsProof:
+    """The project's own tests, in both states of the files."""
+
+    __test__ = False  # pytest collects what is named like this
+
+    command: str
+    before: CommandEnd
+    after: CommandEnd
+
+    @property
+    def outcome(self) -> Outcome:
+        """What they say about the fix."""
+        if self.after.status == 0:
+            return Outcome.PROVEN
+        return Outcome.REFUTED if self.before.status == 0 else Outcome.NOT_TESTABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What `--prove` found out about the fixes."""
+
+    device: str
+    """What the imports were set before: `virtual:` and its name."""
+    mended: int
+    """The causes that the fixes mend."""
+    left: int
+    """The causes that a check finds afterwards."""
+    modules: tuple[ModuleProof, ...]
+    tests: TestsProof | None = None
+    interrupted: bool = False
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something speaks against the fixes."""
+        tests = () if self.tests is None else (self.tests.outcome,)
+        return Outcome.REFUTED in (*(module.outcome for module in self.modules), *tests)
+
+    @property
+    def counts(self) -> Mapping[Outcome, int]:
+        """How many modules there are of each outcome."""
+        found = [module.outcome for module in self.modules]
+        return {outcome: found.count(outcome) for outcome in Outcome}

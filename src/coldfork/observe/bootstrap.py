@@ -18,6 +18,8 @@ object:
     pythonpath what PYTHONPATH was before, or null
     result     the file that a probe writes: one event a line, the last one is the result
     module     the module to probe
+    values     whose public names to tell, after the import: {"names": more of them, "root": the folder of the
+               copy}; or null
     forked     whether to fork first and import in the child
     tell_at    the moment on the monotonic clock at which a probe writes where it hangs, or null
     injection  the injection library, or null

@@ -36,9 +36,12 @@ class Probe:
         self._append = os.write
         self._loaded = 0
         self._file: str | None = None
+        self._over = False
 
     def sink(self, event: Event) -> None:
         """Count imports, and write down all that is rare."""
+        if self._over:
+            return
         if event["event"] == "import":
             self._loaded += 1
             if event["module"] == self._module and self._file is None and event["path"]:
@@ -65,6 +68,16 @@ class Probe:
         if watching.attribution.windows.starts:
             self._settle(watching)
         self.write(self._result(watching, failure, seconds))
+        if failure is None and self._settings.get("values") is not None:
+            self._tell_values(self._settings["values"])
+
+    def _tell_values(self, wanted: Event) -> None:
+        """Read the public names: whatever that wakes, the import has not."""
+        from coldfork.observe.public_names import told
+
+        self._over = True
+        values = told(self._module, wanted["names"], wanted["root"])
+        self.write({"event": "values", "values": values})
 
     def _result(self, watching: Watch, failure: Event | None, seconds: float) -> Event:
         return {

@@ -31,6 +31,7 @@ FORMATS = MappingProxyType(
                 "gitlab": "coldfork.report.findings.hosts.gitlab",
                 "junit": "coldfork.report.findings.hosts.junit",
                 "rdjson": "coldfork.report.findings.hosts.rdjson",
+                "markdown": "coldfork.report.findings.markdown",
             }
         ),
         "probe": MappingProxyType(

@@ -43,13 +43,14 @@ Examples:
   coldfork check - --stdin-filename src/engine/core.py < buffer
   coldfork check --fix                     mend what can be mended without changing what the code does
   coldfork check --diff | git apply        the same, as a patch
+  coldfork check --fix --prove --format markdown   the same, and a table for the pull request
   coldfork check --trace src/engine/core.py:12   why a line is found, or is not
   coldfork check --confirm --virtual h100  import what was found, and see what happens
   coldfork check --confirm=run --virtual h100  run the programs of findings, too, with all that they do
 
 \b
 Exit status: 0 nothing that fails, 1 something at or above --fail-on for an audience in --fail-for,
-2 the check itself failed, 130 interrupted.
+a patch that --diff printed, or a fix that --prove refutes, 2 the check itself failed, 130 interrupted.
 Next: coldfork rule NAME explains a finding.
 """
 
@@ -77,6 +78,12 @@ Next: coldfork rule NAME explains a finding.
     "--fix-only", metavar="RULE", multiple=True, help="With --fix or --diff: mend only what these rules find."
 )
 @click.option(
+    "--prove",
+    is_flag=True,
+    help="With --fix or --diff: import the mended modules as they were and as they are now, in copies, and "
+    "compare; run the tests, too, where test-command says how.",
+)
+@click.option(
     "--trace",
     metavar="FILE:LINE",
     help="Print what was believed at this line, instead of findings: values, conditions, where it stopped.",
@@ -88,7 +95,8 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
 
     PATHS are files, notebooks and folders; without any, `src` is checked if it exists, else the current
     folder. - is what standard input holds.
-    Nothing is imported unless --confirm asks for it, and no program is run unless --confirm=run does.
+    Nothing is imported unless --confirm or --prove asks for it, and no program is run unless
+    --confirm=run does, or --prove where the project says what its tests are.
     """
     from coldfork.cli.inspection import complain, inspect
 
@@ -122,22 +130,31 @@ def _is_to_mend(context: click.Context) -> bool:
     asked = context.params["fix"] or context.params["diff"]
     if context.params["fix_only"] and not asked:
         raise UsageError("--fix-only narrows --fix and --diff; give one of them")
+    if context.params["prove"] and not asked:
+        raise UsageError("--prove is about what --fix and --diff write; give one of them")
     return bool(asked)
 
 
 def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Mend what is found, or print the patch."""
+    """Mend what is found, or print the patch; and prove it."""
     from coldfork.cli import mending
     from coldfork.cli.inspection import complain
 
     done, settings = mending.mended(context, paths)
-    if context.params["diff"]:
-        context.exit(FINDINGS if mending.show(done) else 0)
-    mending.apply(done)
-    report = mending.reported(done)
-    _deliver(report, done.inspection, settings)
-    complain(done.inspection)
-    context.exit(_status(report, done.inspection, settings))
+    is_shown = context.params["diff"]
+    files = mending.show(done) if is_shown else mending.apply(done)
+    proof = mending.proven(done, files, settings) if context.params["prove"] else None
+    report = replace(mending.reported(done), proof=proof)
+    if is_shown:
+        mending.tell(proof, settings, _options(done.inspection, settings))
+    else:
+        _deliver(report, done.inspection, settings)
+        complain(done.inspection)
+    if proof is not None and proof.interrupted:
+        context.exit(INTERRUPTED)
+    refuted = proof is not None and proof.refuted
+    left = bool(files) if is_shown else _status(report, done.inspection, settings)
+    context.exit(FINDINGS if refuted and left in (0, FINDINGS) else int(left))
 
 
 def _kind(settings: dict[str, Any]) -> str:
@@ -147,11 +164,13 @@ def _kind(settings: dict[str, Any]) -> str:
 
 def _refuse_idle_options(context: click.Context) -> None:
     """Refuse what was typed for imports where there are none; variables and files may hold it for others."""
-    if context.params["confirm"]:
+    if context.params["confirm"] or context.params["prove"]:
         return
     for name in ("virtual", "timeout"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"--{name} is about imports, and nothing is imported without --confirm")
+            raise UsageError(
+                f"--{name} is about imports, and nothing is imported without --confirm or --prove"
+            )
 
 
 def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
@@ -216,17 +235,16 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
 
 def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
     """Import the modules of these findings, run their programs if asked to, and say what that showed."""
+    from coldfork.cli.surroundings import import_setup
     from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.launch.probe.confirmation import untested
-    from coldfork.launch.probe.probe import interpreter
     from coldfork.launch.probe.programs import unrun
 
     require_watching("check --confirm")
     confirmation = None
     with command_signals():
         try:
-            python = interpreter(_program(settings["python"]), neighbours=(Path(".venv"),))
-            setup = _setup(settings, python)
+            setup = import_setup(settings)
             confirmation = _imported(findings, setup, settings, inspection)
             if settings["confirm"] == _RUN and not confirmation.interrupted:
                 return _ran(confirmation.findings, setup, inspection)
@@ -235,17 +253,6 @@ def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: 
     if settings["confirm"] == _RUN:
         return unrun(confirmation.findings)
     return confirmation
-
-
-def _setup(settings: dict[str, Any], python: str) -> ProbeSetup:
-    """What imports and programs are watched in."""
-    from coldfork.cli.surroundings import surroundings
-    from coldfork.source.files.site_packages import search_path
-
-    # The dependencies whose sources were read are those that the imports find.
-    beside = [Path(folder) for folder in settings["site-packages"]]
-    after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
-    return surroundings(settings, python, after=after)
 
 
 def _imported(
@@ -306,8 +313,3 @@ def _announce(plan: ConfirmationPlan) -> None:
     output.note(
         "PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen is printed"
     )
-
-
-def _program(python: str | None) -> str | None:
-    """The interpreter of an environment that was named by its folder."""
-    return str(Path(python, "bin", "python")) if python and Path(python).is_dir() else python

@@ -144,6 +144,7 @@ def until_its_end(
     timeout: float,
     stop: Callable[[], bool] = bool,
     suffices: Callable[[str], bool] | None = None,
+    folder: str | None = None,
 ) -> Ended:
     """Run a command in a session of its own until it ends, and end with it what it started.
 
@@ -155,6 +156,7 @@ def until_its_end(
         try:
             process = subprocess.Popen(
                 list(command),
+                cwd=folder,
                 env=dict(variables),
                 stdin=subprocess.DEVNULL,
                 stdout=writing,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,10 @@ class ProbeSetup:
     """Folders that stand first on its path."""
     after: tuple[str, ...] = ()
     """Folders that stand behind those of PYTHONPATH."""
+    names: Mapping[str, Sequence[str]] | None = None
+    """Asks what public names hold: by module those that it may not list; None asks for none."""
+    root: str = ""
+    """The folder of a copy, without which what they hold is told."""
     base: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict(os.environ)))
 
     def variables(self, first: tuple[str, ...] = ()) -> dict[str, str]:
@@ -54,6 +58,8 @@ class ImportTrial:
     """Where the watch itself failed."""
     limit: float
     """The seconds it was given."""
+    values: Mapping[str, tuple[str, bool]] | None = None
+    """What its public names hold, and whether that says all; None where nobody asked or came to it."""
     stuck: str = ""
     """The stacks of its threads shortly before the time limit."""
 
@@ -75,6 +81,9 @@ def run_trial(
             "result": str(result),
             "stage2": sorted(exact),
             "forked": setup.forked,
+            "values": None
+            if setup.names is None or exact
+            else {"names": list(setup.names.get(module, ())), "root": setup.root},
             "tell_at": monotonic() + max(setup.timeout - _TELL_BEFORE_SECONDS, setup.timeout * 0.8),
         }
         ended = until_its_end(
@@ -98,8 +107,13 @@ def _read(result: Path, ended: Ended, limit: float) -> ImportTrial:
             if event.get("event") == "trouble"
         ),
         limit=limit,
+        values=next((_values(event) for event in written if event.get("event") == "values"), None),
         stuck=_content(result.with_name(result.name + ".stack"))[:_STACK_BYTES].decode("utf-8", "replace"),
     )
+
+
+def _values(event: Mapping[str, Any]) -> Mapping[str, tuple[str, bool]]:
+    return {name: (text, is_exact) for name, (text, is_exact) in event["values"].items()}
 
 
 def _content(file: Path) -> bytes:

@@ -42,6 +42,7 @@ def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins:
         and not _doubts(first, awake_before),
         modules_loaded=result.get("modules_loaded"),
         seconds=float(result.get("seconds") or 0.0),
+        values=first.values,
     )
 
 

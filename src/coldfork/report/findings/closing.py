@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from coldfork.model.causes import Fix
+from coldfork.model.causes import Applicability, Fix
 from coldfork.model.findings import Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, LeftOut, Origin
+from coldfork.report.proof import proof_head
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.quantities import plural
 
@@ -25,16 +26,23 @@ def closing_sentences(report: Report) -> tuple[str, ...]:
         scope_sentence(report.scope),
         environment_sentence(report.environment),
         fixes_sentence(report),
+        proof_sentence(report),
     )
     return tuple(sentence for sentence in sentences if sentence)
 
 
 def fixes_sentence(report: Report) -> str:
     """How many of the causes that are left have a fix that was not asked for; empty where none has."""
-    waiting = [fix for fix in report.fixes.values() if isinstance(fix, Fix)]
+    fixes = [fix for fix in report.fixes.values() if isinstance(fix, Fix)]
+    waiting = [fix for fix in fixes if fix.applicability is Applicability.UNSAFE]
     if not waiting:
         return ""
     return f"fixes: {len(waiting)} more with --fix=unsafe, which may change what the program does"
+
+
+def proof_sentence(report: Report) -> str:
+    """What `--prove` came to, in a sentence; empty where it was not asked for."""
+    return "" if report.proof is None else f"proof: {proof_head(report.proof)}"
 
 
 def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:

@@ -11,6 +11,7 @@ from coldfork.model.causes import Cause, Fix, Refusal
 from coldfork.model.effects import StartedProgram, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Unfinished
+from coldfork.report.proof import proof_object
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
@@ -47,6 +48,7 @@ def document(report: Report, options: Options) -> dict[str, Any]:
         "coverage": _coverage_object(report),
         "environment": _environment_object(report.environment),
         "changed": _scope_object(report.scope),
+        "proof": None if report.proof is None else proof_object(report.proof),
     }
     return headed(contents, options)
 

@@ -17,6 +17,7 @@ from coldfork.report.findings.words import (
     held_back,
     verdict_counts,
 )
+from coldfork.report.proof import proof_details
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
@@ -156,6 +157,8 @@ class _Page:
             counts += f"; {tried}" if tried else ""
             yield f"{head}: {counts}; {examined(report.statistics)}{behind}"
         yield from map(self._sheet.say, closing_sentences(report))
+        if report.proof is not None:
+            yield from map(self._sheet.say, proof_details(report.proof))
         command = _next_command(report)
         if command:
             yield f"{whole(f'next: {command[0]}')}  ({command[1]})"

@@ -40,6 +40,8 @@ def fix_sentence(fix: Fix | Refusal) -> str:
         return f"fix: none, because {one_line(fix.reason)}"
     if fix.applicability is Applicability.UNSAFE:
         return f"fix: --fix=unsafe writes one; it may change what the program does: {one_line(fix.reason)}"
+    if fix.applicability is Applicability.SHOWN:
+        return f"fix: by hand, from what is shown: {one_line(fix.reason)}"
     return "fix: --fix writes it"
 
 

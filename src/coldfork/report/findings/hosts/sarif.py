@@ -7,12 +7,17 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
-from coldfork.model.causes import Cause
+from coldfork.model.causes import Cause, Fix
 from coldfork.model.effects import Step, StepKind
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.model.observations import Unfinished
 from coldfork.report.findings.closing import closing_sentences
-from coldfork.report.findings.words import confirmation_sentence, fault_sentence, verdict_sentence
+from coldfork.report.findings.words import (
+    confirmation_sentence,
+    fault_sentence,
+    fix_sentence,
+    verdict_sentence,
+)
 from coldfork.report.shared.characters import one_line, well_formed
 from coldfork.report.shared.effects import effect_phrase
 from coldfork.report.shared.options import Options, RuleText
@@ -110,9 +115,41 @@ def _result(
         result["relatedLocations"] = [_cause_location(cause, options)]
         result["properties"]["cause"] = well_formed(cause.id)
         result["properties"]["audience"] = cause.audience.value
+        fix = report.fixes.get(cause.id)
+        if isinstance(fix, Fix) and finding.id == cause.findings[0] and _has_places(fix, options):
+            result["fixes"] = [_fix(fix, options)]
     if finding.chain.steps:
         result["codeFlows"] = [{"threadFlows": [{"locations": _flow(finding, options)}]}]
     return result
+
+
+def _has_places(fix: Fix, options: Options) -> bool:
+    """Whether all edits are of files whose lines a reader can count: those of a notebook's cells are not."""
+    return not any(_is_in_cell(edit.path, edit.line, options) for edit in fix.edits)
+
+
+def _fix(fix: Fix, options: Options) -> _JsonObject:
+    """A fix: what applying it means in words, and for each file what goes where."""
+    changes: dict[str, list[_JsonObject]] = {}
+    for edit in fix.edits:
+        region = {
+            "startLine": edit.line,
+            "startColumn": edit.column,
+            "endLine": edit.end_line,
+            "endColumn": edit.end_column,
+        }
+        replacement: _JsonObject = {"deletedRegion": region}
+        if edit.text:
+            replacement["insertedContent"] = {"text": well_formed(edit.text)}
+        changes.setdefault(edit.path, []).append(replacement)
+    return {
+        "description": {"text": well_formed(one_line(fix_sentence(fix)))},
+        "artifactChanges": [
+            {"artifactLocation": _artifact(path, options), "replacements": replacements}
+            for path, replacements in changes.items()
+        ],
+        "properties": {"applicability": fix.applicability.value},
+    }
 
 
 def _cause_location(cause: Cause, options: Options) -> _JsonObject:

@@ -1,0 +1,78 @@
+"""Two copies of a project's files, as they were and as mended: what is run there leaves the files alone."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_LARGE = 1_000_000
+_LEFT_OUT = frozenset({"__pycache__", ".git", ".hg", ".svn", "node_modules"})
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy, in which each file has the path that it has outside, below a root."""
+
+    root: Path
+
+    def place(self, path: str | Path) -> Path:
+        """Where the copy of a file or folder lies."""
+        return self.root.joinpath(*Path(path).absolute().parts[1:])
+
+
+@contextmanager
+def copies(
+    places: Iterable[Path], before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> Iterator[tuple[Copy, Copy]]:
+    """Copy files and folders twice, with these contents of some of the files by absolute path.
+
+    What is large, hidden or an environment is a link to the original, which nothing should write.
+    """
+    with tempfile.TemporaryDirectory(prefix="coldfork-prove-") as folder:
+        # Without links on the way: a program may ask where it lies.
+        base = Path(folder).resolve()
+        made = Copy(base / "before"), Copy(base / "after")
+        for copy, contents in zip(made, (before, after), strict=True):
+            for place in places:
+                _take(place, copy.place(place))
+            for file, content in contents.items():
+                target = copy.place(file)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.unlink(missing_ok=True)  # it may be a link
+                target.write_bytes(content)
+        yield made
+
+
+def _take(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not source.is_dir():
+        _take_file(source, target)
+        return
+    target.mkdir(exist_ok=True)
+    for entry in source.iterdir():
+        there = target / entry.name
+        if entry.name in _LEFT_OUT or entry.name.endswith("_cache") or there.is_symlink():
+            continue
+        if entry.is_symlink() or (entry.is_dir() and _is_apart(entry)):
+            there.symlink_to(entry.resolve())
+        elif entry.is_dir():
+            _take(entry, there)
+        else:
+            _take_file(entry, there)
+
+
+def _is_apart(folder: Path) -> bool:
+    return folder.name.startswith(".") or (folder / "pyvenv.cfg").exists()
+
+
+def _take_file(source: Path, target: Path) -> None:
+    if not source.is_file() or target.exists():
+        return  # a socket, or a pipe that would never end; or two places that overlap
+    if source.stat().st_size > _LARGE:
+        target.symlink_to(source.resolve())
+    else:
+        shutil.copy(source, target)

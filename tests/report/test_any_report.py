@@ -15,10 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from coldfork.model.causes import Applicability, Edit, Fix, Refusal
 from coldfork.model.effects import Chain, EffectKind, Position, StartedProgram, Step, StepKind, Verdict
 from coldfork.model.findings import Finding, Report, Severity, Skipped, Way
 from coldfork.model.observations import Observation, Statistics
-from coldfork.report.findings import concise, json_format, statistics, text
+from coldfork.model.probes import (
+    CommandEnd,
+    ModuleProbe,
+    ModuleProof,
+    NameChange,
+    ProbeStatus,
+    Proof,
+    TestsProof,
+)
+from coldfork.report.findings import concise, json_format, markdown, statistics, text
 from coldfork.report.findings.hosts import github, gitlab, junit, rdjson, sarif
 from coldfork.report.shared.options import Options, RuleText
 from coldfork.rules.causes.judging import judge
@@ -44,6 +54,7 @@ _NASTY = (
 _characters = st.one_of(st.sampled_from(_NASTY + "%:,<&>\"']\\/ é漢😀"), st.characters())
 _words = st.text(_characters, max_size=12)
 _lines = st.integers(0, 3000)
+_counts = st.integers(0, 9)
 
 _steps = st.builds(
     Step,
@@ -89,17 +100,52 @@ _findings = st.builds(
     ways=st.lists(_ways, max_size=3).map(tuple),
     program=st.none() | st.builds(StartedProgram, _words, _words, _words),
 )
-_counts = st.integers(0, 9)
+_edits = st.builds(Edit, _words, *[st.integers(1, 3000)] * 4, _words)
+_fixes = st.one_of(
+    st.builds(Refusal, st.just(""), _words),
+    st.builds(
+        Fix,
+        st.just(""),
+        st.sampled_from(Applicability),
+        _words,
+        st.lists(_edits, min_size=1, max_size=3).map(tuple),
+    ),
+)
+_probes = st.builds(
+    ModuleProbe,
+    _words,
+    st.sampled_from(ProbeStatus),
+    st.none() | _words,
+    values=st.none() | st.just({"a": ("1", True)}),
+)
+_changes = st.builds(NameChange, _words, st.none() | _words, st.none() | _words, st.booleans())
+_proofs = st.builds(
+    Proof,
+    _words,
+    _counts,
+    _counts,
+    st.lists(
+        st.builds(
+            ModuleProof,
+            *(_words, _words, _words, st.none() | _probes, st.none() | _probes, _counts, _counts),
+            st.lists(_changes, max_size=3).map(tuple),
+        ),
+        max_size=3,
+    ).map(tuple),
+    st.none() | st.builds(TestsProof, _words, *[st.builds(CommandEnd, st.none() | _counts, _words)] * 2),
+    st.booleans(),
+)
 
 
-def _with_causes(report: Report) -> Report:
+def _with_causes(report: Report, fixes: list[Fix | Refusal], proof: Proof | None) -> Report:
     """The report as the command line makes it: ids tell findings apart, and each knows its cause."""
     findings = tuple(replace(one, id=f"{one.id}{index}") for index, one in enumerate(report.findings))
     judged = judge(Observation(report.profile, (), (), (), report.statistics), findings)
-    return replace(report, findings=judged.findings, causes=judged.causes)
+    of = {cause.id: replace(fix, cause=cause.id) for cause, fix in zip(judged.causes, fixes, strict=False)}
+    return replace(report, findings=judged.findings, causes=judged.causes, fixes=of, proof=proof)
 
 
-_reports = st.builds(
+_plain_reports = st.builds(
     Report,
     profile=_words,
     findings=st.lists(_findings, max_size=4).map(tuple),
@@ -117,7 +163,8 @@ _reports = st.builds(
     gone=_counts,
     ignored=_counts,
     failing=_counts,
-).map(_with_causes)
+)
+_reports = st.builds(_with_causes, _plain_reports, st.lists(_fixes, max_size=4), st.none() | _proofs)
 _options = st.builds(
     Options,
     version=st.sampled_from(["", "0.1.0"]),
@@ -196,6 +243,8 @@ def sarif_is_valid(report: Report, options: Options) -> None:
         flows: list[Any] = result.get("codeFlows", [])
         steps = flows[0]["threadFlows"][0]["locations"] if flows else []
         assert len(steps) == len(finding.chain.steps)
+    fixed = [cause for cause in report.causes if isinstance(report.fixes.get(cause.id), Fix)]
+    assert sum("fixes" in result for result in run["results"]) == len(fixed)
 
 
 def junit_is_xml_whose_counts_hold(report: Report, options: Options) -> None:
@@ -268,10 +317,21 @@ def coloured_text_holds_no_escape_sequence_but_colours(report: Report, _: Option
     assert_sayable(plain, "utf-8")
 
 
+def markdown_has_tables_whose_rows_are_whole(report: Report, options: Options) -> None:
+    output = markdown.render(report, options)
+    assert_sayable(output, "utf-16" if options.encoding is None else "utf-8")
+    table: list[int] = []
+    for line in output.splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert not cells or not table or cells == table[-1], line
+        table = [cells] if cells else []
+
+
 CLAIMS = (
     json_is_valid_and_says_what_the_report_says,
     sarif_is_valid,
     junit_is_xml_whose_counts_hold,
+    markdown_has_tables_whose_rows_are_whole,
     concise_has_one_line_for_each_cause,
     github_writes_commands_and_nothing_else,
     gitlab_has_one_issue_for_each_annotation,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
+from coldfork.model.causes import Applicability, Edit, Fix
 from coldfork.model.findings import Finding, Report, Skipped
 from coldfork.report.findings.hosts.sarif import render
 from coldfork.report.shared.options import Options, RuleText
@@ -312,3 +313,40 @@ def test_columns_count_from_one_and_the_end_is_given(report_of: ReportMaker, eng
 def test_a_finding_about_a_whole_file_has_no_region(report_of: ReportMaker, flash_attn: Finding) -> None:
     (result,) = run_of(report_of(replace(flash_attn, line=0)), Options())["results"]
     assert "region" not in result["locations"][0]["physicalLocation"]
+
+
+def test_a_fix_stands_at_the_finding_to_mend_first(report_of: ReportMaker, flash_attn: Finding) -> None:
+    report = report_of(flash_attn)
+    (cause,) = report.causes
+    edits = (Edit("vllm/a.py", 3, 5, 3, 9, "None"), Edit("vllm/a.py", 7, 1, 7, 1, "x = 1\n"))
+    fix = Fix(cause.id, Applicability.UNSAFE, "a call may hand None", edits)
+    shown = replace(fix, applicability=Applicability.SHOWN, edits=edits[:1])
+    said = []
+    for one in (fix, shown):
+        (result,) = run_of(replace(report, fixes={cause.id: one}), Options())["results"]
+        said.append(result["fixes"])
+    assert said[0] == [
+        {
+            "description": {
+                "text": "fix: --fix=unsafe writes one; it may change what the program does: a call may hand None"
+            },
+            "artifactChanges": [
+                {
+                    "artifactLocation": {"uri": "vllm/a.py", "uriBaseId": "SRCROOT"},
+                    "replacements": [
+                        {
+                            "deletedRegion": {"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 9},
+                            "insertedContent": {"text": "None"},
+                        },
+                        {
+                            "deletedRegion": {"startLine": 7, "startColumn": 1, "endLine": 7, "endColumn": 1},
+                            "insertedContent": {"text": "x = 1\n"},
+                        },
+                    ],
+                }
+            ],
+            "properties": {"applicability": "unsafe"},
+        }
+    ]
+    assert said[1][0]["properties"] == {"applicability": "shown"}
+    assert said[1][0]["description"]["text"] == "fix: by hand, from what is shown: a call may hand None"

@@ -113,7 +113,7 @@ class Outcome(StrEnum):
     """What a comparison says about a fix."""
 
     PROVEN = "proven"
-    """The import is cold, and the module holds what it held."""
+    """The import woke a device and is cold now, and the module holds what it held."""
     REFUTED = "refuted"
     """The import wakes a device still, or something is another than it was."""
     NOT_TESTABLE = "not-testable"
@@ -157,7 +157,9 @@ class ModuleProof:
         if self.after.status is ProbeStatus.FAILED and self.before.status is not ProbeStatus.FAILED:
             # One that fails behind the line that woke the device came as far as it did before.
             return Outcome.REFUTED if self.before.failure is None else Outcome.NOT_TESTABLE
-        return Outcome.PROVEN if self.after.status is ProbeStatus.COLD else Outcome.NOT_TESTABLE
+        # Where the import woke nothing before, that it wakes nothing now says nothing.
+        is_seen = (self.before.status, self.after.status) == (ProbeStatus.WOKEN, ProbeStatus.COLD)
+        return Outcome.PROVEN if is_seen else Outcome.NOT_TESTABLE
 
 
 @dataclass(frozen=True, slots=True)

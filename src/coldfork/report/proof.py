@@ -32,7 +32,7 @@ def proof_details(proof: Proof) -> Iterator[str]:
 
 def proof_markdown(proof: Proof, options: Options) -> str:
     """The proof as tables, for whoever reviews the change."""
-    parts = [f"### What the fixes change\n\n{proof_head(proof)}."]
+    parts = [f"### What the fixes change\n\n{_plain(proof_head(proof))}."]
     if proof.modules:
         rows = ["| module | import before | import after | public names |", "| --- | --- | --- | --- |"]
         rows += map(_row, proof.modules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from coldfork.model.causes import Cause
+from coldfork.model.causes import Cause, Fix
 from coldfork.model.effects import Chain, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.chains import Folder, Gap, ShownStep
@@ -19,8 +19,10 @@ from coldfork.report.findings.warmth_words import (
 )
 from coldfork.report.findings.words import (
     confirmation_sentence,
+    edit_sentence,
     fix_sentence,
     help_sentence,
+    is_shown,
     verdict_sentence,
 )
 from coldfork.report.shared.effects import effect_phrase
@@ -157,6 +159,12 @@ class Entries:
         fix = self._report.fixes.get(finding.cause)
         if fix is not None:
             yield from self._note(self._sheet.say(fix_sentence(fix)))
+        if isinstance(fix, Fix) and is_shown(fix):
+            for edit in fix.edits:
+                place = self.place(edit.path, edit.line)
+                yield from self._sheet.flow(_INDENT + self._sheet.say(edit_sentence(edit, place)), _HANG)
+                for line in edit.text.splitlines():
+                    yield f"{_INDENT}  {self._sheet.letters.clean(line)}".rstrip()
         command = f"coldfork rule {finding.rule}"
         said = self._sheet.letters.clean(help_sentence(finding, remedy)).replace(command, whole(command))
         yield from self._note(f"{self._sheet.paint('help', 'help:')} {said}")

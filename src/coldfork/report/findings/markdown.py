@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from coldfork.model.causes import Cause
+from coldfork.model.causes import Cause, Fix, Refusal
 from coldfork.model.findings import Report
 from coldfork.report.findings.closing import closing_sentences
 from coldfork.report.findings.selection import Selection
-from coldfork.report.findings.words import confirmation_sentence, examined, fix_sentence, verdict_counts
+from coldfork.report.findings.words import (
+    confirmation_sentence,
+    edit_sentence,
+    examined,
+    fix_sentence,
+    is_shown,
+    verdict_counts,
+)
 from coldfork.report.proof import proof_markdown
 from coldfork.report.shared.characters import one_line, printable
 from coldfork.report.shared.options import Options
@@ -24,6 +32,7 @@ def render(report: Report, options: Options) -> str:
         rows = ["| line | what is found | how sure |", "| --- | --- | --- |"]
         rows += [row for cause in causes for row in _rows(cause, report, selection, options)]
         parts.append("\n".join(rows))
+        parts += [part for cause in causes for part in _shown(report.fixes.get(cause.id), options)]
     parts += [_plain(one) for one in closing_sentences(replace(report, proof=None))]
     if folded := selection.fold_line():
         parts.append(folded)
@@ -47,6 +56,17 @@ def _rows(cause: Cause, report: Report, selection: Selection, options: Options) 
         cells = (place, "; ".join(filter(None, said)), sure)
         rows.append(f"| {' | '.join(map(_cell, cells))} |")
     return rows
+
+
+def _shown(fix: Fix | Refusal | None, options: Options) -> Iterator[str]:
+    """The edits of a fix that nobody else applies, a block of code for each."""
+    if not isinstance(fix, Fix) or not is_shown(fix):
+        return
+    for edit in fix.edits:
+        yield _plain(edit_sentence(edit, options.place(edit.path, edit.line)))
+        if edit.text:
+            lines = (printable(line).rstrip() for line in edit.text.splitlines())
+            yield "\n".join(("~~~python", *lines, "~~~"))
 
 
 def _plain(text: str) -> str:

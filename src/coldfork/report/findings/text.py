@@ -15,6 +15,7 @@ from coldfork.report.findings.words import (
     examined,
     fault_sentence,
     held_back,
+    is_shown,
     verdict_counts,
 )
 from coldfork.report.proof import proof_details
@@ -71,6 +72,7 @@ class _Page:
         finding = self._selection.first(cause)
         if (
             cause.accepted
+            or is_shown(self._report.fixes.get(cause.id))
             or len(finding.chain.steps) != 2
             or (len(cause.findings) > 1 and self._selection.others(cause))
         ):

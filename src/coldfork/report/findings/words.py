@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from coldfork.model.causes import Applicability, Cause, Fix, Refusal
+from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
 from coldfork.model.effects import Chain, Verdict
 from coldfork.model.findings import Confirmed, Finding, Report
 from coldfork.model.observations import Statistics, Unfinished
@@ -43,6 +43,21 @@ def fix_sentence(fix: Fix | Refusal) -> str:
     if fix.applicability is Applicability.SHOWN:
         return f"fix: by hand, from what is shown: {one_line(fix.reason)}"
     return "fix: --fix writes it"
+
+
+def is_shown(fix: Fix | Refusal | None) -> bool:
+    """Whether the edits of a fix are for people to read: nobody else can apply them."""
+    return isinstance(fix, Fix) and fix.applicability is Applicability.SHOWN
+
+
+def edit_sentence(edit: Edit, place: str) -> str:
+    """Where an edit goes: what is written there follows it, unless it is taken out."""
+    is_inserted = (edit.line, edit.column) == (edit.end_line, edit.end_column)
+    if is_inserted:
+        return f"before {place}:{edit.column}, write:"
+    last = f" to {edit.end_line}:{edit.end_column}" if edit.end_line > edit.line else f" to {edit.end_column}"
+    where = f"{place}:{edit.column}{last}"
+    return f"in place of {where}, write:" if edit.text else f"take out {where}"
 
 
 def verdict_sentence(finding: Finding, profile: str) -> str:

@@ -389,3 +389,15 @@ def test_lines_end_as_they_ended(mended: Mend) -> None:
     text = text_of(done)
     assert text.count("\n") == text.count("\r\n")
     assert "return é, _x()" in text
+
+
+def test_later_lines_of_a_program_are_mended_by_themselves(mended: Mend) -> None:
+    text = (
+        "import torch\ndef f(x: bool = torch.cuda.is_available()):\n    return x\n"
+        "Y = torch.cuda.get_device_name()\nprint(Y)\nimport bitsandbytes\ndef g():\n    return bitsandbytes\n"
+        'if __name__ == "__main__":\n    f()\n'
+    )
+    done = mended({"pkg/__main__.py": text}, UNSAFE)
+    assert "def f(x: bool = None):" in text_of(done, "__main__.py")
+    (cause,) = (cause for cause in done.report.causes if cause.call == "torch.cuda.get_device_name")
+    assert done.left[cause.id].reason == "line 7 reads `Y` when the module is imported"

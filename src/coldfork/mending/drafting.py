@@ -50,12 +50,14 @@ def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> F
 def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
     """The findings whose own lines are to be mended: imports on the way are cold then."""
     found = [findings[name] for name in cause.findings if name in findings]
-    return [finding for finding in found if finding is found[0] or finding.rule in _AT_IMPORT]
+    return [
+        finding
+        for finding in found
+        if finding is found[0] or (finding.rule in _AT_IMPORT and finding.leads_to(cause))
+    ]
 
 
 def _draft(finding: Finding, project: Project) -> Draft:
-    if finding.path.endswith(".ipynb"):
-        raise CannotMend("notebooks are mended by hand")
     tree = project.tree(finding.path)
     node = tree.place(finding.line, finding.column)
     case = Case(finding, tree, project)

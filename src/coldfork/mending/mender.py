@@ -5,20 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from coldfork.checking.inspection import Inspection
 from coldfork.checking.reporting import report_of
 from coldfork.checking.request import CheckRequest
 from coldfork.knowledge import catalogue
+from coldfork.mending.cells import written
 from coldfork.mending.drafting import fix_of
 from coldfork.mending.project import Project
 from coldfork.mending.text import CannotMend, replaced
 from coldfork.model.causes import Applicability, Cause, Fix, Refusal
-from coldfork.model.effects import PROFILES
+from coldfork.model.effects import PROFILES, Position
 from coldfork.model.findings import Finding, Report
+from coldfork.source.files.notebooks import SUFFIX
+from coldfork.source.files.reading import CannotRead
 
 _MOST_ROUNDS = 8
+_APART = frozenset({Position.CLASS_BODY, Position.DEFAULT_ARGUMENT})
+"""Where a fix leaves the module's own names alone."""
+_ANY_ORDER = "the cells of a notebook may be run in any order"
 _ASKS = re.compile(r"(?:(?:is|has|can|get|mem_get|current|default|supports)_|device_count$|_?is_)")
 """How a call is named that answers and changes nothing; others of the same libraries make or set things."""
 
@@ -112,13 +117,9 @@ def project_of(inspection: Inspection) -> Project:
     files = {module.path: module.file for module in inspection.observation.modules if module.file}
 
     def read(path: str) -> bytes:
-        overlay = inspection.request.overlays.get(files.get(path, ""))
-        if overlay is not None:
-            return overlay
         try:
-            # Not as the reader gives it, which has all lines end alike.
-            return Path(files[path]).read_bytes()
-        except (KeyError, OSError):
+            return inspection.reader.read_bytes(files[path])
+        except (KeyError, CannotRead):
             raise CannotMend("its file cannot be read") from None
 
     modules = {module.name: module.path for module in inspection.observation.modules if module.file}
@@ -144,10 +145,21 @@ def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
     return {
         cause.id: Refusal(cause.id, work.refused[cause.id])
         if cause.id in work.refused
-        else fix_of(cause, by_id, seen.project)
+        else _as_run(fix_of(cause, by_id, seen.project), cause, by_id)
         for cause in seen.report.causes
         if _is_asked_for(work, cause, by_id)
     }
+
+
+def _as_run(fix: Fix | Refusal, cause: Cause, findings: Mapping[str, Finding]) -> Fix | Refusal:
+    """A fix as safe as it is where it stands: what the cells of a notebook bind, others may read any time."""
+    found = [findings[name] for name in cause.findings if name in findings]
+    positions = {finding.position for finding in found if finding.leads_to(cause)}
+    if isinstance(fix, Refusal) or positions <= _APART or fix.applicability is not Applicability.SAFE:
+        return fix
+    if not any(edit.path.endswith(SUFFIX) for edit in fix.edits):
+        return fix
+    return replace(fix, applicability=Applicability.UNSAFE, reason=_ANY_ORDER)
 
 
 def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) -> bool:
@@ -205,14 +217,21 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> _Seen | None:
         for path in {edit.path for fix in fixes for edit in fix.edits}:
             file, source = files[path], seen.project.tree(path).source
             edits = {edit for fix in fixes for edit in fix.edits if edit.path == path}
-            work.originals.setdefault(file, seen.project.read(path))
-            texts[file] = source.encoded(replaced(source, map(source.replacement, edits)))
-    except CannotMend:
+            raw = seen.inspection.reader.raw(file)
+            work.originals.setdefault(file, raw)
+            text = source.encoded(replaced(source, map(source.replacement, edits)))
+            texts[file] = written(raw, edits) if path.endswith(SUFFIX) else text
+    except (CannotMend, CannotRead):
         return None
     after = _seen(work.inspect(replace(work.request, overlays={**work.request.overlays, **texts})))
     ids = {finding.id for finding in after.report.findings}
-    causes = {fix.cause for fix in fixes}
-    gone = {name for cause in seen.report.causes if cause.id in causes for name in cause.findings}
+    mended = {fix.cause for fix in fixes}
+    causes = {cause.id: cause for cause in seen.report.causes if cause.id in mended}
+    gone = {
+        finding.id
+        for finding in seen.report.findings
+        if finding.cause in causes and finding.leads_to(causes[finding.cause])
+    }
     if ids & gone or ids - {finding.id for finding in seen.report.findings}:
         return None
     work.texts = texts

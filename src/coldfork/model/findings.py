@@ -92,6 +92,12 @@ class Finding:
     program: StartedProgram | None = None
     """What somebody would run to come to its line; None for findings about imports alone."""
 
+    def leads_to(self, cause: Cause) -> bool:
+        """Whether its chain comes to the line of a cause; a later line of the same program may not."""
+        chains = (self.chain,) if self.ahead is None else (self.ahead.chain, self.chain)
+        place = cause.path, cause.line
+        return any((step.path, step.line) == place for chain in chains for step in chain.steps)
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:

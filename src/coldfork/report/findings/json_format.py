@@ -216,7 +216,7 @@ def _fix_object(fix: Fix | Refusal | None, options: Options) -> dict[str, Any] |
             {
                 **_place(options, edit.path, edit.line),
                 "column": edit.column,
-                "end_line": edit.end_line,
+                "end_line": options.cell(edit.path, edit.line)[1] + edit.end_line - edit.line,
                 "end_column": edit.end_column,
                 "text": well_formed(edit.text),
             }

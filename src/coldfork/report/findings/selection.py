@@ -45,12 +45,12 @@ class Selection:
 
     def others(self, cause: Cause) -> tuple[Finding, ...]:
         """The other lines that come to the same cause; imports that only pass it on are ways, not lines."""
-        return tuple(one for one in self._rest(cause) if _leads_to(one, cause) and not one.chain.by_import)
+        return tuple(one for one in self._rest(cause) if one.leads_to(cause) and not one.chain.by_import)
 
     def same_program(self, cause: Cause) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
         """The other lines of the same program: those that run before the first sure one, and those after."""
         first = self.first(cause)
-        rest = [one for one in self._rest(cause) if not _leads_to(one, cause)]
+        rest = [one for one in self._rest(cause) if not one.leads_to(cause)]
         earlier = tuple(one for one in rest if one.path == first.path and one.turn < first.turn)
         return earlier, tuple(one for one in rest if one not in earlier)
 
@@ -61,7 +61,7 @@ class Selection:
             first.chain.by_import
             and not (cause.spares or cause.accepted)
             and (first.path, first.line) != (cause.path, cause.line)
-            and _leads_to(first, cause)
+            and first.leads_to(cause)
         )
 
     def entries(self, cause: Cause) -> tuple[Finding, ...]:
@@ -79,11 +79,6 @@ class Selection:
             return ""
         are, them = ("is", "it") if len(self.folded) == 1 else ("are", "them")
         return f"{_counted(self.folded)} {are} folded; --tests shows {them}"
-
-
-def _leads_to(finding: Finding, cause: Cause) -> bool:
-    chains = (finding.chain,) if finding.ahead is None else (finding.ahead.chain, finding.chain)
-    return any((step.path, step.line) == (cause.path, cause.line) for chain in chains for step in chain.steps)
 
 
 def place_of(audience: Audience) -> str:

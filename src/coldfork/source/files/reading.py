@@ -86,7 +86,7 @@ class Reader:
 
     def read_bytes(self, path: str) -> bytes:
         """The Python source behind a path, as it was written."""
-        raw = self._raw(path)
+        raw = self.raw(path)
         return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
@@ -94,11 +94,11 @@ class Reader:
         if not path.endswith(SUFFIX):
             return None, line
         try:
-            return self._notebook(self._raw(path)).place(line)
+            return self._notebook(self.raw(path)).place(line)
         except CannotRead:
             return None, line
 
-    def _raw(self, path: str) -> bytes:
+    def raw(self, path: str) -> bytes:
         """All that a path holds; of a notebook, its JSON."""
         overlay = self._overlays.get(path)
         return read_bytes(path) if overlay is None else overlay

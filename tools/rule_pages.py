@@ -8,10 +8,12 @@ from pathlib import Path
 from coldfork.diagnose.doctor import registry as checks
 from coldfork.diagnose.stories import registry as stories
 from coldfork.knowledge.troubles import named, page
-from coldfork.rules.registry import Page, pages
+from coldfork.rules.registry import Page, module_of, pages
+from fix_diffs import renewed, renewed_module
 from generated_files import settle
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+SOURCE = DOCS.parent / "src"
 RULES = DOCS / "rules"
 STORIES = DOCS / "stories"
 
@@ -42,7 +44,11 @@ def story_index() -> str:
 def files() -> dict[Path, str | None]:
     """Every file and what it should hold; None for a page that belongs to no rule and to no story."""
     all_pages = pages()
-    wanted = {RULES / f"{page.name}.md": page.markdown for page in all_pages}
+    wanted = {RULES / f"{page.name}.md": renewed(page.markdown) for page in all_pages}
+    modules = {SOURCE / module_of(page.name).replace(".", "/") for page in all_pages}
+    for module in (path.with_suffix(".py") for path in modules):
+        if module.exists():
+            wanted[module] = renewed_module(module.read_text(encoding="utf-8"))
     wanted |= {STORIES / f"{name}.md": stories.page(name) for name in stories.STORIES}
     wanted |= {RULES / "index.md": index(all_pages), STORIES / "index.md": story_index()}
     wanted[DOCS / "how-to" / "starting-troubles.md"] = page()

@@ -10,15 +10,18 @@ from coldfork.mending.mender import MendedFile
 _NO_END = "\\ No newline at end of file\n"
 
 
-def patch(files: Iterable[MendedFile], shown: Callable[[str], str]) -> bytes:
-    """Write what `git diff` would say of these files; `shown` is how a file's path is written."""
-    return b"".join(_difference(file, shown(file.file)) for file in files)
+def patch(files: Iterable[MendedFile], shown: Callable[[str], str], around: int = 3) -> bytes:
+    """Write what `git diff` would say of these files; `shown` is how a file's path is written.
+
+    So many lines around each change are written, too.
+    """
+    return b"".join(_difference(file, shown(file.file), around) for file in files)
 
 
-def _difference(file: MendedFile, name: str) -> bytes:
+def _difference(file: MendedFile, name: str, around: int) -> bytes:
     # As text of an encoding that has every byte, so that what is not touched stays as it is.
     before, after = _lines(file.before), _lines(file.after)
-    rows = unified_diff(before, after, f"a/{name}", f"b/{name}")
+    rows = unified_diff(before, after, f"a/{name}", f"b/{name}", n=around)
     written = [row if row.endswith("\n") else f"{row}\n{_NO_END}" for row in rows]
     head = [row.encode("utf-8", "surrogateescape") for row in written[:2]]
     return b"".join((*head, *(row.encode("latin-1") for row in written[2:])))

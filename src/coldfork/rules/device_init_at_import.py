@@ -60,6 +60,75 @@ where something reads the value at import all the same: a class body, a dataclas
 another module by `from module import NAME`. Every file is checked again before it is written: the
 finding has to be gone, and no other may have come.
 
+A constant, a class attribute, and a default argument whose type leaves `None` out.
+
+It is safe:
+
+```diff
++import functools
++
+ import torch
+
+-CAPABILITY = torch.cuda.get_device_capability()
++
++@functools.cache
++def _capability():
++    return torch.cuda.get_device_capability()
++
++
++def __getattr__(name):
++    if name == "CAPABILITY":
++        return _capability()
++    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
++
++
++def _computed_once(compute):
++    \"\"\"A class attribute that is computed when it is first read, and kept from then on.\"\"\"
++
++    class Attribute:
++        def __set_name__(self, owner, name):
++            self.place = owner, name
++
++        def __get__(self, instance, owner=None):
++            value = compute()
++            setattr(*self.place, value)
++            bind = getattr(type(value), "__get__", None)
++            return value if bind is None else bind(value, instance, owner)
++
++    return Attribute()
+
+
+ class Builder:
+-    name = torch.cuda.get_device_name()
++    name = _computed_once(lambda: torch.cuda.get_device_name())
+
+     def build(self) -> bool:
+-        return CAPABILITY >= (9, 0)
++        return _capability() >= (9, 0)
+
+
+-def load(path: str, device: torch.device = torch.device(torch.cuda.current_device())) -> str:
++def load(path: str, device: torch.device = None) -> str:
++    if device is None:
++        device = torch.device(torch.cuda.current_device())
+     return f"{path} on {device}"
+```
+
+A default argument of which nothing says what a call may hand over.
+
+It takes `--fix=unsafe`, because a call may hand None to `name`:
+
+```diff
+ import torch
+
+
+-def load(path, name=torch.cuda.get_device_name()):
++def load(path, name=None):
++    if name is None:
++        name = torch.cuda.get_device_name()
+     return path, name
+```
+
 ## How it is seen
 
 - **Static**: `coldfork check` follows the calls that an import executes through your package and

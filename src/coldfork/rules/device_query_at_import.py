@@ -39,6 +39,31 @@ def num_gpus() -> int:
 `coldfork check --fix` mends constants, class attributes and default arguments in the way that
 `coldfork rule device-init-at-import` describes, and says of other lines why it does not.
 
+It is safe:
+
+```diff
++import functools
++
+ import torch
+
+-COUNT = torch.cuda.device_count()
++
++@functools.cache
++def _count():
++    return torch.cuda.device_count()
++
++
++def __getattr__(name):
++    if name == "COUNT":
++        return _count()
++    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+ def share(size: int) -> int:
+-    return size // COUNT
++    return size // _count()
+```
+
 ## How it is seen
 
 - **Static**: `coldfork check` knows which calls have a cheap answer. The verdict is never

@@ -48,6 +48,19 @@ Where the question must be asked at import time, let NVML answer it: PyTorch doe
 `coldfork check --fix` mends constants, class attributes and default arguments in the way that
 `coldfork rule device-init-at-import` describes, and says of other lines why it does not.
 
+It is safe:
+
+```diff
+ import torch
+
+
+-def load(path: str, cuda: bool = torch.cuda.is_available()) -> str:
++def load(path: str, cuda: bool = None) -> str:
++    if cuda is None:
++        cuda = torch.cuda.is_available()
+     return f"{path} on {'cuda' if cuda else 'cpu'}"
+```
+
 ## How it is seen
 
 - **Static**: `coldfork check` follows the calls that an import executes to a call known to

@@ -61,6 +61,17 @@ import where it is, and says why, if the module needs it at once, if another mod
 from this one, if it stands in a `try`, or if nothing uses it: it may be there for what it does as it
 runs. A package that registers something when it is imported does so later afterwards.
 
+It is safe:
+
+```diff
+-import deepspeed
+
+
+ def prepare(model):
++    import deepspeed
+     return deepspeed.initialize(model)
+```
+
 ## How it is seen
 
 - **Static**: whether a dependency wakes a device is computed from its sources in the environment

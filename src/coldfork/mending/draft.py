@@ -6,7 +6,7 @@ import ast
 import sys
 from dataclasses import dataclass
 
-from coldfork.mending.site import Function, Tree
+from coldfork.mending.site import Function, Tree, bound
 from coldfork.mending.text import CannotMend, Replacement, SourceText
 
 _STEP = "    "
@@ -21,6 +21,8 @@ class Draft:
     """Why it may not be the same: the fix is unsafe."""
     adds: str = ""
     """A text that it inserts for others to share: it is wanted once, above them all."""
+    has_getattr: bool = False
+    """True where it gives the module a `__getattr__`, of which there can be one."""
 
 
 def above_body(tree: Tree, function: Function) -> tuple[int, str]:
@@ -44,7 +46,11 @@ def step(source: SourceText, function: Function) -> str:
 
 def inline(source: SourceText, node: ast.expr) -> str:
     """An expression's text, in brackets where it could not stand behind a keyword without them."""
-    text = source.of(node)
+    return bracketed(source.of(node), node)
+
+
+def bracketed(text: str, node: ast.expr) -> str:
+    """The same of an expression of which the text has been changed."""
     if isinstance(node, (ast.Tuple, ast.NamedExpr)) and not text.startswith("("):
         return f"({text})"
     try:
@@ -70,6 +76,25 @@ def with_import(tree: Tree, name: str) -> list[Replacement]:
         line = (ahead[-1].end_lineno or ahead[-1].lineno) + 1 if ahead else 1
     start = source.line_start(line)
     return [Replacement(start, start, f"import {name}{source.newline}{_gap(source, before)}")]
+
+
+def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Replacement]:
+    """A function that several places share, above the first of them, unless the file has it already."""
+    source = tree.source
+    first = min([owner.lineno, *(each.lineno for each in getattr(owner, "decorator_list", ()))])
+    for node in tree.root.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            if ast.dump(node) != ast.dump(ast.parse(text).body[0]):
+                break
+            if node.lineno > first:
+                raise CannotMend(f"`{name}` stands below {getattr(owner, 'name', 'it')}")
+            return []
+    if name in bound(tree.root):
+        raise CannotMend(f"the file has a `{name}` of its own")
+    while first > 1 and source.line(first - 1).startswith("#"):
+        first -= 1
+    start = source.line_start(first)
+    return [Replacement(start, start, text.replace("\n", source.newline))]
 
 
 def _gap(source: SourceText, following: ast.Import | ast.ImportFrom | None) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 
+from coldfork.mending.deferral import Deferral
 from coldfork.mending.draft import Draft
 from coldfork.mending.project import Case, Project
-from coldfork.mending.shapes import class_attribute, default_argument, module_constant, waking_import
+from coldfork.mending.rewriting import write
+from coldfork.mending.shapes import available_device, class_attribute, decorator, default_argument
+from coldfork.mending.site import Tree
 from coldfork.mending.text import CannotMend, Replacement, replaced
 from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
 from coldfork.model.effects import Position
@@ -16,25 +20,49 @@ _AT_IMPORT = frozenset({"device-init-at-import", "device-query-at-import", "driv
 _SHAPES: Mapping[str, Callable[..., Draft]] = {
     Position.CLASS_BODY: class_attribute.draft,
     Position.DEFAULT_ARGUMENT: default_argument.draft,
-    Position.MODULE: module_constant.draft,
 }
+_MANY = 3
+"""So many places that ask through one function are mended in the function."""
+NOT_KEPT = "its fix would bring another finding, or leave this one"
 _NO_SHAPE = "there is none for a line of this shape yet"
 
 
-def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> Fix | Refusal:
-    """Draft the edits that mend all findings of a cause, with what speaks against them."""
-    edits: list[Edit] = []
-    doubts: list[str] = []
-    group = ""
-    by_path: dict[str, list[Replacement]] = {}
+def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project, passed: int = 0) -> Fix | Refusal:
+    """Draft the edits that mend all findings of a cause, with what speaks against them.
+
+    So many of its possible fixes are passed over: they have been tried. The first refusal is the reason where
+    none is left.
+    """
+    sites = _sites(cause, findings)
+    ways = [lambda: _drafts(sites, project)]
+    if cause.call == available_device.ASKED:
+        ways.insert(0 if len(sites) >= _MANY else 1, lambda: _asked_otherwise(cause, project))
+    answers = [_composed(cause, way, project) for way in ways]
+    fixes = [each for each in answers if isinstance(each, Fix)]
+    if passed < len(fixes):
+        return fixes[passed]
+    return Refusal(cause.id, NOT_KEPT) if fixes else next(one for one in answers if isinstance(one, Refusal))
+
+
+def _asked_otherwise(cause: Cause, project: Project) -> list[tuple[str, Draft]]:
+    return [(cause.path, available_device.draft(project.tree(cause.path), cause.line))]
+
+
+def _composed(
+    cause: Cause, drafted: Callable[[], list[tuple[str, Draft]]], project: Project
+) -> Fix | Refusal:
     try:
-        for finding in _sites(cause, findings):
-            draft = _draft(finding, project)
-            by_path.setdefault(finding.path, []).extend(draft.replacements)
-            doubts += draft.doubts
+        drafts = drafted()
+        edits: list[Edit] = []
+        by_path: dict[str, list[Replacement]] = {}
+        group = ""
+        for path, draft in drafts:
+            by_path.setdefault(path, []).extend(draft.replacements)
             if draft.adds:
-                group = f"{finding.path}:{draft.adds}"
-                by_path[finding.path] = _once(by_path[finding.path], draft.adds)
+                group = f"{path}:{draft.adds}"
+                by_path[path] = _once(by_path[path], draft.adds)
+            if draft.has_getattr:
+                group = f"{path}:__getattr__"
         for path, replacements in by_path.items():
             source = project.tree(path).source
             replaced(source, replacements)
@@ -43,6 +71,7 @@ def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project) -> F
         return Refusal(cause.id, str(error))
     if not edits:
         return Refusal(cause.id, _NO_SHAPE)
+    doubts = [doubt for _, draft in drafts for doubt in draft.doubts]
     applicability = Applicability.UNSAFE if doubts else Applicability.SAFE
     return Fix(cause.id, applicability, doubts[0] if doubts else "", tuple(edits), group)
 
@@ -57,16 +86,59 @@ def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
     ]
 
 
-def _draft(finding: Finding, project: Project) -> Draft:
-    tree = project.tree(finding.path)
-    node = tree.place(finding.line, finding.column)
-    case = Case(finding, tree, project)
-    if finding.rule == "waking-import":
-        return waking_import.draft(case, node)
-    shape = _SHAPES.get(finding.position or "") if finding.rule in _AT_IMPORT else None
-    if shape is None:
-        raise CannotMend(_NO_SHAPE)
-    return shape(case, node)
+def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
+    """The drafts for each of the findings; statements that run later are one draft for all of them."""
+    deferral = Deferral(project)
+    drafts: list[tuple[str, Draft]] = []
+    case: Case | None = None
+    for finding in sites:
+        tree = project.tree(finding.path)
+        node = tree.place(finding.line, finding.column)
+        case = Case(finding, tree, project)
+        shape = _SHAPES.get(finding.position or "")
+        is_whole = finding.position in (Position.MODULE, Position.IMPORT)
+        if finding.position == Position.DECORATOR and finding.rule in _AT_IMPORT:
+            is_whole = not decorator.is_only_called(case, node)
+            shape = None if is_whole else decorator.draft
+        if finding.rule != "waking-import" and finding.rule not in _AT_IMPORT:
+            raise CannotMend(_NO_SHAPE)
+        if shape is not None and finding.rule in _AT_IMPORT:
+            drafts.append((finding.path, shape(case, node)))
+        elif is_whole:
+            deferral = _deferred(deferral, finding, tree, tree.statement(node), project)
+        else:
+            raise CannotMend(_NO_SHAPE)
+    return drafts + (write(deferral, case) if case is not None and deferral.chosen else [])
+
+
+def _deferred(
+    deferral: Deferral, finding: Finding, tree: Tree, statement: ast.stmt, project: Project
+) -> Deferral:
+    """Defer a statement, and with an import those of the same package beside it, where that can be."""
+    beside = deferral.copy()
+    try:
+        for each in _imports_beside(tree, statement):
+            beside.add(finding.module, finding.path, each, first=True)
+    except CannotMend:
+        deferral.add(finding.module, finding.path, statement, first=True)
+        return deferral
+    return beside
+
+
+def _imports_beside(tree: Tree, statement: ast.stmt) -> list[ast.stmt]:
+    parent = tree.parents[statement]
+    body = getattr(parent, "body", [])
+    package = _package(statement)
+    if package is None or statement not in body:
+        return [statement]
+    return [each for each in body if _package(each) == package]
+
+
+def _package(statement: ast.stmt) -> str | None:
+    """The package from which an import takes something."""
+    if isinstance(statement, ast.ImportFrom) and not statement.level:
+        return (statement.module or "").partition(".")[0]
+    return statement.names[0].name.partition(".")[0] if isinstance(statement, ast.Import) else None
 
 
 def _once(replacements: list[Replacement], text: str) -> list[Replacement]:

@@ -20,13 +20,13 @@ BY_NAME = ("eval", "exec", "globals", "locals", "vars")
 _ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 
-def require_movable(node: ast.expr) -> None:
+def require_movable(node: ast.AST) -> None:
     """Refuse what cannot stand in a function."""
     if any(isinstance(each, _ONCE_ONLY) for each in ast.walk(node)):
         raise CannotMend("it binds a name or waits")
 
 
-def doubts(case: Case, node: ast.expr) -> list[str]:
+def doubts(case: Case, node: ast.AST) -> list[str]:
     """Why a later evaluation may not come to the same: clauses, the weightiest first."""
     tree, found = case.tree, []
     for name in loads(node):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coldfork.checking.inspection import Inspection
@@ -17,6 +18,7 @@ from coldfork.mending.text import CannotMend, replaced
 from coldfork.model.causes import Applicability, Cause, Fix, Refusal
 from coldfork.model.effects import PROFILES, Position
 from coldfork.model.findings import Finding, Report
+from coldfork.rules.causes.grouping import Origins, wakes
 from coldfork.source.files.notebooks import SUFFIX
 from coldfork.source.files.reading import CannotRead
 
@@ -76,7 +78,8 @@ class _Work:
     causes: frozenset[str]
     originals: dict[str, bytes] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: Counter[str] = field(default_factory=Counter)
+    """How many of its possible fixes a cause has not kept its promise with."""
 
 
 def mend(
@@ -143,9 +146,7 @@ def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
     """The fix of each cause that is asked for, or why there is none."""
     by_id = {finding.id: finding for finding in seen.report.findings}
     return {
-        cause.id: Refusal(cause.id, work.refused[cause.id])
-        if cause.id in work.refused
-        else _as_run(fix_of(cause, by_id, seen.project), cause, by_id)
+        cause.id: _as_run(fix_of(cause, by_id, seen.project, work.refused[cause.id]), cause, by_id)
         for cause in seen.report.causes
         if _is_asked_for(work, cause, by_id)
     }
@@ -194,23 +195,31 @@ def _touch(one: Fix, other: Fix) -> bool:
 
 
 def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Seen]:
-    """Apply these fixes; where they do not keep their promise together, the first that does alone.
+    """Apply these fixes; where they do not keep their promise together, those of files that nothing is said of.
 
-    Those that do not keep it alone are refused from here on.
+    If these do not either, it is the first that does alone; those before it are refused from here on.
     """
-    after = _attempt(work, seen, fixes)
+    after, blamed = _attempt(work, seen, fixes)
     if after is not None:
         return fixes, after
+    others = [fix for fix in fixes if not any(edit.path in blamed for edit in fix.edits)]
+    if others and len(others) < len(fixes):
+        after, _ = _attempt(work, seen, others)
+        if after is not None:
+            return others, after
     for fix in fixes:
-        after = _attempt(work, seen, [fix]) if len(fixes) > 1 else None
+        after, _ = _attempt(work, seen, [fix]) if len(fixes) > 1 else (None, blamed)
         if after is not None:
             return [fix], after
-        work.refused[fix.cause] = "its fix would bring another finding, or leave this one"
+        work.refused[fix.cause] += 1
     return [], seen
 
 
-def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> _Seen | None:
-    """The files after these fixes; None, and nothing changed, where they do not keep their promise."""
+def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, set[str]]:
+    """The files after these fixes; None, and nothing changed, where they do not keep their promise.
+
+    The paths are those of the lines that speak against them.
+    """
     files = {module.path: module.file for module in seen.inspection.observation.modules}
     texts = dict(work.texts)
     try:
@@ -222,17 +231,42 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> _Seen | None:
             text = source.encoded(replaced(source, map(source.replacement, edits)))
             texts[file] = written(raw, edits) if path.endswith(SUFFIX) else text
     except (CannotMend, CannotRead):
-        return None
+        return None, set()
     after = _seen(work.inspect(replace(work.request, overlays={**work.request.overlays, **texts})))
-    ids = {finding.id for finding in after.report.findings}
-    mended = {fix.cause for fix in fixes}
-    causes = {cause.id: cause for cause in seen.report.causes if cause.id in mended}
-    gone = {
-        finding.id
-        for finding in seen.report.findings
-        if finding.cause in causes and finding.leads_to(causes[finding.cause])
-    }
-    if ids & gone or ids - {finding.id for finding in seen.report.findings}:
-        return None
+    blamed = set(_against(seen, after, {fix.cause for fix in fixes}))
+    if blamed:
+        return None, blamed
     work.texts = texts
-    return after
+    return after, blamed
+
+
+def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
+    """The paths of lines that wake a device although they were mended, or that did not before.
+
+    What another line does as well may be reported at a place that a mended line was reported at until now; and
+    where a line woke the device, one may ask for it that does not.
+    """
+    ids = {finding.id for finding in before.report.findings}
+    lines, gone = set(_lines(before)), set(_lines(before, mended))
+    woken = Counter(one.path for one in before.report.findings if one.cause in mended and wakes(one))
+    asking: Counter[str] = Counter()
+    for finding, line in zip(after.report.findings, _lines(after), strict=True):
+        if finding.cause in mended or line in gone:
+            yield line[0]
+        elif finding.id not in ids and line not in lines:
+            if wakes(finding) or finding.accelerator is None:
+                yield line[0]
+            asking[finding.path] += 1
+    yield from asking - woken
+
+
+def _lines(seen: _Seen, causes: Collection[str] | None = None) -> Iterator[tuple[str, str, str | None]]:
+    """The lines that findings come from, by their texts: of all, or of those that are causes themselves."""
+    origins = Origins(seen.inspection.observation.modules)
+    places = {cause.id: (cause.path, cause.line) for cause in seen.report.causes}
+    for finding in seen.report.findings:
+        origin = origins.of(finding)
+        if causes is None or (
+            finding.cause in causes and places[finding.cause] == (origin.path, origin.line)
+        ):
+            yield origin.path, " ".join(origin.text.split()), finding.accelerator

@@ -22,6 +22,11 @@ class Reader:
     """True where importing that module reads it."""
     changes: bool = False
     """True where it is bound anew or replaced there."""
+    module: str = ""
+    node: ast.stmt | ast.expr | None = None
+    """None where the file cannot be read."""
+    alias: str = ""
+    """The name that a `from` import gives it; `*` where it takes all there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +73,25 @@ def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Itera
             source = absolute(package, node.module, node.level) if node.level else node.module
             for alias in node.names:
                 if source == module and alias.name in (name, "*"):
-                    yield Reader(path, node.lineno, eager=True)
+                    bound = alias.asname or alias.name
+                    yield Reader(path, node.lineno, _is_eager(tree, node), False, other, node, bound)
                 elif f"{source}.{alias.name}" == module:
                     aliases.add(alias.asname or alias.name)
         elif isinstance(node, ast.Import):
             aliases |= {alias.asname or alias.name for alias in node.names if alias.name == module}
     for node in ast.walk(tree.root):
         if isinstance(node, ast.Attribute) and node.attr == name and ast.unparse(node.value) in aliases:
-            is_eager = not any(
-                isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) for each in tree.above(node)
-            )
-            yield Reader(path, node.lineno, is_eager, changes=not isinstance(node.ctx, ast.Load))
+            changes = not isinstance(node.ctx, ast.Load)
+            yield Reader(path, node.lineno, _is_eager(tree, node), changes, other, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # As `mock.patch` and `setattr` are told of it.
             if (node.value == name and aliases) or node.value.endswith(f"{short}.{name}"):
                 yield Reader(path, node.lineno, eager=False, changes=True)
+
+
+def _is_eager(tree: Tree, node: ast.AST) -> bool:
+    """Whether importing the module comes there: a function's body is not run by it, its head is."""
+    return not tree.functions(node)
 
 
 @dataclass(frozen=True, slots=True)

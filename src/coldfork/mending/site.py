@@ -43,6 +43,11 @@ class Tree:
         """The innermost statement that a node is, or stands in."""
         return next(each for each in (node, *self.above(node)) if isinstance(each, ast.stmt))
 
+    def top(self, node: ast.expr | ast.stmt) -> ast.stmt:
+        """The statement of the module itself that a node is, or stands in."""
+        statements = [each for each in (node, *self.above(node)) if isinstance(each, ast.stmt)]
+        return statements[-1]
+
     def scope(self, node: ast.AST) -> Scope:
         """The scope whose names a node binds."""
         below = node
@@ -74,11 +79,12 @@ class Tree:
         found = []
         for node in ast.walk(self.root):
             if isinstance(node, ast.Name) and node.id == name and self._is_of_module(node):
-                functions = self._functions(node)
+                functions = self.functions(node)
                 found.append(Use(node, bool(functions), functions))
         return found
 
-    def _functions(self, node: ast.AST) -> tuple[Function | ast.Lambda, ...]:
+    def functions(self, node: ast.AST) -> tuple[Function | ast.Lambda, ...]:
+        """The functions whose bodies a node stands in, the outermost first."""
         found: list[Function | ast.Lambda] = []
         below = node
         for each in self.above(node):
@@ -168,10 +174,13 @@ def _targets(comprehension: ast.AST) -> set[str]:
     }
 
 
-def bindings(tree: Tree, name: str) -> int:
-    """How often the module binds a name of its own, in whatever way; a `global` elsewhere counts, too."""
+def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
+    """How often the module binds a name of its own, in whatever way; a `global` elsewhere counts, too.
+
+    Within a statement of it, where one is given.
+    """
     count = 0
-    for node in ast.walk(tree.root):
+    for node in ast.walk(within or tree.root):
         if isinstance(node, ast.Global):
             count += name in node.names
         elif isinstance(node, ast.Name):

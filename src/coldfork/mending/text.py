@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -156,7 +157,9 @@ def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
 
 def _parses(text: str) -> bool:
     try:
-        ast.parse(text)
+        with warnings.catch_warnings(action="ignore"):
+            # The parser alone says nothing of names that are parameters and global.
+            compile(text, "<fix>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

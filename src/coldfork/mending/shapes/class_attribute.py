@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from coldfork.mending.draft import Draft, inline
+from coldfork.mending.draft import Draft, inline, with_function
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
 from coldfork.mending.site import Tree, bound, loads, target_of
@@ -54,7 +54,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
         if name.id in names:
             raise CannotMend(f"`{name.id}` is a name of the class body, which a function does not see")
     _refuse_other_uses(tree, owner, statement, target)
-    helper = _helper(tree, owner)
+    helper = with_function(tree, HELPER, _WRITTEN, owner)
     written = f"{HELPER}(lambda: {inline(source, value)})"
     against = doubts(case, value) + _doubts(tree, owner)
     edits = (Replacement(*source.span(value), written), *helper)
@@ -97,25 +97,6 @@ def _refuse_other_uses(tree: Tree, owner: ast.ClassDef, statement: ast.stmt, tar
                 raise CannotMend(f"the class body uses `{target}` again, in line {each.lineno}")
     if target.startswith("__") or "__slots__" in bound(owner):
         raise CannotMend(f"`{target}` is looked for in the class itself")
-
-
-def _helper(tree: Tree, owner: ast.ClassDef) -> list[Replacement]:
-    """The function that makes the descriptor, above the class, unless the file has it."""
-    source = tree.source
-    for node in tree.root.body:
-        if isinstance(node, ast.FunctionDef) and node.name == HELPER:
-            if ast.dump(node) != ast.dump(ast.parse(_WRITTEN).body[0]):
-                raise CannotMend(f"the file has a `{HELPER}` of its own")
-            if node.lineno > owner.lineno:
-                raise CannotMend(f"`{HELPER}` stands below the class")
-            return []
-    if HELPER in bound(tree.root):
-        raise CannotMend(f"the file has a `{HELPER}` of its own")
-    line = owner.lineno
-    while line > 1 and source.line(line - 1).startswith("#"):
-        line -= 1
-    start = source.line_start(line)
-    return [Replacement(start, start, _WRITTEN.replace("\n", source.newline))]
 
 
 def _doubts(tree: Tree, owner: ast.ClassDef) -> list[str]:

@@ -1,0 +1,342 @@
+"""The text that deferred statements become, and what their readers call instead."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterable
+
+from coldfork.mending.deferral import Deferral, Deferred, Form, handed_on
+from coldfork.mending.draft import Draft, above_body, bracketed, step, with_import
+from coldfork.mending.expressions import doubts, require_movable
+from coldfork.mending.project import Case
+from coldfork.mending.site import Function, Tree, bound, refuse_hidden
+from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
+
+_APART = 2
+_WIDE = 60
+_STEP = "    "
+#: Decorators under which a body is run as it is written.
+_HARMLESS = frozenset(
+    {"abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "inference_mode"}
+    | {"lru_cache", "no_grad", "override", "property", "setter", "staticmethod", "wraps"}
+)
+
+
+def write(deferral: Deferral, case: Case) -> list[tuple[str, Draft]]:
+    """The replacements in each file."""
+    files = list(dict.fromkeys(each.path for each in deferral.chosen))
+    return [(path, _File(path, deferral, case).draft()) for path in files]
+
+
+class _File:
+    """What changes in one file."""
+
+    def __init__(self, path: str, deferral: Deferral, case: Case) -> None:
+        self.here = [each for each in deferral.chosen if each.path == path]
+        self.tree: Tree = self.here[0].tree
+        self.source: SourceText = self.tree.source
+        self.case = Case(case.finding, self.tree, case.project)
+        self.functions = _names_of_functions(self.tree, self.here)
+        self.edits: list[Replacement] = []
+
+    def draft(self) -> Draft:
+        """All replacements in the file, and what speaks against them."""
+        for each in self.here:
+            self.edits += self._uses(each)
+        against = [doubt for each in self.here for doubt in self._doubts(each)]
+        inner = {id(each): self._inner(each) for each in self.here}
+        accessors = self._accessors()
+        own = next((node for node in self.tree.root.body if _is_getattr(node)), None)
+        bodies = [each for each in self.here if each.form is not Form.IMPORT]
+        if accessors and own is not None:
+            self.edits.append(self._into_getattr(own, accessors))
+            accessors = []
+        for each in self.here:
+            if each.form is Form.IMPORT:
+                self.edits.append(self._without(each, inner[id(each)]))
+            else:
+                rows = accessors if each is bodies[0] else []
+                self.edits.append(self._function(each, inner[id(each)], rows))
+        if accessors and not bodies:
+            self.edits.append(self._at_end(accessors))
+        if bodies:
+            self.edits += with_import(self.tree, "functools")
+        return Draft(tuple(self.edits), tuple(dict.fromkeys(against)), has_getattr=bool(accessors))
+
+    def _uses(self, deferred: Deferred) -> list[Replacement]:
+        """What stands in the functions that use its names."""
+        if deferred.form is Form.CONSTANT:
+            call = f"{self.functions[id(deferred)]}()"
+            return [Replacement(*self.source.span(use.node), call) for use in deferred.uses]
+        return [self._at_top(function, deferred) for function in deferred.functions()]
+
+    def _at_top(self, function: Function, deferred: Deferred) -> Replacement:
+        start, indent = above_body(self.tree, function)
+        if deferred.condition is not None:
+            # Where it does not hold, the function goes without, as it did.
+            refuse_hidden(deferred.condition.test, function)
+        rows = self._call(deferred, step(self.source, function))
+        line = self.source.newline
+        return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in rows))
+
+    def _call(self, deferred: Deferred, inward: str) -> list[str]:
+        """The rows that bring its names about."""
+        if deferred.form is Form.BLOCK:
+            return [f"{self.functions[id(deferred)]}()"]
+        text = self._import(deferred)
+        if deferred.condition is None:
+            return [text]
+        return [f"if {self._expression(deferred.condition.test, deferred)}:", f"{inward}{text}"]
+
+    def _import(self, deferred: Deferred) -> str:
+        statement = deferred.statement
+        assert isinstance(statement, (ast.Import, ast.ImportFrom))
+        if len(deferred.names) == len(statement.names):
+            return self.source.of(statement) + self.source.comment_behind(statement)
+        assert isinstance(statement, ast.ImportFrom)
+        taken = [alias for alias in statement.names if (alias.asname or alias.name) in deferred.names]
+        module = "." * statement.level + (statement.module or "")
+        return f"from {module} import {', '.join(map(ast.unparse, taken))}"
+
+    def _inner(self, deferred: Deferred) -> list[Replacement]:
+        """The replacements within the statement itself; they are no longer the file's then."""
+        start, end = self.source.span(deferred.whole)
+        found = [each for each in self.edits if start <= each.start and each.end <= end]
+        self.edits = [each for each in self.edits if each not in found]
+        for other, node in deferred.needs:
+            if other.form is Form.CONSTANT:
+                found.append(Replacement(*self.source.span(node), f"{self.functions[id(other)]}()"))
+        return found
+
+    def _expression(self, node: ast.expr, deferred: Deferred) -> str:
+        needs = [
+            Replacement(*self.source.span(each), f"{self.functions[id(other)]}()")
+            for other, each in deferred.needs
+            if other.form is Form.CONSTANT
+        ]
+        return bracketed(_patched(self.source, node, needs), node)
+
+    def _function(self, deferred: Deferred, inner: list[Replacement], accessors: list[str]) -> Replacement:
+        source, statement, line = self.source, deferred.statement, self.source.newline
+        if statement.col_offset:
+            raise CannotMend(BESIDE)
+        comment = source.comment_behind(statement)
+        rows = ["@functools.cache", f"def {self.functions[id(deferred)]}():"]
+        prelude = [
+            row
+            for other, _ in deferred.needs
+            if other.form is not Form.CONSTANT
+            for row in self._call(other, _STEP)
+        ]
+        if deferred.form is Form.CONSTANT:
+            value = statement.value  # type: ignore[attr-defined]
+            require_movable(value)
+            rows += [f"{_STEP}{row}" for row in prelude]
+            rows.append(f"{_STEP}return {bracketed(_patched(source, value, inner), value)}{comment}")
+        else:
+            rows += [f"{_STEP}global {name}" for name in deferred.names]
+            rows += [f"{_STEP}{row}" for row in dict.fromkeys(prelude)]
+            rows.append(_indented(_patched(source, statement, inner, _first_line(statement)) + comment, line))
+        if accessors:
+            rows += ["", "", *self._getattr(accessors)]
+        before, after = _blank_lines(source, statement)
+        if any(each.statement.end_lineno == _first_line(statement) - 1 for each in self.here):
+            before = 0
+        written = line * before + line.join(rows) + line * after
+        last = statement.end_lineno or statement.lineno
+        end = source.line_start(last) + len(source.line(last))
+        return Replacement(source.line_start(_first_line(statement)), end, written)
+
+    def _accessors(self) -> list[str]:
+        """The rows by which the module answers for names that others read."""
+        rows: list[str] = []
+        for each in self.here:
+            names = [name for name in each.names if name in each.outside and self._is_asked_for(each, name)]
+            if each.form is Form.BLOCK and len(names) > 1:
+                listed = ", ".join(f'"{name}"' for name in names)
+                head = [f"if name in ({listed}):"]
+                if len(listed) > _WIDE:
+                    head = ["if name in (", *(f'{_STEP}"{name}",' for name in names), "):"]
+                rows += [*head, *self._answer(each, names[0])]
+                continue
+            for name in names:
+                rows += [f'if name == "{name}":', *self._answer(each, name)]
+        return rows
+
+    def _is_asked_for(self, deferred: Deferred, name: str) -> bool:
+        if deferred.form is not Form.IMPORT:
+            return True
+        has_readers = any(self.case.project.readers(deferred.module, name))
+        return (
+            has_readers or name in handed_on(self.tree) or (deferred.is_package and not name.startswith("_"))
+        )
+
+    def _answer(self, deferred: Deferred, name: str) -> list[str]:
+        """The rows below `if name == ...`."""
+        statement = deferred.statement
+        if deferred.form is Form.CONSTANT:
+            rows = [f"return {self.functions[id(deferred)]}()"]
+        elif deferred.form is Form.BLOCK:
+            call = f"{self.functions[id(deferred)]}()"
+            rows = [call, "if name in globals():", f"{_STEP}return globals()[name]"]
+        elif isinstance(statement, ast.ImportFrom) and statement.module is None:
+            rows = ["import importlib", 'return importlib.import_module(f".{name}", __name__)']
+        else:
+            inward = _STEP if deferred.condition is not None else ""
+            rows = [*self._call(deferred, _STEP), f"{inward}return {name}"]
+        return [f"{_STEP}{row}" for row in rows]
+
+    def _getattr(self, accessors: list[str]) -> list[str]:
+        return [
+            "def __getattr__(name):",
+            *(f"{_STEP}{row}" for row in accessors),
+            f'{_STEP}raise AttributeError(f"module {{__name__!r}} has no attribute {{name!r}}")',
+        ]
+
+    def _into_getattr(self, own: ast.stmt, accessors: list[str]) -> Replacement:
+        if not isinstance(own, ast.FunctionDef) or [each.arg for each in own.args.args] != ["name"]:
+            raise CannotMend("the module has a `__getattr__` of its own")
+        start, indent = above_body(self.tree, own)
+        line = self.source.newline
+        return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in accessors))
+
+    def _at_end(self, accessors: list[str]) -> Replacement:
+        source, line = self.source, self.source.newline
+        end = len(source.text)
+        gap = "" if source.text.endswith(("\n", "\r")) else line
+        return Replacement(end, end, gap + line * 2 + line.join(self._getattr(accessors)) + line)
+
+    def _without(self, deferred: Deferred, inner: list[Replacement]) -> Replacement:
+        """The import taken out, with the empty lines below it that would be too many then."""
+        source, statement = self.source, deferred.whole
+        imports = deferred.statement
+        assert isinstance(imports, (ast.Import, ast.ImportFrom))
+        if len(deferred.names) < len(imports.names):
+            return _without_aliases(source, imports, deferred.names)
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        source.comment_behind(statement)
+        if source.text[source.line_start(first) : source.span(statement)[0]].strip():
+            raise CannotMend(BESIDE)
+        above, below = first - 1, last + 1
+        while below <= source.length and not source.line(below).strip():
+            if above > 0 and source.line(above).strip():
+                break
+            above, below = above - 1, below + 1
+        return Replacement(source.line_start(first), source.line_start(below), "")
+
+    def _doubts(self, deferred: Deferred) -> list[str]:
+        found = list(deferred.doubts) if deferred.form is not Form.IMPORT else deferred.doubts[:]
+        statement: ast.AST = deferred.statement
+        if deferred.form is Form.IMPORT:
+            gone = deferred.outside - handed_on(self.tree)
+            if not deferred.first and gone and not deferred.is_package:
+                found.append(f"`{deferred.module}.{min(gone)}` is no name of that module any more")
+            statement = deferred.condition.test if deferred.condition is not None else ast.Pass()
+        found += (
+            doubt
+            for doubt in doubts(self.case, statement)
+            if not any(doubt.startswith(f"`{name}` is bound") for name in deferred.names)
+        )
+        if deferred.form is Form.BLOCK:
+            found.append("the names are bound when a function first uses them")
+        if deferred.form is not Form.CONSTANT:
+            for function in deferred.functions():
+                for decorator in function.decorator_list:
+                    name = ast.unparse(decorator).partition("(")[0]
+                    if name.rpartition(".")[2] not in _HARMLESS:
+                        found.append(f"`@{name}` may read the body of {function.name}")
+        return found
+
+
+def _names_of_functions(tree: Tree, deferred: Iterable[Deferred]) -> dict[int, str]:
+    taken = {each.id for each in ast.walk(tree.root) if isinstance(each, ast.Name)}
+    taken |= {each.arg for each in ast.walk(tree.root) if isinstance(each, ast.arg)}
+    taken |= bound(tree.root)
+    found: dict[int, str] = {}
+    for each in deferred:
+        if each.form is Form.IMPORT:
+            continue
+        plain = each.names[0].strip("_").lower()
+        wanted = f"_{plain}" if each.form is Form.CONSTANT else f"_bind_{plain}"
+        name = next((name for name in (wanted, f"{wanted}_once") if name not in taken), None)
+        if name is None or not name.isidentifier():
+            raise CannotMend(f"the file uses the name `{wanted}` already")
+        taken.add(name)
+        found[id(each)] = name
+    return found
+
+
+def _is_getattr(node: ast.stmt) -> bool:
+    return "__getattr__" in bound(ast.Module([node], []))
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)])
+
+
+def _patched(
+    source: SourceText, node: ast.expr | ast.stmt, inner: Iterable[Replacement], line: int | None = None
+) -> str:
+    """The text of a node with replacements within it made."""
+    start, end = source.span(node)
+    start = start if line is None else source.line_start(line)
+    text = source.text[start:end]
+    for each in sorted(set(inner), reverse=True):
+        if start <= each.start and each.end <= end:
+            text = text[: each.start - start] + each.text + text[each.end - start :]
+    return text
+
+
+def _indented(text: str, line: str) -> str:
+    """A statement one step further in; what stands in a text of several lines stays."""
+    rows = text.split(line)
+    within = _rows_in_strings(text)
+    return line.join(
+        row if number in within or not row.strip() else f"{_STEP}{row}" for number, row in enumerate(rows, 1)
+    )
+
+
+def _rows_in_strings(text: str) -> set[int]:
+    """The lines that begin in a string."""
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
+        if tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE", "TSTRING_MIDDLE"):
+            found.update(range(token.start[0] + 1, token.end[0] + 1))
+    return found
+
+
+def _without_aliases(
+    source: SourceText, statement: ast.Import | ast.ImportFrom, names: tuple[str, ...]
+) -> Replacement:
+    """An import of several names without some of them."""
+    kept = [alias for alias in statement.names if (alias.asname or alias.name) not in names]
+    first, last = statement.names[0], statement.names[-1]
+    start = source.offset(first.lineno, first.col_offset)
+    end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
+    gone = {alias for alias in statement.names if alias not in kept}
+    text, at = "", start
+    for alias, following in zip(statement.names, [*statement.names[1:], None], strict=True):
+        begin = source.offset(alias.lineno, alias.col_offset)
+        stop = end if following is None else source.offset(following.lineno, following.col_offset)
+        if alias not in gone:
+            text += source.text[begin:stop]
+        at = stop
+    if last in gone:
+        text = text.rstrip().removesuffix(",")
+    return Replacement(start, at, text)
+
+
+def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:
+    """How many lines a function needs above and below it in the statement's place, to stand apart."""
+    above, below = _first_line(statement) - 1, (statement.end_lineno or statement.lineno) + 1
+    is_commented = above > 0 and source.line(above).startswith("#")
+    missing = []
+    for line, onwards in ((above, -1), (below, 1)):
+        blank = 0
+        while 0 < line <= source.length and blank < _APART and not source.line(line).strip():
+            blank, line = blank + 1, line + onwards
+        missing.append(_APART - blank if 0 < line <= source.length else 0)
+    return 0 if is_commented else missing[0], missing[1]

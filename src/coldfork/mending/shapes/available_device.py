@@ -1,0 +1,49 @@
+"""A question whether there is a device, asked so that NVML answers: the driver sleeps on.
+
+It is the way that is left where too much hangs on the answer to put it off. `torch.cuda.is_available()` asks
+the driver, `torch.cuda.device_count()` NVML where it can: they differ where a driver is there and of no use.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from coldfork.mending.draft import Draft
+from coldfork.mending.site import Tree
+from coldfork.mending.text import CannotMend, Replacement
+
+ASKED = "torch.cuda.is_available"
+_DOUBT = (
+    "NVML counts the devices of a driver that is too old for PyTorch, too, and where it does not answer, "
+    "the driver is asked"
+)
+_TIGHT = (
+    ast.BoolOp,
+    ast.IfExp,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.Return,
+    ast.If,
+    ast.While,
+    ast.Assert,
+    ast.keyword,
+)
+
+
+def draft(tree: Tree, line: int) -> Draft:
+    """Have NVML asked in a line."""
+    edits = []
+    for node in ast.walk(tree.root):
+        if not isinstance(node, ast.Call) or node.lineno != line or node.args or node.keywords:
+            continue
+        function = node.func
+        if not isinstance(function, ast.Attribute) or ast.unparse(function) != ASKED:
+            continue
+        start, _ = tree.source.span(function.value)
+        _, end = tree.source.span(node)
+        text = f"{tree.source.of(function.value)}.device_count() > 0"
+        is_tight = isinstance(tree.parents[node], _TIGHT)
+        edits.append(Replacement(start, end, text if is_tight else f"({text})"))
+    if not edits:
+        raise CannotMend(f"the line does not call `{ASKED}` by that name")
+    return Draft(tuple(edits), (_DOUBT,))

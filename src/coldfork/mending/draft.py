@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import io
 import sys
+import tokenize
 from dataclasses import dataclass
 
 from coldfork.mending.site import Function, Tree, bound
 from coldfork.mending.text import CannotMend, Replacement, SourceText
 
-_STEP = "    "
+STEP = "    "
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class Draft:
     """A text that it inserts for others to share: it is wanted once, above them all."""
     has_getattr: bool = False
     """True where it gives the module a `__getattr__`, of which there can be one."""
+    shown: str = ""
+    """What is left for the author to do: such a fix is never applied."""
 
 
 def above_body(tree: Tree, function: Function) -> tuple[int, str]:
@@ -41,7 +45,7 @@ def above_body(tree: Tree, function: Function) -> tuple[int, str]:
 def step(source: SourceText, function: Function) -> str:
     """By how much a body is indented more than what it belongs to."""
     inner, outer = source.indent(function.body[0].lineno), source.indent(function.lineno)
-    return inner.removeprefix(outer) or _STEP
+    return inner.removeprefix(outer) or STEP
 
 
 def inline(source: SourceText, node: ast.expr) -> str:
@@ -58,6 +62,24 @@ def bracketed(text: str, node: ast.expr) -> str:
     except SyntaxError:
         return f"({text})"
     return text
+
+
+def indented(text: str, line: str) -> str:
+    """A statement one step further in; what stands in a text of several lines stays."""
+    rows = text.split(line)
+    within = _rows_in_strings(text)
+    return line.join(
+        row if number in within or not row.strip() else f"{STEP}{row}" for number, row in enumerate(rows, 1)
+    )
+
+
+def _rows_in_strings(text: str) -> set[int]:
+    """The lines that begin in a string."""
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
+        if tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE", "TSTRING_MIDDLE"):
+            found.update(range(token.start[0] + 1, token.end[0] + 1))
+    return found
 
 
 def with_import(tree: Tree, name: str) -> list[Replacement]:

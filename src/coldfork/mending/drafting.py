@@ -9,7 +9,16 @@ from coldfork.mending.deferral import Deferral
 from coldfork.mending.draft import Draft
 from coldfork.mending.project import Case, Project
 from coldfork.mending.rewriting import write
-from coldfork.mending.shapes import available_device, class_attribute, decorator, default_argument
+from coldfork.mending.shapes import (
+    available_device,
+    class_attribute,
+    closure_class,
+    decorator,
+    default_argument,
+    earlier_statement,
+    main_guard,
+    start_context,
+)
 from coldfork.mending.site import Tree
 from coldfork.mending.text import CannotMend, Replacement, replaced
 from coldfork.model.causes import Applicability, Cause, Edit, Fix, Refusal
@@ -20,6 +29,14 @@ _AT_IMPORT = frozenset({"device-init-at-import", "device-query-at-import", "driv
 _SHAPES: Mapping[str, Callable[..., Draft]] = {
     Position.CLASS_BODY: class_attribute.draft,
     Position.DEFAULT_ARGUMENT: default_argument.draft,
+}
+_STARTS: Mapping[str, Callable[..., Draft]] = {
+    "default-start-method": start_context.draft,
+    "fork-after-device-init": start_context.draft,
+    "missing-main-guard": main_guard.draft,
+    "start-method-in-library": start_context.draft_unset,
+    "start-method-too-late": earlier_statement.draft,
+    "visibility-too-late": earlier_statement.draft,
 }
 _MANY = 3
 """So many places that ask through one function are mended in the function."""
@@ -71,6 +88,9 @@ def _composed(
         return Refusal(cause.id, str(error))
     if not edits:
         return Refusal(cause.id, _NO_SHAPE)
+    shown = next((draft.shown for _, draft in drafts if draft.shown), "")
+    if shown:
+        return Fix(cause.id, Applicability.SHOWN, shown, tuple(edits))
     doubts = [doubt for _, draft in drafts for doubt in draft.doubts]
     applicability = Applicability.UNSAFE if doubts else Applicability.SAFE
     return Fix(cause.id, applicability, doubts[0] if doubts else "", tuple(edits), group)
@@ -100,6 +120,13 @@ def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
         if finding.position == Position.DECORATOR and finding.rule in _AT_IMPORT:
             is_whole = not decorator.is_only_called(case, node)
             shape = None if is_whole else decorator.draft
+        start = _STARTS.get(finding.rule)
+        if start is not None:
+            drafts.append((finding.path, start(case, node)))
+            continue
+        if finding.rule == "unpicklable-target":
+            drafts.append(closure_class.draft(case))
+            continue
         if finding.rule != "waking-import" and finding.rule not in _AT_IMPORT:
             raise CannotMend(_NO_SHAPE)
         if shape is not None and finding.rule in _AT_IMPORT:

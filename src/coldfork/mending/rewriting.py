@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterable
 
 from coldfork.mending.deferral import Deferral, Deferred, Form, handed_on
-from coldfork.mending.draft import Draft, above_body, bracketed, step, with_import
+from coldfork.mending.draft import STEP, Draft, above_body, bracketed, indented, step, with_import
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
 from coldfork.mending.site import Function, Tree, bound, refuse_hidden
@@ -16,7 +14,6 @@ from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
 
 _APART = 2
 _WIDE = 60
-_STEP = "    "
 #: Decorators under which a body is run as it is written.
 _HARMLESS = frozenset(
     {"abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "inference_mode"}
@@ -128,17 +125,17 @@ class _File:
             row
             for other, _ in deferred.needs
             if other.form is not Form.CONSTANT
-            for row in self._call(other, _STEP)
+            for row in self._call(other, STEP)
         ]
         if deferred.form is Form.CONSTANT:
             value = statement.value  # type: ignore[attr-defined]
             require_movable(value)
-            rows += [f"{_STEP}{row}" for row in prelude]
-            rows.append(f"{_STEP}return {bracketed(_patched(source, value, inner), value)}{comment}")
+            rows += [f"{STEP}{row}" for row in prelude]
+            rows.append(f"{STEP}return {bracketed(_patched(source, value, inner), value)}{comment}")
         else:
-            rows += [f"{_STEP}global {name}" for name in deferred.names]
-            rows += [f"{_STEP}{row}" for row in dict.fromkeys(prelude)]
-            rows.append(_indented(_patched(source, statement, inner, _first_line(statement)) + comment, line))
+            rows += [f"{STEP}global {name}" for name in deferred.names]
+            rows += [f"{STEP}{row}" for row in dict.fromkeys(prelude)]
+            rows.append(indented(_patched(source, statement, inner, _first_line(statement)) + comment, line))
         if accessors:
             rows += ["", "", *self._getattr(accessors)]
         before, after = _blank_lines(source, statement)
@@ -158,7 +155,7 @@ class _File:
                 listed = ", ".join(f'"{name}"' for name in names)
                 head = [f"if name in ({listed}):"]
                 if len(listed) > _WIDE:
-                    head = ["if name in (", *(f'{_STEP}"{name}",' for name in names), "):"]
+                    head = ["if name in (", *(f'{STEP}"{name}",' for name in names), "):"]
                 rows += [*head, *self._answer(each, names[0])]
                 continue
             for name in names:
@@ -180,19 +177,19 @@ class _File:
             rows = [f"return {self.functions[id(deferred)]}()"]
         elif deferred.form is Form.BLOCK:
             call = f"{self.functions[id(deferred)]}()"
-            rows = [call, "if name in globals():", f"{_STEP}return globals()[name]"]
+            rows = [call, "if name in globals():", f"{STEP}return globals()[name]"]
         elif isinstance(statement, ast.ImportFrom) and statement.module is None:
             rows = ["import importlib", 'return importlib.import_module(f".{name}", __name__)']
         else:
-            inward = _STEP if deferred.condition is not None else ""
-            rows = [*self._call(deferred, _STEP), f"{inward}return {name}"]
-        return [f"{_STEP}{row}" for row in rows]
+            inward = STEP if deferred.condition is not None else ""
+            rows = [*self._call(deferred, STEP), f"{inward}return {name}"]
+        return [f"{STEP}{row}" for row in rows]
 
     def _getattr(self, accessors: list[str]) -> list[str]:
         return [
             "def __getattr__(name):",
-            *(f"{_STEP}{row}" for row in accessors),
-            f'{_STEP}raise AttributeError(f"module {{__name__!r}} has no attribute {{name!r}}")',
+            *(f"{STEP}{row}" for row in accessors),
+            f'{STEP}raise AttributeError(f"module {{__name__!r}} has no attribute {{name!r}}")',
         ]
 
     def _into_getattr(self, own: ast.stmt, accessors: list[str]) -> Replacement:
@@ -288,24 +285,6 @@ def _patched(
         if start <= each.start and each.end <= end:
             text = text[: each.start - start] + each.text + text[each.end - start :]
     return text
-
-
-def _indented(text: str, line: str) -> str:
-    """A statement one step further in; what stands in a text of several lines stays."""
-    rows = text.split(line)
-    within = _rows_in_strings(text)
-    return line.join(
-        row if number in within or not row.strip() else f"{_STEP}{row}" for number, row in enumerate(rows, 1)
-    )
-
-
-def _rows_in_strings(text: str) -> set[int]:
-    """The lines that begin in a string."""
-    found: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
-        if tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE", "TSTRING_MIDDLE"):
-            found.update(range(token.start[0] + 1, token.end[0] + 1))
-    return found
 
 
 def _without_aliases(

@@ -165,6 +165,11 @@ def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
         ]
 
 
+def is_target(tree: Tree, node: ast.Name) -> bool:
+    """Whether a comprehension around a name binds it."""
+    return any(isinstance(each, _COMPREHENSIONS) and node.id in _targets(each) for each in tree.above(node))
+
+
 def _targets(comprehension: ast.AST) -> set[str]:
     return {
         name.id

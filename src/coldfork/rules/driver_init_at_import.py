@@ -46,7 +46,9 @@ Where the question must be asked at import time, let NVML answer it: PyTorch doe
 ## Fix safety
 
 `coldfork check --fix` mends constants, class attributes and default arguments in the way that
-`coldfork rule device-init-at-import` describes, and says of other lines why it does not.
+`coldfork rule device-init-at-import` describes, and says of other lines why it does not. Where the
+answer of `torch.cuda.is_available()` is needed at import, `--fix=unsafe` asks
+`torch.cuda.device_count() > 0` instead, which NVML answers where it can.
 
 It is safe:
 

@@ -56,10 +56,12 @@ that line, and this finding, which belongs to its entry, disappears with it.
 ## Fix safety
 
 `coldfork check --fix` moves the import into the functions that use what it binds, together with the
-`if` that it stands under; there the fix is unsafe if that asks more than a device. It leaves the
-import where it is, and says why, if the module needs it at once, if another module takes the name
-from this one, if it stands in a `try`, or if nothing uses it: it may be there for what it does as it
-runs. A package that registers something when it is imported does so later afterwards.
+`if` that it stands under; there the fix is unsafe if that asks more than a device. An import in a
+`try` becomes a function that binds the same names, which is called where they are used. Where another
+module takes the name from this one, it does so later as well, or gets it through `__getattr__`. The
+import stays, and the report says why, if the module needs it at once, or if nothing uses it: it may
+be there for what it does as it runs.
+A package that registers something when it is imported does so later afterwards.
 
 It is safe:
 

@@ -53,8 +53,8 @@ A child that reads what its parent holds needs `get_context("fork")`, before any
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: whether the child relies on what it inherits is the author's
-to say.
+`coldfork check --fix=unsafe` states `spawn` where the processes are made. Whether the child relies on what
+it inherits is the author's to say.
 
 ## How it is seen
 

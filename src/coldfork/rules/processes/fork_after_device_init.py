@@ -49,7 +49,8 @@ before anything wakes the device, or from a server that never does: `coldfork.la
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: whether arguments can be pickled is not known to it.
+`coldfork check --fix=unsafe` states `spawn` where the processes, and the queues and locks that they are
+handed, are made. It is unsafe because what they are handed has to be picklable.
 
 ## How it is seen
 

@@ -49,7 +49,8 @@ In a library, start the processes when they are first wanted, in a function.
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: what else belongs below the guard is the author's to say.
+`coldfork check --fix=unsafe` puts the statement below a guard, with those that follow it up to the next
+definition, if no function needs what they bind. Whether others belong there is the author's to say.
 
 ## How it is seen
 

@@ -40,8 +40,9 @@ class Streamer:
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: everything that relied on the method has to be made by the
-context instead.
+`coldfork check --fix=unsafe` takes the line out, and has a context make the processes, queues and locks of
+the file. Where the file makes none, the edit is only shown: what relied on the method stands in other
+modules.
 
 ## How it is seen
 

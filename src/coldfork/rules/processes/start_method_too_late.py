@@ -40,7 +40,8 @@ if __name__ == "__main__":
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: what was made by then belongs to the other method.
+`coldfork check --fix=unsafe` moves the line above the one that puts a method to use, if both stand in the
+same block. What is made in between then belongs to the other method.
 
 ## How it is seen
 

@@ -49,7 +49,8 @@ A function at module level with `functools.partial` for what it closes over does
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: what the function closes over has to be picklable too.
+`coldfork check --fix=unsafe` makes a class of a function that does nothing but to make and return a local
+one. It is unsafe because what the function closes over has to be picklable, too.
 
 ## How it is seen
 

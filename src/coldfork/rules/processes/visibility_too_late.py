@@ -37,7 +37,8 @@ def main(gpu):
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: what else reads the variable is not known to it.
+`coldfork check --fix=unsafe` moves the line above the one that wakes the device, if both stand in the same
+block and the line needs nothing that is made in between. What runs in between sees the variable, too.
 
 ## How it is seen
 

@@ -1,0 +1,111 @@
+"""A start of processes whose method is to be stated, or not to be set for all: made by a context."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from coldfork.mending.draft import Draft, with_import
+from coldfork.mending.project import Case
+from coldfork.mending.site import Tree
+from coldfork.mending.text import CannotMend, Replacement
+
+_STATED = re.compile(r'get_context\("(\w+)"\)')
+_PACKAGES = frozenset({"multiprocessing", "torch.multiprocessing"})
+_STARTING = frozenset({"Pool", "Process"})
+#: What a context makes, and processes of another method may not take.
+_MADE = _STARTING | {
+    *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
+    *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),
+}
+#: Classes that are told the context, or the method, by an argument.
+_TOLD = {"DataLoader": 'multiprocessing_context="{0}"', "ProcessPoolExecutor": "mp_context={1}"}
+_PICKLED = "what a child that begins anew is handed has to be picklable"
+
+
+def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
+    """State the method where the processes are made, and what they are handed."""
+    tree = case.tree
+    method = _method(case)
+    functions = tree.functions(node)
+    made = dict(_made(tree, functions[0] if functions else tree.root, method))
+    if not any(made.values()):
+        raise CannotMend("what makes the processes stands in another function")
+    against = _PICKLED if method != "fork" else "what the processes inherit is not looked at"
+    return Draft(_edits(tree, list(made)), (against,))
+
+
+def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
+    """Set no method, and make by a context whatever the module makes."""
+    tree = case.tree
+    method, statement = _method(case), tree.statement(node)
+    if not isinstance(statement, ast.Expr):
+        raise CannotMend("the call is part of another statement")
+    made = dict(_made(tree, tree.root, method))
+    gone = Replacement(*tree.source.span(statement), "pass")
+    body = getattr(tree.parents[statement], "body", [])
+    comment = tree.source.comment_behind(statement)
+    if len(body) > 1 and not comment:
+        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        gone = Replacement(tree.source.line_start(first), tree.source.line_start(last + 1), "")
+    edits = (gone, *_edits(tree, list(made)))
+    if not any(made.values()):
+        return Draft(edits, shown=f'whatever relies on the method "{method}" is made in other modules')
+    return Draft(edits, ("other modules may rely on the method that is set here",))
+
+
+def _method(case: Case) -> str:
+    match = _STATED.search(case.finding.remedy)
+    if match is None:
+        raise CannotMend("which method it should be is not known")
+    return match[1]
+
+
+def _edits(tree: Tree, made: list[Replacement]) -> tuple[Replacement, ...]:
+    needs_import = any("multiprocessing.get_context" in each.text for each in made)
+    return (*made, *(with_import(tree, "multiprocessing") if needs_import else ()))
+
+
+def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement, bool]]:
+    """The replacements that have things made by a context, and whether each of them starts processes."""
+    packages = dict(_imported(tree))
+    for node in ast.walk(scope):
+        if not isinstance(node, ast.Call):
+            continue
+        function, source = node.func, tree.source
+        if isinstance(function, ast.Attribute):
+            package = ast.unparse(function.value)
+            if function.attr in _MADE and packages.get(package) in _PACKAGES:
+                _, end = source.span(function.value)
+                yield Replacement(end, end, f'.get_context("{method}")'), function.attr in _STARTING
+        elif isinstance(function, ast.Name) and function.id in packages:
+            package, _, name = packages[function.id].rpartition(".")
+            if name in _MADE and package in _PACKAGES:
+                text = f'multiprocessing.get_context("{method}").{name}'
+                yield Replacement(*source.span(function), text), name in _STARTING
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name in _TOLD:
+            yield from _told(
+                tree, node, _TOLD[name].format(method, f'multiprocessing.get_context("{method}")')
+            )
+
+
+def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replacement, bool]]:
+    """One more argument, if the call has no such one."""
+    if any(each.arg in (None, argument.partition("=")[0]) for each in call.keywords):
+        return
+    last = max(
+        [*call.args, *(each.value for each in call.keywords)], key=lambda each: tree.source.span(each)[1]
+    )
+    _, end = tree.source.span(last)
+    yield Replacement(end, end, f", {argument}"), True
+
+
+def _imported(tree: Tree) -> Iterator[tuple[str, str]]:
+    """What the names of imports mean."""
+    for node in ast.walk(tree.root):
+        if isinstance(node, ast.Import):
+            yield from ((alias.asname or alias.name, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)

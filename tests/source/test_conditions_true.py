@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 
 from coldfork.knowledge import catalogue
 from coldfork.model.effects import PROFILES, WAKING, Effect, Verdict
@@ -27,6 +27,33 @@ _SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
+
+#: Two ways to one line, of which the second is open where a variable is unset.
+TWO_WAYS = """
+def run1():
+    if probe.p0():
+        torch.cuda.init()
+    elif importlib.util.find_spec("flash_attn") is None and os.environ.get("V0"):
+        pass
+    else:
+        (importlib.util.find_spec("flash_attn") is None) and torch.cuda.init()
+
+run1()
+"""
+#: The first line is as certain as the second, which wakes deeper, and where a variable is unset.
+SIBLINGS = """
+if importlib.util.find_spec("flash_attn") is None:
+    torch.cuda.is_available()
+elif os.environ.get("V2", "") != "x":
+    torch.cuda.init()
+"""
+#: The operand that is looked at off the nominal path alone consists of several.
+OPERANDS = """
+if os.environ.get("V2", "") != "x" or (probe.p0() and probe.p1()):
+    pass
+else:
+    torch.cuda.init()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +116,9 @@ def test_what_is_said_is_true_under_every_outcome(place: Path, source: str) -> N
 
 @_SETTINGS
 @given(modules(values=False))
+@example(source=PRELUDE + TWO_WAYS)
+@example(source=PRELUDE + SIBLINGS)
+@example(source=PRELUDE + OPERANDS)
 def test_conditions_without_variables_are_exact(place: Path, source: str) -> None:
     found = complaints(source, place, exactly=True)
     assert not found, "\n".join([*found[:3], _numbered(source)])

@@ -261,12 +261,14 @@ class Frame:
             gated, tried = self.gate > 0, self.tries > 0
             self.site_edges.append(SiteEdge(*self.place, found, statement, gated, tried, len(self.sites)))
             return
-        if known is not None and len(conditions) >= len(known.conditions):
-            ways = either([known.conditions, conditions])
-            self.edges[edge.target] = known._replace(conditions=ways, off=off and known.off)
-            return
         if known is not None:
-            conditions, off = either([conditions, known.conditions]), off and known.off
+            shorter = len(conditions) < len(known.conditions)
+            ways = [conditions, known.conditions] if shorter else [known.conditions, conditions]
+            conditions, off = either(ways), off and known.off
+            presumed = presumed_together(known.presumed, presumed)
+            if not shorter:
+                self.edges[edge.target] = known._replace(conditions=conditions, presumed=presumed, off=off)
+                return
         link = Link(self.step_kind, self.symbol, self.module.name, self.line, edge.link)
         self.edges[edge.target] = Edge(edge.target, conditions, presumed, link, off)
 

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from coldfork.model.effects import WAKING, EffectKind, Obstacle, Position, StepKind
-from coldfork.source.values.conditions import Condition, Conditions, any_of, contradiction, either, implies
+from coldfork.source.values.conditions import (
+    Condition,
+    Conditions,
+    any_of,
+    contradiction,
+    either,
+    implies,
+    presumed_together,
+)
 
 
 class Link(NamedTuple):
@@ -238,7 +246,8 @@ def joined(known: Wake, found: Wake) -> Wake:
     conditions = either([better.conditions, other.conditions])
     if conditions == better.conditions and better.off <= other.off:
         return better
-    return better._replace(conditions=conditions, off=better.off and other.off)
+    presumed = presumed_together(better.presumed, other.presumed)
+    return better._replace(conditions=conditions, presumed=presumed, off=better.off and other.off)
 
 
 def told(sites: Iterable[Site]) -> Iterator[Site]:

@@ -208,7 +208,7 @@ def _reduced(ways: list[dict[Literal, Condition]]) -> list[dict[Literal, Conditi
                     break
                 for subject, denied in way:
                     denial = (subject, not denied)
-                    if denial in other and way.keys() - {(subject, denied)} <= other.keys():
+                    if denial in other and way.keys() - {(subject, denied)} <= other.keys() - {denial}:
                         shorter = {key: one for key, one in other.items() if key != denial}
                         ways = [shorter if one is other else one for one in ways]
                         changed = True

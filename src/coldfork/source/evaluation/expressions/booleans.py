@@ -72,17 +72,21 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
 
     Off the nominal path, what it usually is needs that nothing holds which would make it something else.
     """
-    others = [condition for _, condition in alternatives(value) if condition is not None]
-    unknown = any(truth(single) is None for single, _ in alternatives(value))
+    options = alternatives(value)
+    others = [condition for _, condition in options if condition is not None]
+    # Nominally of either outcome, as an operand is that consists of several.
+    mixed = len({truth(single) for single, condition in options if condition is None}) > 1
+    unknown = mixed or any(truth(single) is None for single, _ in options)
     if not unknown and not others:
         return value
     asked = both_ways(ev, frame, node, span) if unknown else {}
     unusual = any_of(*others) if others else None
     usual = negated(unusual) if unusual is not None else None
     found: Alternatives = []
-    for single, condition in alternatives(value):
-        if truth(single) is not None:
-            found.append((single, condition or usual))
+    for single, condition in options:
+        outcome = truth(single)
+        if outcome is not None:
+            found.append((single, condition or (asked[outcome] if mixed else usual)))
         else:
             kept = isinstance(single, External) and single.name.partition(".")[0] in ev.known_libraries
             found.append((single if kept else TRUTHY, all_of(condition, asked[True])))

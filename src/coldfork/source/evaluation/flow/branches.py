@@ -207,8 +207,11 @@ class Branches:
                     and (not wake.conditions or wake.conditions[0] == branch.condition)
                 ):
                     promoted.append(index)
-        presumed = dict.fromkeys(one for index in promoted for one in sites[index].wake.presumed)
-        for index in promoted:  # what one of them presumes, all of them do
+        # Each is certain because every way wakes as deep, or deeper: it presumes what all those ways do.
+        wakes = [site.wake for branch in branches for site in sites[slice(*branch.sites)] if site.sure]
+        held = [wake for wake in wakes if not wake.off and not sure.isdisjoint(wake.makes_sure)]
+        presumed = dict.fromkeys(one for wake in held for one in wake.presumed)
+        for index in promoted:
             wake = sites[index].wake._replace(conditions=(), presumed=tuple(presumed))
             sites[index] = sites[index]._replace(certain=True, wake=wake)
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ VERSION = "{}.{}".format(*sys.version_info)
 HOMES_OF_A_WAY = 1
 """From so many homes each way is imported, in turn, unless the run is long: an import is a process or two.
 `check`, which starts none, always reads them all."""
+IMPORTERS = 1 if LONG else 2
+"""So many commands share what is imported, unless the run is long: both import alike."""
 
 DRIVER = """\
 import ctypes
@@ -119,15 +121,15 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
 
 
 @pytest.fixture
-def imported(tmp_path: Path) -> Planted:
-    """Those that are imported."""
+def imported(tmp_path: Path) -> Callable[[int], Planted]:
+    """Those that one of the commands imports."""
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler to build the virtual driver with")
-    return plant(tmp_path, sys.maxsize if LONG else HOMES_OF_A_WAY)
+    return lambda importer: plant(tmp_path, sys.maxsize if LONG else HOMES_OF_A_WAY, importer, IMPORTERS)
 
 
-def plant(folder: Path, homes_of_a_way: int) -> Planted:
-    """Write the modules."""
+def plant(folder: Path, homes_of_a_way: int, first: int = 0, step: int = 1) -> Planted:
+    """Write the modules, of those that wake every so many."""
     (folder / "beside").mkdir()
     (folder / "beside" / "tinydriver.py").write_text(DRIVER, encoding="utf-8")
     (folder / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
@@ -142,7 +144,7 @@ def plant(folder: Path, homes_of_a_way: int) -> Planted:
     texts = [*direct(), *through_functions(homes_of_a_way)]
     # What a module does to the import system before it wakes changes nothing.
     texts += [f"{mischief}\n{texts[0]}" for mischief in MISCHIEF if mischief]
-    for number, text in enumerate(texts):
+    for number, text in enumerate(texts[first % step :: step]):
         name = f"w{number:02}"
         (package / f"{name}.py").write_text(text + "\n", encoding="utf-8")
         (line,) = (at for at, line in enumerate(text.split("\n"), 1) if SITE in line)
@@ -199,13 +201,14 @@ def test_check_finds_what_was_planted(planted: Planted) -> None:
 
 
 @pytest.mark.must_hold
-def test_imports_confirm_what_check_finds(imported: Planted) -> None:
-    found = found_in(imported, coldfork(imported, *CHECK, "--confirm", *VIRTUAL))
-    misplaced = holding(imported, MISPLACED)
+def test_imports_confirm_what_check_finds(imported: Callable[[int], Planted]) -> None:
+    planted = imported(0)
+    found = found_in(planted, coldfork(planted, *CHECK, "--confirm", *VIRTUAL))
+    misplaced = holding(planted, MISPLACED)
     for module, finding in found.items():
         answer = (finding["line"], finding["confirmed"])
-        expected = (imported.waking[module], "woken")
-        assert (answer == expected) == (module not in misplaced), (shown(imported, module), answer)
+        expected = (planted.waking[module], "woken")
+        assert (answer == expected) == (module not in misplaced), (shown(planted, module), answer)
         if module in misplaced:
             # A line that is wrong is not confirmed.
             assert finding["confirmed"] == "cold", finding["confirmation"]
@@ -224,9 +227,10 @@ def found_in(planted: Planted, document: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.must_hold
-def test_probe_names_what_was_planted_and_nothing_else(imported: Planted) -> None:
-    (imported.folder / "src").joinpath("tinydriver.py").write_text(DRIVER, encoding="utf-8")
-    planted = Planted(imported.folder / "src", imported.waking, imported.cold)
+def test_probe_names_what_was_planted_and_nothing_else(imported: Callable[[int], Planted]) -> None:
+    whole = imported(1)
+    (whole.folder / "src").joinpath("tinydriver.py").write_text(DRIVER, encoding="utf-8")
+    planted = Planted(whole.folder / "src", whole.waking, whole.cold)
     document = coldfork(planted, "probe", "--all", "planted", *VIRTUAL)
     seen = {probe["module"]: probe for probe in document["modules"]}
     assert set(seen) == {*planted.waking, *planted.cold}

@@ -17,15 +17,14 @@ from newer_pythons.install import FOLDER, PYTHONS, ROOT
 #: They load the command line, whose packages are compiled.
 _OUTSIDE = frozenset({"tests/source/test_captures_told.py", "tests/knowledge/test_troubles.py"})
 _ROOMS = ("tests/source", "tests/knowledge", "tests/rules")
-#: The last one runs them all. The one before it runs those about what differs between the two, to save time;
-#: with this variable set it runs them all as well.
+#: A test takes ten times as long there. Usually the files about what differs between versions run, and on the
+#: last one some of the others; with this variable set, as in continuous integration, all of them run on both.
 EVERYTHING = "COLDFORK_NEWER_PYTHONS"
 _DIFFERING = re.compile(r"/test_(?:deferred|newer_syntax|lazy|matching|constructs_ways)")
-
-#: Into so many runs the tests of all rooms are dealt out, which several processors share. A run takes seconds
-#: to start, so that a few files are one.
-_SHARES = 2
-_FEW = 20
+#: How far one of those others lies from the next.
+_STEP = 3
+#: Into so many runs all files are dealt out, which several processors share.
+_SHARES = 2 if os.environ.get(EVERYTHING) else 1
 
 pytestmark = [
     pytest.mark.once,
@@ -36,16 +35,17 @@ pytestmark = [
 
 def shares(version: str) -> list[list[str]]:
     """The files of the tests, dealt out by size."""
-    everything = version == list(PYTHONS)[-1] or bool(os.environ.get(EVERYTHING))
     files = [path for room in _ROOMS for path in (ROOT / room).glob("test_*.py")]
-    named = {path.relative_to(ROOT).as_posix(): path.stat().st_size for path in files}
-    chosen = [name for name in named if name not in _OUTSIDE and (everything or _DIFFERING.search(name))]
-    chosen.sort(key=lambda name: (-named[name], name))
-    into = 1 if len(chosen) < _FEW else _SHARES
-    return [chosen[share::into] for share in range(into)]
+    sizes = {path.relative_to(ROOT).as_posix(): path.stat().st_size for path in files}
+    names = sorted(sizes.keys() - _OUTSIDE, key=lambda name: (-sizes[name], name))
+    if not os.environ.get(EVERYTHING):
+        others = [name for name in names if not _DIFFERING.search(name)]
+        left_out = {*others} - {*(others[::_STEP] if version == list(PYTHONS)[-1] else ())}
+        names = [name for name in names if name not in left_out]
+    return [names[share::_SHARES] for share in range(_SHARES)]
 
 
-RUNS = [(version, share) for version in PYTHONS for share in range(len(shares(version)))]
+RUNS = [(version, share) for version in PYTHONS for share in range(_SHARES)]
 
 
 @pytest.mark.parametrize(("version", "share"), RUNS)

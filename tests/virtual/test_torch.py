@@ -23,6 +23,12 @@ import coldfork.virtual
 device = coldfork.virtual.install("h100")
 import torch
 """
+_COMPILER = """
+import warnings
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import torch, torch._subclasses, torch._dynamo
+"""
 _TWO = """
 import coldfork.virtual
 device = coldfork.virtual.install("h100", 2)
@@ -406,14 +412,15 @@ tell(now=torch.cuda.initial_seed(), state=len(torch.cuda.get_rng_state()) > 10)
 
 
 @pytest.mark.parametrize(
-    "order",
+    ("after", "order"),
     [
-        "install(); import torch",
-        pytest.param("import torch, torch._subclasses; install()", marks=BEFORE),
-        "import torch",
+        (None, "install()"),
+        pytest.param(_COMPILER, "install()", marks=BEFORE),
+        (_COMPILER, ""),
     ],
+    ids=["install(); import torch", "import torch; install()", "import torch"],
 )
-def test_fake_tensors_and_compilation_work_as_without_it(run: Run, order: str) -> None:
+def test_fake_tensors_and_compilation_work_as_without_it(run: Run, after: str | None, order: str) -> None:
     code = f"""
 from coldfork.virtual import install
 {order}
@@ -426,7 +433,7 @@ compiled = torch.compile(lambda tensor: torch.relu(tensor) + 1, backend="eager")
 tell(result=compiled(torch.ones(2)).tolist())
 """
     quiet = {"PYTHONWARNINGS": "ignore", "CUDA_VISIBLE_DEVICES": None}
-    told = run(code, environment=quiet).told
+    told = run(code, after=after, environment=quiet).told
     assert told == {"devices": ["cuda:0"] * 3, "sum": "cpu", "result": [2.0, 2.0]}
 
 

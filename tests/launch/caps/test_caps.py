@@ -231,9 +231,11 @@ def test_a_tree_whose_children_come_and_go_gets_all_its_memory_and_no_more(bench
         assert result.outcome is Outcome.OVER_MEMORY
         return float(struct.unpack_from("d", (bench.folder / "accounts").read_bytes(), 80)[0])
 
-    peaks = [attempt() for _ in range(ATTEMPTS)]
+    peaks = [attempt()]
+    while peaks[-1] > cap + burst and len(peaks) < ATTEMPTS:
+        peaks.append(attempt())
     assert min(peaks) >= 0.85 * cap
-    assert min(peaks) <= cap + burst
+    assert peaks[-1] <= cap + burst
 
 
 def over_cpu(bench: Counted, text: str, by: str, most: int, *words: str) -> ScriptResult:

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -169,11 +168,9 @@ def test_a_signal_has_an_answer(number: signal.Signals, tmp_path: Path) -> None:
     while "waiting" not in running.stdout.readline():
         pass
     running.send_signal(number)
-    began = time.monotonic()
     said = running.communicate(timeout=PATIENCE)[0]
     assert f"{number.name} came" in said
     assert "[hang]" in said
-    assert time.monotonic() - began < PATIENCE
 
 
 IGNORING = """\

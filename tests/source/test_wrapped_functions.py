@@ -15,7 +15,7 @@ import pytest
 from tests.amounts import examples
 from tests.source.expectations import Setting, answers_of, findings_of, lay_out
 
-EXAMPLES = examples(60)
+EXAMPLES = examples(30)
 TOGETHER = 15
 
 PRELUDE = """\

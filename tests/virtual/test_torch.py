@@ -23,7 +23,7 @@ import coldfork.virtual
 device = coldfork.virtual.install("h100")
 import torch
 """
-_COMPILER = """
+_TORCH = """
 import warnings
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -57,20 +57,22 @@ _SPAWN_SAYS = (
 
 
 @pytest.mark.parametrize(
-    "order", ["install(); import torch", pytest.param("import torch; install()", marks=BEFORE)]
+    ("after", "order"),
+    [(_ONE, ""), pytest.param(_TORCH, "install()", marks=BEFORE)],
+    ids=["install(); import torch", "import torch; install()"],
 )
 @pytest.mark.must_hold
-def test_a_child_of_an_awake_process_gets_torchs_own_message(run: Run, order: str) -> None:
+def test_a_child_of_an_awake_process_gets_torchs_own_message(run: Run, after: str, order: str) -> None:
     program = run(
         f"""
 from coldfork.virtual import install
 {order}
-import torch
 before = torch.cuda.is_initialized()
 tell(before=before, capability=torch.cuda.get_device_capability(), after=torch.cuda.is_initialized())
 {_FORK}
 in_child(lambda: torch.cuda.set_device(0))
-"""
+""",
+        after=after,
     )
     assert program.told == {
         "before": False,
@@ -414,13 +416,13 @@ tell(now=torch.cuda.initial_seed(), state=len(torch.cuda.get_rng_state()) > 10)
 @pytest.mark.parametrize(
     ("after", "order"),
     [
-        (None, "install()"),
-        pytest.param(_COMPILER, "install()", marks=BEFORE),
-        (_COMPILER, ""),
+        (_ONE, ""),
+        pytest.param(_TORCH, "install()", marks=BEFORE),
+        (_TORCH, ""),
     ],
     ids=["install(); import torch", "import torch; install()", "import torch"],
 )
-def test_fake_tensors_and_compilation_work_as_without_it(run: Run, after: str | None, order: str) -> None:
+def test_fake_tensors_and_compilation_work_as_without_it(run: Run, after: str, order: str) -> None:
     code = f"""
 from coldfork.virtual import install
 {order}
@@ -441,7 +443,7 @@ tell(result=compiled(torch.ones(2)).tolist())
 def test_after_the_block_torch_sees_no_device_and_still_knows_what_it_woke(run: Run) -> None:
     program = run(
         """
-import coldfork.virtual, torch
+import coldfork.virtual
 with coldfork.virtual.device("h100") as device:
     tell(inside=torch.cuda.is_available())
 tell(outside=torch.cuda.is_available(), state=device.state)
@@ -449,7 +451,8 @@ try:
     torch.cuda.init()
 except RuntimeError as error:
     tell(said=str(error))
-"""
+""",
+        after=_TORCH,
     )
     assert program.told == {
         "inside": True,

@@ -230,7 +230,7 @@ DEVICES = (
         r"|config should be updated before backends are initialized"
         r"|jax\.distributed\.initialize\(\) must be called before any JAX"
         r"|can't create new processes if CUDA is already initialized"
-        r"|\w+ has been initialized before the `notebook_launcher` could create a forked subprocess"
+        r"|\w has been initialized before the `notebook_launcher` could create a forked subprocess"
         r"|Libraries known to initialize CUDA upon import have been imported already"
         r"|you need to avoid running any instruction using `torch\.cuda`"
         r"|CUDA unknown error - this may be due to an incorrectly set up environment",

@@ -168,3 +168,18 @@ def test_what_a_compiled_kernel_left_in_the_warm_up_is_found() -> None:
     assert "inductor_kernels::cpp_fused_copy__mul" in found[0].message
     assert found[0].where is not None
     assert found[0].where.path == __file__
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_warm_up_on_zeros_hides_nothing_where_something_was_compiled(leaks: bool) -> None:
+    x = torch.zeros(4)
+    kept: dict[str, Any] = {}
+    add = torch.compile(lambda plan, x: plan.add_(x), backend="eager")
+
+    def forward(mode: Mode) -> Any:
+        if "plan" not in kept or not leaks:
+            kept["plan"] = torch.zeros(4)
+        return add(kept["plan"], x) * 2
+
+    report = check(lambda *_: (forward, kept), [BatchDescriptor(Mode.FULL, 4)], inputs={"x": x})
+    assert report.answer == ("leaks" if leaks else "clean"), str(report)

@@ -48,6 +48,19 @@ def test_memory_that_goes_on_from_what_the_warm_up_left_there_may_be_a_leak() ->
     assert "goes on from what it held" in report.not_compared[0].why
 
 
+def test_a_warm_up_that_could_not_be_tried_on_other_values_is_not_compared() -> None:
+    x = torch.zeros(4)
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        if phase is Phase.WARMUP and bool(x.any()):
+            raise ValueError("a warm-up takes zeros")
+        return (lambda mode: x * 2), None
+
+    report = check(create, [BatchDescriptor(Mode.FULL, 4)], inputs={"x": x})
+    assert report.answer == "not compared", str(report)
+    assert "a warm-up takes zeros" in report.not_compared[0].why
+
+
 def test_memory_that_an_engine_has_frozen_is_compared() -> None:
     x, cache, kept = torch.zeros(4), torch.zeros(4), {}
 

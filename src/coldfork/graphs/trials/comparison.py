@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from coldfork.graphs.batches import Make, Manner, Prepare
-from coldfork.graphs.descriptors import BatchDescriptor
+from coldfork.graphs.descriptors import BatchDescriptor, Mode
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import NotCompared
 from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
@@ -34,7 +34,6 @@ from coldfork.graphs.trials.traces import Step
 from coldfork.graphs.trials.variation import BOLD, settled, taken, varies, wildly, with_contrary_flags
 from coldfork.virtual.capturing.compiled.calls import times_compiled
 
-_WARM_UP = 5
 _SEEDS = (11, 23, 37)
 """Of the numbers that each trial is given."""
 _SHORTEST_LIMIT = 60.0
@@ -50,8 +49,16 @@ _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 Named = Iterable[tuple[str, Any]]
 """Tensors by the names that the caller knows them by."""
 
-Try = tuple[TryOut, tuple[Earlier, ...]]
-"""A way to replay, and what is replayed before."""
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to replay a batch."""
+
+    try_out: TryOut
+    after: tuple[Earlier, ...] = ()
+    """What is replayed before."""
+    compiled: bool = True
+    """Whether functions that the program compiled ran compiled when the graph was captured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +125,19 @@ class Comparison:
         self._captured[self._descriptors.index(batch.descriptor)] = batch
         replayer = Replayer(batch, self._captured, self._beginning, self._make, self._prepare)
         question = self._settled(self._question(batch, seen), limit)
-        alone = partial(_in_a_copy, replayer, limit)
-
-        def tries() -> Iterator[Try]:
-            yield alone, ()
-            after = tuple(self._earlier[:-1])
-            # The same again with a warm-up that saw other values: one on zeros leaves nothing that would
-            # show. Not where it would compile everything once more.
-            if not times_compiled() and self._mirror.ask(question, limit, lasting=True).given:
-                yield (lambda trial: self._mirror.ask(trial, limit)), after
-            elif after:
-                yield alone, after
-
-        outcome = self._try(self._judge(batch, limit), question, tries(), limit)
+        alone = Way(partial(_in_a_copy, replayer, limit))
+        outcome = self._try(self._judge(batch, limit), question, alone, limit)
         self._began = time.monotonic()
         return outcome
+
+    def _mirrored(self, question: Question, limit: float) -> tuple[Way | None, Answer]:
+        """The same once more with a warm-up on these values: one on zeros leaves nothing that would show."""
+        # To compile everything once more would take long; what is cut into pieces is so by its compiler.
+        compiled = self._descriptors[question.number].mode is Mode.PIECEWISE
+        answer = self._mirror.ask(replace(question, compiled=compiled), limit, lasting=True)
+        if not answer.given:
+            return None, answer
+        return Way(lambda trial: self._mirror.ask(trial, limit), tuple(self._earlier[:-1]), compiled), answer
 
     def _judge(self, batch: Any, limit: float) -> Judge:
         declared = frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
@@ -147,7 +152,7 @@ class Comparison:
             # What the program keeps up to date holds other values for each batch too.
             inputs := tuple(dict.fromkeys((*self._inputs_of(seen), *self._persistent))),
             (BOLD,) * len(inputs),
-            _WARM_UP,
+            _SEEDS[0],
             frozenset(key for key in kept if self._beginning.holds(key)),
             frozenset(key for key in written_keys(batch) if self._beginning.holds(key)),
             prepared=self._prepare is not None,
@@ -169,20 +174,14 @@ class Comparison:
 
     # --- one run beside the other -------------------------------------------------------------------------
 
-    def _try(
-        self,
-        judge: Judge,
-        question: Question,
-        tries: Iterator[Try],
-        limit: float,
-    ) -> Outcome:
+    def _try(self, judge: Judge, question: Question, alone: Way, limit: float) -> Outcome:
         gaps: dict[NotCompared, None] = {}
         read, varied = set[int](), set[int]()
         undefined = False
         asking = [question, question if question.prepared else wildly(question), question]
         if not question.prepared and (contrary := with_contrary_flags(question)) != question:
             asking[2] = contrary
-        made: list[Try] = []
+        way = alone
         for seed, asked in zip(_SEEDS, asking, strict=True):
             question, answer = self._run_fresh(replace(asked, seed=seed), limit)
             if not answer.given:
@@ -190,18 +189,23 @@ class Comparison:
             fresh: EagerRun = answer.value
             if seed == _SEEDS[0]:
                 self._earlier.append(self._as_earlier(question, fresh))
-            # Later ones are made when they are needed: a run that is stuck is stuck in each of them.
-            made += [one for one in (next(tries, None),) if one is not None] or made[:1]
-            try_out, after = made[-1]
+                warm = question
             read |= fresh.read
             varied |= fresh.varied
-            judged = self._judged(judge, Trial(question, fresh, after=after), try_out, limit)
+            judged = self._judged(judge, Trial(question, fresh, after=way.after), way, limit)
             if judged.differs is not False:
                 return _outcome(judged)
             undefined = undefined or judged.undefined
             gaps.update(dict.fromkeys(judged.gaps))
+            way = alone
+            if seed == _SEEDS[0]:
+                # Not before it is needed: a run that is stuck is stuck there too.
+                mirrored, answer = self._mirrored(warm, limit)
+                if mirrored is None:
+                    gaps[judge.failed(answer, _GIVE_VALUES)] = None
+                way = mirrored or alone
         for far, answer in self._far_away(question, limit):
-            judged = self._judged(judge, Trial(far, answer.value), made[0][0], limit)
+            judged = self._judged(judge, Trial(far, answer.value), alone, limit)
             varied |= answer.value.varied
             if judged.differs:
                 return _outcome(judged)
@@ -214,15 +218,15 @@ class Comparison:
         compared = None if read and not read & varied else False
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
-    def _judged(self, judge: Judge, trial: Trial, try_out: TryOut, limit: float) -> Judgement:
+    def _judged(self, judge: Judge, trial: Trial, way: Way, limit: float) -> Judgement:
         """What a replay beside one fresh run says."""
-        judged = judge.judge(trial, try_out)
-        if judged.differs and times_compiled():
+        judged = judge.judge(trial, way.try_out)
+        if judged.differs and way.compiled and times_compiled():
             # Compiled code may draw its random numbers otherwise.
             question, answer = self._run_fresh(replace(trial.question, compiled=True), limit)
             if not answer.given:
                 return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
-            judged = judge.judge(replace(trial, question=question, fresh=answer.value), try_out)
+            judged = judge.judge(replace(trial, question=question, fresh=answer.value), way.try_out)
         return judged
 
     def _as_earlier(self, question: Question, fresh: EagerRun) -> Earlier:

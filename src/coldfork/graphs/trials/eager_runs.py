@@ -111,7 +111,7 @@ class EagerRunner:
                 trace.keep_host_reads()
             filled.log.clear()
             draws.reseed(question.seed)
-            with running_with(state), self._manner.grad_mode(), _compiling(question.compiled):
+            with running_with(state), self._manner.grad_mode(), compiled_or_not(question.compiled):
                 output = forward(Mode.NONE)
         told.results, told.unread = results_of(output), unread_in(output)
         told.left = self._beginning.contents(question.written)
@@ -200,8 +200,8 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most if hard < 0 else min(most, hard), hard))
 
 
-def _compiling(allowed: bool) -> AbstractContextManager[None]:
-    """Run compiled functions as they are written, which takes no compiler."""
+def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
+    """Run compiled functions as they are written, which takes no compiler, unless it is allowed."""
     stance = getattr(sys.modules.get("torch.compiler"), "set_stance", None)
     if allowed or stance is None or "torch._dynamo" not in sys.modules:
         return nullcontext()

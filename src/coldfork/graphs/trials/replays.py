@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,13 @@ from coldfork.graphs.leaks.memory import is_readable
 from coldfork.graphs.passes import StaticInputs
 from coldfork.graphs.surroundings import Inspection
 from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View, bytes_of, view_of
-from coldfork.graphs.trials.eager_runs import EagerRun, changed_pages, given_other_values, patterns_in
+from coldfork.graphs.trials.eager_runs import (
+    EagerRun,
+    changed_pages,
+    compiled_or_not,
+    given_other_values,
+    patterns_in,
+)
 from coldfork.graphs.trials.kept_writes import Matched, Write, found_in, keys_in, match
 from coldfork.graphs.trials.large_memory import Pages, Pattern, fill, put_back
 from coldfork.graphs.trials.results import results_of
@@ -250,7 +257,14 @@ class Mirror:
         prepare = self._prepare if question.prepared else None
         given_other_values(question, self._beginning, descriptor, prepare)
         inputs = StaticInputs(descriptor, {})
-        batch, _, self._pool = batches.capture(
-            descriptor, self._make, self._engine, self._pool, inputs, Inspection(), self._manner
-        )
+        with ExitStack() as compiling:
+
+            def make(descriptor: BatchDescriptor, phase: Phase) -> Any:
+                made = self._make(descriptor, phase)
+                compiling.enter_context(compiled_or_not(question.compiled))
+                return made
+
+            batch, _, self._pool = batches.capture(
+                descriptor, make, self._engine, self._pool, inputs, Inspection(), self._manner
+            )
         self._captured[question.number] = self._last = batch

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import cProfile
 import os
 import pickle
 import queue
 import random
 import signal
+import textwrap
 import time
 from typing import Any
 
@@ -81,11 +83,38 @@ def test_a_standby_answers_from_where_it_began_unless_told_to_go_on() -> None:
     assert seen == [100]
 
 
+def test_a_standby_works_ahead_and_answers_what_it_is_asked() -> None:
+    standby = Standby(lambda number: number + 1)
+    try:
+        standby.ask_ahead(1, LIMIT)
+        standby.ask_ahead(7, LIMIT)  # one at a time
+        assert standby.ask(1, LIMIT).value == 2
+        standby.ask_ahead(3, LIMIT)
+        assert standby.ask(4, LIMIT).value == 5
+        standby.ask_ahead(5, LIMIT)
+    finally:
+        standby.close()
+
+
 def test_a_standby_that_is_gone_says_so() -> None:
     standby = Standby(lambda number: os._exit(0))
     assert standby.ask(1, LIMIT, lasting=True).trouble == "the process that was kept for fresh runs is gone"
     assert standby.ask(1, LIMIT).trouble == "the process that was kept for fresh runs is gone"
     standby.close()
+
+
+def test_a_check_runs_under_a_profiler_and_leaves_it_at_work() -> None:
+    x = torch.zeros(4)
+    profiler = cProfile.Profile()
+    profiler.enable()
+    try:
+        report = check(lambda *_: ((lambda mode: x * 2), None), [BatchDescriptor(Mode.FULL, 4)], inputs=[x])
+        textwrap.dedent("")
+    finally:
+        profiler.disable()
+    assert report.answer == "clean", str(report)
+    profiler.create_stats()
+    assert any(name == "dedent" for _, _, name in profiler.stats)
 
 
 # --- where runs begin --------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class Calls:
         sys.setprofile(self._called)
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(self._before)
+        profile_again(self._before)
 
     def _called(self, frame: Any, event: str, argument: Any) -> None:
         self.codes[frame.f_code] = None
@@ -79,6 +79,15 @@ class Calls:
         """The line among what ran that sets an attribute or key of this name; None if there are several."""
         found = list(_setters(self.codes, name)) if isinstance(name, str) else []
         return found[0] if len(set(found)) == 1 else None
+
+
+def profile_again(before: Any) -> None:
+    """Put back what `sys.getprofile` gave: a function, or a profiler that is none, such as cProfile's."""
+    if before is None or callable(before):
+        sys.setprofile(before)
+    else:
+        sys.setprofile(None)
+        before.enable()
 
 
 def _setters(codes: Iterable[CodeType], name: str) -> Iterable[Frame]:

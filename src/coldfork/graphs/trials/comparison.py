@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,12 +17,12 @@ from coldfork.graphs.descriptors import BatchDescriptor, Mode
 from coldfork.graphs.engines import Engine
 from coldfork.graphs.findings import NotCompared
 from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
-from coldfork.graphs.trials.copies import Answer, Standby, ask
-from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner
+from coldfork.graphs.trials.copies import Answer, Standby, revive_executors
+from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large, patterns_for
 from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
 from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
-from coldfork.graphs.trials.large_memory import is_large
+from coldfork.graphs.trials.large_memory import Pattern, forget, is_large, keep
 from coldfork.graphs.trials.replays import (
     Earlier,
     Mirror,
@@ -106,27 +108,41 @@ class Comparison:
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
+        # Its copies need it as this process does; read once, it is there for all of them.
+        importlib.import_module("torch.fx.experimental.symbolic_shapes")
+        declared = (*self._persistent, *(self._inputs or ()))
+        keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
         runner = EagerRunner(make, self._descriptors, self._beginning, manner, prepare)
-        self._fresh = Standby(runner.run, runner.prepare)
+        self._fresh = Standby(runner.run, partial(self._begin, runner.prepare))
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
-        self._mirror = Standby(mirror.answer)
+        self._mirror = Standby(mirror.answer, partial(self._begin, revive_executors))
         self._captured: dict[int, Any] = {}
         self._earlier: list[Earlier] = []
         self._began = time.monotonic()
 
+    def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
+        """Make a copy cheap to copy: what maps a file's pages is not copied with it."""
+        declared = (*self._persistent, *(self._inputs or ()))
+        fill_large(declared, patterns_for(declared, _SEEDS[0], self._beginning), self._beginning)
+        prepare()
+
     def close(self) -> None:
-        """Let go of the process that was kept."""
+        """Let go of the processes that were kept."""
         self._fresh.close()
         self._mirror.close()
+        forget()
 
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
         """Try a batch that was just captured."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
         self._captured[self._descriptors.index(batch.descriptor)] = batch
+        question = self._question(batch, seen)
+        self._fresh.ask_ahead(question, limit)
         replayer = Replayer(batch, self._captured, self._beginning, self._make, self._prepare)
-        question = self._settled(self._question(batch, seen), limit)
-        alone = Way(partial(_in_a_copy, replayer, limit))
-        outcome = self._try(self._judge(batch, limit), question, alone, limit)
+        with closing(Standby(replayer.replay, self._begin)) as copies:
+            alone = Way(partial(copies.ask, limit=limit))
+            question, first = self._settled(question, limit)
+            outcome = self._try(self._judge(batch, limit), question, first, alone, limit)
         self._began = time.monotonic()
         return outcome
 
@@ -137,7 +153,7 @@ class Comparison:
         answer = self._mirror.ask(replace(question, compiled=compiled), limit, lasting=True)
         if not answer.given:
             return None, answer
-        return Way(lambda trial: self._mirror.ask(trial, limit), tuple(self._earlier[:-1]), compiled), answer
+        return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
     def _judge(self, batch: Any, limit: float) -> Judge:
         declared = frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
@@ -174,22 +190,22 @@ class Comparison:
 
     # --- one run beside the other -------------------------------------------------------------------------
 
-    def _try(self, judge: Judge, question: Question, alone: Way, limit: float) -> Outcome:
+    def _try(
+        self, judge: Judge, question: Question, first: Answer | None, alone: Way, limit: float
+    ) -> Outcome:
         gaps: dict[NotCompared, None] = {}
         read, varied = set[int](), set[int]()
         undefined = False
-        asking = [question, question if question.prepared else wildly(question), question]
-        if not question.prepared and (contrary := with_contrary_flags(question)) != question:
-            asking[2] = contrary
+        asking = self._questions(question)
         way = alone
-        for seed, asked in zip(_SEEDS, asking, strict=True):
-            question, answer = self._run_fresh(replace(asked, seed=seed), limit)
+        for number, asked in enumerate(asking):
+            question, answer = (asked, first) if first else self._run_fresh(asked, limit)
+            first = None
             if not answer.given:
                 return Outcome(None, (judge.failed(answer, _GIVE_VALUES),))
+            for following in asking[number + 1 : number + 2]:
+                self._fresh.ask_ahead(following, limit)
             fresh: EagerRun = answer.value
-            if seed == _SEEDS[0]:
-                self._earlier.append(self._as_earlier(question, fresh))
-                warm = question
             read |= fresh.read
             varied |= fresh.varied
             judged = self._judged(judge, Trial(question, fresh, after=way.after), way, limit)
@@ -198,13 +214,14 @@ class Comparison:
             undefined = undefined or judged.undefined
             gaps.update(dict.fromkeys(judged.gaps))
             way = alone
-            if seed == _SEEDS[0]:
+            if number == 0:
                 # Not before it is needed: a run that is stuck is stuck there too.
-                mirrored, answer = self._mirrored(warm, limit)
+                mirrored, answer = self._mirrored(question, limit)
                 if mirrored is None:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
+                self._earlier.append(self._as_earlier(question, fresh))
                 way = mirrored or alone
-        for far, answer in self._far_away(question, limit):
+        for far, answer in self._far_away(question, fresh, limit):
             judged = self._judged(judge, Trial(far, answer.value), alone, limit)
             varied |= answer.value.varied
             if judged.differs:
@@ -218,6 +235,16 @@ class Comparison:
         compared = None if read and not read & varied else False
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
+    def _questions(self, question: Question) -> list[Question]:
+        """What is tried of each batch: the same from several seeds, and in bolder ways."""
+        if question.prepared:
+            return [replace(question, seed=seed) for seed in _SEEDS]
+        asking = question, wildly(question), with_contrary_flags(question)
+        first, second, last = (replace(one, seed=seed) for one, seed in zip(asking, _SEEDS, strict=True))
+        kinds = [view.dtype for view in question.inputs]
+        deciding = any(varies(one) or one.is_floating_point for one in kinds)
+        return [first, second, replace(last, deciding=deciding)]
+
     def _judged(self, judge: Judge, trial: Trial, way: Way, limit: float) -> Judgement:
         """What a replay beside one fresh run says."""
         judged = judge.judge(trial, way.try_out)
@@ -230,28 +257,32 @@ class Comparison:
         return judged
 
     def _as_earlier(self, question: Question, fresh: EagerRun) -> Earlier:
-        given = (None if one is None or one.nbytes > _LARGEST_OF_EARLIER else one for one in fresh.given)
+        given = (
+            None if one is None or isinstance(one, Pattern) or one.nbytes > _LARGEST_OF_EARLIER else one
+            for one in fresh.given
+        )
         return Earlier(question.number, question.inputs, tuple(given))
 
     def _name(self, view: View) -> str:
         return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")
 
-    def _far_away(self, question: Question, limit: float) -> Iterator[tuple[Question, Answer]]:
+    def _far_away(
+        self, question: Question, fresh: EagerRun, limit: float
+    ) -> Iterator[tuple[Question, Answer]]:
         """Fresh runs beyond the numbers with which the program compares what it reads on the host."""
-        if question.prepared or not any(
-            varies(view.dtype) or view.dtype.is_floating_point for view in question.inputs
-        ):
-            return
-        asked = self._fresh.ask(replace(question, deciding=True), limit)
-        if asked.given:
+        if question.deciding:
             brief = self._running(min(limit, _LIMIT_FAR_AWAY))
-            yield from on_both_sides(question, asked.value.decisions, brief)
+            yield from on_both_sides(replace(question, deciding=False), fresh.decisions, brief)
 
-    def _settled(self, question: Question, limit: float) -> Question:
+    def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
+        """The question as far as the program takes it, and the answer where it takes all of it."""
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
-        if not choosable:
-            return question
+        if question.prepared or not choosable:
+            return question, None
         run = self._running(limit)
+        answer = run(question)
+        if not answer.error:
+            return question, answer
         question = settled(question, choosable, run)
         whole = {
             number: question.inputs[number].on(storage)
@@ -260,7 +291,7 @@ class Comparison:
             and not is_large(storage := self._beginning.storage(question.inputs[number].key))
             and storage is not None
         }
-        return grouped(question, whole, run) if whole.keys() - question.varying else question
+        return (grouped(question, whole, run) if whole.keys() - question.varying else question), None
 
     def _run_fresh(self, question: Question, limit: float) -> tuple[Question, Answer]:
         return taken(question, self._running(limit))
@@ -271,7 +302,3 @@ class Comparison:
 
 def _outcome(judged: Judgement) -> Outcome:
     return Outcome(judged.differs, judged.gaps, judged.undefined, judged.fresh, judged.replayed)
-
-
-def _in_a_copy(replayer: Replayer, limit: float, trial: Trial) -> Answer:
-    return ask(partial(replayer.replay, trial), limit)

@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -80,13 +80,13 @@ class Standby:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the copy
         asked, self._asking = os.pipe()
         self._answered, answering = os.pipe()
+        self._ahead: tuple[Any, float] | None = None
         self._pid = _fork()
         if not self._pid:
             try:
                 os.close(self._asking)
                 os.close(self._answered)
                 _leave_no_trace()
-                _revive_executors()
                 prepare()
                 _serve(work, asked, answering, self._file.fileno())
             finally:
@@ -96,11 +96,29 @@ class Standby:
 
     def ask(self, question: Any, limit: float, *, lasting: bool = False) -> Answer:
         """What the work says to a question; what a `lasting` one changes is there for the next."""
+        if self._ahead is not None:
+            asked, its_limit = self._ahead
+            answer = self._received(its_limit)
+            if asked == question and not lasting:
+                return answer
+        self._send(question, limit, lasting)
+        return self._received(limit)
+
+    def ask_ahead(self, question: Any, limit: float) -> None:
+        """Let it work on a question that will be asked next, while this process does something else."""
+        if self._ahead is None:
+            self._send(question, limit, lasting=False)
+            self._ahead = question, limit
+
+    def _send(self, question: Any, limit: float, lasting: bool) -> None:
         body = pickle.dumps((question, limit, lasting))
-        try:
-            os.write(self._asking, _LENGTH.pack(len(body)) + body)
-        except BrokenPipeError:
-            return Answer(trouble="the process that was kept for fresh runs is gone")
+        rest = memoryview(_LENGTH.pack(len(body)) + body)
+        with suppress(BrokenPipeError):
+            while rest:
+                rest = rest[os.write(self._asking, rest) :]  # a signal may cut it short
+
+    def _received(self, limit: float) -> Answer:
+        self._ahead = None
         status = os.read(self._answered, _STATUS.size)
         if len(status) < _STATUS.size:
             return Answer(trouble="the process that was kept for fresh runs is gone")
@@ -109,6 +127,8 @@ class Standby:
     def close(self) -> None:
         """Let the copy go."""
         if not self._file.closed:
+            if self._ahead is not None:  # so that no copy of it is left
+                self._received(self._ahead[1])
             self._file.close()
             os.close(self._asking)
             os.close(self._answered)
@@ -189,7 +209,7 @@ def _end_when_idle(done: threading.Event) -> None:
             os.kill(os.getpid(), _STUCK)
 
 
-def _revive_executors() -> None:
+def revive_executors() -> None:
     """Let executors start threads of their own here: those that they count on were not copied."""
     for one in gc.get_objects():
         if not issubclass(type(one), ThreadPoolExecutor):

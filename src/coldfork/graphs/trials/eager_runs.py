@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from coldfork.graphs.batches import Make, Manner, Prepare
 from coldfork.graphs.descriptors import BatchDescriptor, Mode, Phase
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.passes import running_with
-from coldfork.graphs.trials.beginning import Beginning, Draws, Question
+from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View
+from coldfork.graphs.trials.copies import revive_executors
 from coldfork.graphs.trials.groups import moved
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
 from coldfork.graphs.trials.kept_writes import Kept, WriteLog
@@ -84,6 +86,7 @@ class EagerRunner:
 
     def prepare(self) -> None:
         """Find the sources of random numbers, once for all questions."""
+        revive_executors()
         self._draws = Draws()
 
     def run(self, question: Question) -> EagerRun:
@@ -93,7 +96,7 @@ class EagerRunner:
         prepare = self._prepare_inputs if question.prepared else None
         given, varied = given_other_values(question, self._beginning, descriptor, prepare)
         told = EagerRun(given=given, varied=varied)
-        patterns = patterns_in(question, told.given)
+        patterns = patterns_in(question.inputs, told.given)
         told.before = self._beginning.contents(question.written)
         trace = Trace() if question.traced else None
         filled = Filled(question.filling)
@@ -105,8 +108,9 @@ class EagerRunner:
             draws.reseed(question.seed + 1)
             with self._manner.grad_mode():
                 forward, state = self._make(descriptor, Phase.CAPTURE)
-            told.built = self._beginning.contents(question.kept)
-            told.built_pages = changed_pages(patterns, self._beginning)
+            with _disable_current_modes():
+                told.built = self._beginning.contents(question.kept)
+                told.built_pages = changed_pages(patterns, self._beginning)
             if trace is not None:
                 trace.keep_host_reads()
             filled.log.clear()
@@ -135,24 +139,19 @@ def given_other_values(
         for number, view in enumerate(question.inputs)
         if (storage := beginning.storage(view.key)) is not None and not is_large(storage)
     }
-    patterns = {
-        number: Pattern(view.dtype, question.seed)
-        for number, view in enumerate(question.inputs)
-        if is_large(beginning.storage(view.key)) and takes_pattern(view.dtype)
-    }
     before = {number: part.clone() for number, part in parts.items()}
-    given: list[Any] = [patterns.get(number) for number in range(len(question.inputs))]
-    for key, pattern in patterns_in(question, given).items():
-        fill(beginning.storage(key), pattern)
+    given: list[Any] = list(patterns_for(question.inputs, question.seed, beginning))
+    fill_large(question.inputs, given, beginning)
     if prepare is None:
         _vary(question, parts)
     else:
         Draws().reseed(question.seed)
         prepare(descriptor, question.seed)
     changed_ones = {number for number, part in parts.items() if not torch.equal(part, before[number])}
+    changed_ones |= {number for number, one in enumerate(given) if one is not None}
     for number, part in parts.items():
         given[number] = part.clone()
-    return given, frozenset(changed_ones | patterns.keys())
+    return given, frozenset(changed_ones)
 
 
 def _vary(question: Question, parts: Mapping[int, Any]) -> None:
@@ -173,10 +172,25 @@ def _vary(question: Question, parts: Mapping[int, Any]) -> None:
                 held[number] = parts[number].clone()
 
 
-def patterns_in(question: Question, given: Iterable[Any]) -> dict[int, Pattern]:
+def patterns_for(inputs: Iterable[View], seed: int, beginning: Beginning) -> Iterator[Pattern | None]:
+    """Other values for those of some inputs that lie in large memory."""
+    for view in inputs:
+        large = is_large(beginning.storage(view.key)) and takes_pattern(view.dtype)
+        yield Pattern(view.dtype, seed) if large else None
+
+
+def fill_large(inputs: Iterable[View], given: Iterable[Any], beginning: Beginning) -> None:
+    """Let large memory hold the values that it is given; for a copy of this process."""
+    for key, pattern in patterns_in(inputs, given).items():
+        storage = beginning.storage(key)
+        if storage is not None:
+            fill(storage, pattern)
+
+
+def patterns_in(inputs: Iterable[View], given: Iterable[Any]) -> dict[int, Pattern]:
     """The large memory among the inputs, and what it was filled with."""
     found: dict[int, Pattern] = {}
-    for view, values in zip(question.inputs, given, strict=True):
+    for view, values in zip(inputs, given, strict=True):
         if isinstance(values, Pattern):
             found.setdefault(view.key, values)
     return found

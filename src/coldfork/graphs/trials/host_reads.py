@@ -13,6 +13,7 @@ from typing import Any
 
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.operator_watch import HostReads
+from coldfork.graphs.leaks.value_changes import profile_again
 from coldfork.graphs.trials.beginning import Level, Question, View
 from coldfork.graphs.trials.copies import Answer
 from coldfork.virtual.capturing.operators.compiler import UncompiledMode
@@ -68,7 +69,7 @@ class HostDecisionsWatch(UncompiledMode):
                 sys.setprofile(self._numbers.returned)
                 yield
         finally:
-            sys.setprofile(before[0])
+            profile_again(before[0])
             threading.setprofile(before[1])
         if threading.active_count() > threads:
             # No mode follows what another thread does with a tensor.

@@ -104,7 +104,7 @@ class Judge:
         gaps += [
             self.gap("results", f"a result of kind {one} cannot be read", _PLAIN) for one in fresh.unread
         ]
-        for key, pattern in patterns_in(question, fresh.given).items():
+        for key, pattern in patterns_in(question.inputs, fresh.given).items():
             if key in fresh.pages and key in replayed.pages:
                 both = side_by_side(pattern, fresh.pages[key], replayed.pages[key])
                 theirs[name_of(key)], mine[name_of(key)] = both

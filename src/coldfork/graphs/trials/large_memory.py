@@ -40,17 +40,19 @@ class Pattern:
         """It takes no memory to speak of."""
         return 0
 
-    def page(self, number: int) -> Any:
-        """One page of it, as bytes."""
-        start = number * _PAGE % _PERIOD
-        return _values(self.dtype, self.seed)[start : start + _PAGE]
+    def pages(self, numbers: Any) -> Any:
+        """Some pages of it, as rows of bytes."""
+        return _values(self.dtype, self.seed).view(-1, _PAGE)[numbers % (_PERIOD // _PAGE)]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
     """The pages of some memory that are not as they were, and its ends, which fill no page."""
 
-    changed: dict[int, Any]
+    numbers: Any
+    """Which, in their order."""
+    values: Any
+    """A row of bytes for each."""
     ends: Any
 
 
@@ -70,7 +72,7 @@ def fill(storage: Any, pattern: Pattern) -> None:
     start = storage.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
-    file = _file_of(pattern.dtype, pattern.seed)
+    file = _file_of(pattern.dtype, pattern.seed).number
     for position in range(first, last, _PERIOD):
         _map(position, min(_PERIOD, last - position), file)
     for begin, end in ((0, first - start), (last - start, storage.nbytes())):
@@ -83,9 +85,11 @@ def changed(storage: Any, pattern: Pattern) -> Pages:
     start = storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
     numbers = _written_pages(first, last) if _system_tells() else _other_pages(whole, first, last, pattern)
-    base = first - start
-    found = {one: whole[base + one * _PAGE : base + (one + 1) * _PAGE].clone() for one in numbers}
-    return Pages(found, torch.cat([whole[:base], whole[last - start :]]))
+    return Pages(
+        numbers,
+        _rows(whole, first - start, last - start)[numbers],
+        torch.cat([whole[: first - start], whole[last - start :]]),
+    )
 
 
 def put_back(storage: Any, pages: Pages) -> None:
@@ -93,20 +97,24 @@ def put_back(storage: Any, pages: Pages) -> None:
     first, last = _whole_pages(storage)
     base = first - storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
-    for number, values in pages.changed.items():
-        whole[base + number * _PAGE : base + (number + 1) * _PAGE].copy_(values)
+    _rows(whole, base, last - storage.data_ptr())[pages.numbers] = pages.values
     whole[:base].copy_(pages.ends[:base])
     whole[last - storage.data_ptr() :].copy_(pages.ends[base:])
 
 
 def side_by_side(pattern: Pattern, one: Pages, other: Pages) -> tuple[Any, Any]:
     """All that either changed, as it is in the one and in the other."""
-    numbers = sorted(one.changed.keys() | other.changed.keys())
+    numbers = torch.cat([one.numbers, other.numbers]).unique()
     both = []
     for pages in (one, other):
-        parts = [pages.changed[n] if n in pages.changed else pattern.page(n) for n in numbers]
-        both.append(_as(pattern.dtype, [*parts, pages.ends]))
+        rows = pattern.pages(numbers)
+        rows[torch.searchsorted(numbers, pages.numbers)] = pages.values
+        both.append(_as(pattern.dtype, [rows.reshape(-1), pages.ends]))
     return both[0], both[1]
+
+
+def _rows(whole: Any, begin: int, end: int) -> Any:
+    return whole[begin:end].view(-1, _PAGE)
 
 
 def _as(dtype: Any, parts: Iterable[Any]) -> Any:
@@ -127,12 +135,33 @@ def _values(dtype: Any, seed: int) -> Any:
     return (sizes * signs).to(dtype).view(torch.uint8)
 
 
+class _File:
+    """The bytes that repeat, to be mapped; it takes a descriptor as long as it is there."""
+
+    def __init__(self, values: Any) -> None:
+        self.number = os.memfd_create("coldfork-values")
+        with memoryview(_bytes(values)) as content:
+            os.write(self.number, content)
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
 @cache
-def _file_of(dtype: Any, seed: int) -> int:
-    file = os.memfd_create("coldfork-values")
-    with memoryview(_bytes(_values(dtype, seed))) as content:
-        os.write(file, content)
-    return file
+def _file_of(dtype: Any, seed: int) -> _File:
+    return _File(_values(dtype, seed))
+
+
+def keep(patterns: Iterable[Pattern]) -> None:
+    """Make the values of these once, for all copies of this process that come later."""
+    for pattern in patterns:
+        _file_of(pattern.dtype, pattern.seed)
+
+
+def forget() -> None:
+    """Let go of all that was kept."""
+    _file_of.cache_clear()
+    _values.cache_clear()
 
 
 def _bytes(flat: Any) -> bytes:
@@ -161,26 +190,26 @@ def _system() -> Any:
     return system
 
 
-def _written_pages(first: int, last: int) -> list[int]:
+def _written_pages(first: int, last: int) -> Any:
     """The pages that are this process's own and no longer the file's."""
     with Path("/proc/self/pagemap").open("rb", buffering=0) as told:
         told.seek(first // _PAGE * 8)
         entries = torch.frombuffer(bytearray(told.read((last - first) // _PAGE * 8)), dtype=torch.int64)
     there = ((entries >> _PRESENT) & 1) | ((entries >> _SWAPPED) & 1)
     written = (there == 1) & (((entries >> _OF_FILE) & 1) == 0)
-    return [int(one) for one in written.nonzero().reshape(-1)]
+    return written.nonzero().reshape(-1)
 
 
-def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> list[int]:
+def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> Any:
     """The same by looking at all of it, where the system does not tell."""
     base = first - whole.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
-    found: list[int] = []
+    found = [torch.zeros(0, dtype=torch.int64)]
     for position in range(0, last - first, _PERIOD):
         here = whole[base + position : base + min(position + _PERIOD, last - first)]
         apart = (here != values[: here.numel()]).view(-1, _PAGE).any(1).nonzero().reshape(-1)
-        found += [position // _PAGE + int(one) for one in apart]
-    return found
+        found.append(apart + position // _PAGE)
+    return torch.cat(found)
 
 
 @cache
@@ -194,7 +223,7 @@ def _system_tells() -> bool:
             view = ctypes.c_char.from_buffer(memory)
             address = ctypes.addressof(view)
             try:
-                return _written_pages(address, address + 2 * _PAGE) == [1]
+                return bool(_written_pages(address, address + 2 * _PAGE).tolist() == [1])
             except (OSError, ValueError, RuntimeError):
                 return False
             finally:

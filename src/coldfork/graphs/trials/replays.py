@@ -21,11 +21,12 @@ from coldfork.graphs.trials.eager_runs import (
     EagerRun,
     changed_pages,
     compiled_or_not,
+    fill_large,
     given_other_values,
     patterns_in,
 )
 from coldfork.graphs.trials.kept_writes import Matched, Write, found_in, keys_in, match
-from coldfork.graphs.trials.large_memory import Pages, Pattern, fill, put_back
+from coldfork.graphs.trials.large_memory import Pages, Pattern, put_back
 from coldfork.graphs.trials.results import results_of
 from coldfork.graphs.trials.traces import Step, trace_of
 from coldfork.virtual.capturing.memory import Kind
@@ -110,7 +111,7 @@ class Replayer:
                 bytes_of(storage).copy_(fresh.built[key])
         for key, pages in fresh.built_pages.items():
             storage = self._beginning.storage(key)
-            if pages.changed and storage is not None:
+            if pages.numbers.numel() and storage is not None:
                 put_back(storage, pages)
         Draws(_generators(self._batch)).reseed(question.seed)
         told = Replay()
@@ -119,7 +120,7 @@ class Replayer:
             return told
         told.results = results_of(self._replayed())
         told.left = self._beginning.contents({*question.written, *fresh.wrote})
-        told.pages = changed_pages(patterns_in(question, fresh.given), self._beginning)
+        told.pages = changed_pages(patterns_in(question.inputs, fresh.given), self._beginning)
         told.matched = self._matched(question, fresh, told.left)
         return told
 
@@ -132,14 +133,11 @@ class Replayer:
         return self._batch.replay_pieces(state)
 
     def _give(self, inputs: Iterable[View], given: Iterable[Any]) -> None:
-        filled = set[int]()
+        inputs, given = list(inputs), list(given)
+        fill_large(inputs, given, self._beginning)
         for view, values in zip(inputs, given, strict=True):
             storage = self._beginning.storage(view.key)
-            if isinstance(values, Pattern) and storage is not None:
-                if view.key not in filled:
-                    fill(storage, values)
-                filled.add(view.key)
-            elif values is not None and storage is not None:
+            if values is not None and storage is not None and not isinstance(values, Pattern):
                 view.on(storage).copy_(values)
 
     def _restore(self, fresh: EagerRun, earlier: Iterable[Any]) -> None:

@@ -126,13 +126,11 @@ Run = Callable[[Question], Answer]
 
 
 def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
-    """The question with the boldest values that the program takes, for each input by itself.
+    """A question that the program does not take, with the boldest values that it takes for each input alone.
 
     An index has to stay within its table; the lengths beside it need not stay as they are for that.
     `choosable` are the inputs of which only some values may be allowed, by number.
     """
-    if question.prepared or not run(question).error:
-        return question
     wished = question.boldness
     found = replace(question, boldness=(CAREFUL,) * len(wished))
     for number in choosable:

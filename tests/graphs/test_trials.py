@@ -103,6 +103,22 @@ def test_a_standby_that_is_gone_says_so() -> None:
     standby.close()
 
 
+def test_a_check_computes_with_one_thread_and_gives_the_others_back() -> None:
+    x, before = torch.zeros(4), torch.get_num_threads()
+    seen: list[int] = []
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        seen.append(torch.get_num_threads())
+        return (lambda mode: x * 2), None
+
+    torch.set_num_threads(2)
+    try:
+        assert check(create, [BatchDescriptor(Mode.FULL, 4)], inputs=[x]).answer == "clean"
+        assert (set(seen), torch.get_num_threads()) == ({1}, 2)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_check_runs_under_a_profiler_and_leaves_it_at_work() -> None:
     x = torch.zeros(4)
     profiler = cProfile.Profile()

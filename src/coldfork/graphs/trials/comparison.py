@@ -101,6 +101,9 @@ class Comparison:
         manner: Manner,
         prepare: Prepare | None,
     ) -> None:
+        # Copies compute beside this process; threads that wait for each other on cores that are taken spin.
+        self._threads = torch.get_num_threads()
+        torch.set_num_threads(1)
         self._prepare = prepare
         self._descriptors = tuple(descriptors)
         self._make = make
@@ -131,6 +134,7 @@ class Comparison:
         self._fresh.close()
         self._mirror.close()
         forget()
+        torch.set_num_threads(self._threads)
 
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
         """Try a batch that was just captured."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from coldfork.graphs import BatchDescriptor, Mode, check
-from coldfork.graphs.trials.copies import ask
+from coldfork.graphs.trials.copies import Standby
 from coldfork.graphs.trials.large_memory import (
     LARGE,
     Pattern,
@@ -30,7 +31,7 @@ def test_the_pages_that_a_copy_writes_are_told_and_can_be_written_elsewhere() ->
     memory = torch.zeros((LARGE + 5000) // 4 + 3)
     storage = memory.untyped_storage()
 
-    def written() -> Any:
+    def written(_: None) -> Any:
         fill(storage, PATTERN)
         assert bool((memory != 0).all())
         before = memory.clone()
@@ -47,7 +48,8 @@ def test_the_pages_that_a_copy_writes_are_told_and_can_be_written_elsewhere() ->
         one, other = side_by_side(PATTERN, pages, untouched)
         return int((one != other).sum()), untouched.numbers.tolist()
 
-    assert ask(written, 60).value == (2002, [])
+    with closing(Standby(written)) as standby:
+        assert standby.ask(None, 60).value == (2002, [])
     assert not memory.any()
 
 

@@ -10,6 +10,8 @@ import random
 import signal
 import textwrap
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from coldfork.graphs import BatchDescriptor, LeakKind, Mode, NotComparedError, Phase, assert_replayable, check
 from coldfork.graphs.leaks.memory import key_of
 from coldfork.graphs.trials.beginning import CAREFUL, Beginning, Draws, view_of
-from coldfork.graphs.trials.copies import Standby, ask
+from coldfork.graphs.trials.copies import Answer, Standby
 from coldfork.graphs.trials.results import disagreements, results_of, without
 from coldfork.graphs.trials.traces import Step, explanations
 from coldfork.graphs.trials.variation import BOLD, MILD, TIGHT, WILD, other_values
@@ -30,6 +32,15 @@ LIMIT = 60.0
 
 
 # --- copies ------------------------------------------------------------------------------------------------
+
+
+def ask(work: Callable[[], Any], limit: float) -> Answer:
+    """What some work comes to in a copy of this process."""
+    standby = Standby(lambda _: work())
+    try:
+        return standby.ask(None, limit)
+    finally:
+        standby.close()
 
 
 def test_a_copy_leaves_nothing_behind_but_its_answer() -> None:
@@ -61,6 +72,24 @@ def test_what_a_copy_could_not_answer_is_told() -> None:
 def test_a_copy_that_waits_for_a_thread_that_it_does_not_have_is_ended() -> None:
     stuck = ask(queue.SimpleQueue().get, 300)
     assert "waited for another thread" in stuck.trouble
+
+
+def test_a_copy_that_is_kept_ends_with_the_process_that_made_it() -> None:
+    def begin() -> int:
+        standby = Standby(endlessly)
+        standby.ask_ahead(1, 1000.0)
+        return standby._pid
+
+    def endlessly(number: int) -> None:
+        while True:
+            number += 1
+
+    left = ask(begin, LIMIT).value
+    deadline = time.monotonic() + LIMIT
+    # Who takes over orphans here may take its time with them; one that has ended has no program any more.
+    while (status := Path(f"/proc/{left}/cmdline")).exists() and status.read_bytes():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_standby_answers_from_where_it_began_unless_told_to_go_on() -> None:

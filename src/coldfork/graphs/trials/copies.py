@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import gc
 import os
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NoReturn
 
 import torch
@@ -28,6 +29,8 @@ _STATUS = struct.Struct("<q")
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
 """What the work itself brings on, by an index outside its table for example."""
 _STUCK = signal.SIGVTALRM
+_DEATH_SIGNAL = 1
+"""The number under which the system is told what a process is to be sent when its parent ends."""
 _IDLE_SECONDS = 10
 _LITTLE = 0.005
 """More than looking at the clock takes of a second."""
@@ -64,15 +67,6 @@ def reason_against(device: Any) -> str:
     return ""
 
 
-def ask(work: Callable[[], Any], limit: float) -> Answer:
-    """Do some work in a copy of this process as it is now."""
-    with tempfile.TemporaryFile() as file:
-        child = _fork()
-        if not child:
-            _work_and_leave(work, file.fileno(), limit)
-        return _answer(file.fileno(), os.waitpid(child, 0)[1], limit)
-
-
 class Standby:
     """This process as it is now, kept to answer questions later, each in a further copy."""
 
@@ -81,9 +75,11 @@ class Standby:
         asked, self._asking = os.pipe()
         self._answered, answering = os.pipe()
         self._ahead: tuple[Any, float] | None = None
+        parent = os.getpid()
         self._pid = _fork()
         if not self._pid:
             try:
+                _end_with(parent)
                 os.close(self._asking)
                 os.close(self._answered)
                 _leave_no_trace()
@@ -127,8 +123,6 @@ class Standby:
     def close(self) -> None:
         """Let the copy go."""
         if not self._file.closed:
-            if self._ahead is not None:  # so that no copy of it is left
-                self._received(self._ahead[1])
             self._file.close()
             os.close(self._asking)
             os.close(self._answered)
@@ -146,9 +140,9 @@ def _serve(work: Callable[[Any], Any], asked: int, answering: int, file: int) ->
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 os.write(answering, _STATUS.pack(0))
                 continue
-            child = os.fork()
+            parent, child = os.getpid(), os.fork()
             if not child:
-                _work_and_leave(partial(work, question), file, limit)
+                _work_and_leave(partial(work, question), file, limit, parent)
             os.write(answering, _STATUS.pack(os.waitpid(child, 0)[1]))
 
 
@@ -167,8 +161,21 @@ def _past_the_guard() -> AbstractContextManager[object]:
     return passed
 
 
-def _work_and_leave(work: Callable[[], Any], file: int, limit: float) -> NoReturn:
+def _end_with(parent: int) -> None:
+    """Let this copy be killed when the process that made it ends, however that comes about."""
+    _system().prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
+
+
+@cache
+def _system() -> Any:
+    return ctypes.CDLL(None)
+
+
+def _work_and_leave(work: Callable[[], Any], file: int, limit: float, parent: int) -> NoReturn:
     try:
+        _end_with(parent)
         _leave_no_trace()
         _work(work, file, limit)
         os._exit(0)

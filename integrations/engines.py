@@ -63,6 +63,23 @@ def run() -> Transcript:
             SILENT,
         )
     transcript.step(
+        "vLLM 0.33.0 with the [example of engines' graphs](../../examples/engine_graphs/README.md): its "
+        "runner captures through coldfork's manager, and replays steps that no capture has seen. In a test "
+        "of its own loop, `assert_replayable` passes.",
+        _asked("vllm", "0.33.0", "engine_graphs_vllm"),
+        r"^graphs in the pool of vLLM: 2$",
+        r"^3 tokens in the graph of 4: right$",
+        r"^replayable: FULL tokens=4 requests=4, FULL tokens=2 requests=2$",
+    )
+    transcript.step(
+        "The same test, where `forward_fn = create_forward_fn(desc, warmup=False)` is taken out of that "
+        "loop.",
+        _asked("vllm", "0.33.0", "engine_graphs_vllm", "broken"),
+        r"^not replayable: FULL tokens=4 requests=4: a replay would not do what an eager run does$",
+        r"tile_sched_swaonly\.have_initialized: False -> True, shared with capture$",
+        r"left there by \./integrations/programs/engines_vllm\.py:80 in attention$",
+    )
+    transcript.step(
         "SGLang 0.5.21: the plan lies in the backend's buffers. Had its runner captured with the metadata of "
         "the eager path, the graph would read memory that was given back.",
         _asked("sglang", "0.5.21"),
@@ -70,16 +87,34 @@ def run() -> Transcript:
         r"as nobody should: WRONG: ",
         SILENT,
     )
+    transcript.step(
+        "SGLang 0.5.23 with the example: its decode runner takes the backend from a platform, captures "
+        'through coldfork\'s manager with `check="error"`, and decodes steps that no capture has seen.',
+        _asked("sglang", "0.5.23", "engine_graphs_sglang"),
+        r"^graphs in the pool of SGLang: 2$",
+        r"^3 requests in the graph of 4: right$",
+    )
+    transcript.step(
+        "The same where attention makes its metadata on first use, which is in a warm-up.",
+        _asked("sglang", "0.5.23", "engine_graphs_sglang", "lazy"),
+        r"^FULL tokens=4: a replay would not do what an eager run does$",
+        r"left there by \./integrations/programs/engine_graphs_sglang\.py:\d+ in planned$",
+    )
+    transcript.step(
+        "And where the hook after each warm-up (`on_after_cuda_graph_warmup`) lets it forget it again.",
+        _asked("sglang", "0.5.23", "engine_graphs_sglang", "reset"),
+        r"^3 requests in the graph of 4: right$",
+    )
     return transcript
 
 
-def _asked(package: str, version: str) -> Ended:
+def _asked(package: str, version: str, program: str = "", *more: str) -> Ended:
     """What the program for a package says of a version."""
     folder = sources.obtain(Wanted(package, version))
-    script = ROOT / "integrations" / "programs" / f"engines_{package}.py"
+    script = ROOT / "integrations" / "programs" / f"{program or f'engines_{package}'}.py"
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     ended = subprocess.run(
-        [sys.executable, script, folder],
+        [sys.executable, script, folder, *more],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import torch
@@ -44,12 +44,39 @@ def stand_in(name: str) -> Any:
     )
 
 
+class Off:
+    """A setting that is off, and all that hangs on it: nothing is done, and the answer is no."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class StandIns(MetaPathFinder, Loader):
     """Finds the modules of an engine: theirs in the sources, and stand-ins for all others."""
 
     def __init__(
-        self, sources: Path, roots: Sequence[str], theirs: Sequence[str], known: dict[str, dict[str, Any]]
+        self,
+        sources: Path,
+        roots: Sequence[str],
+        theirs: Sequence[str],
+        known: dict[str, dict[str, Any]],
+        edited: Mapping[str, Path] = MappingProxyType({}),
     ) -> None:
+        self.edited = edited
         self.sources = sources
         self.roots = roots
         self.theirs = theirs
@@ -60,7 +87,7 @@ class StandIns(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if name.partition(".")[0] not in self.roots:
             return None
-        file = self.sources / Path(*name.split(".")).with_suffix(".py")
+        file = self.edited.get(name) or self.sources / Path(*name.split(".")).with_suffix(".py")
         if name in self.theirs and file.exists():
             return spec_from_file_location(name, file)
         return ModuleSpec(name, self, is_package=True)
@@ -82,18 +109,26 @@ class StandIns(MetaPathFinder, Loader):
         return made
 
 
+class CapturedGraph:
+    """A graph of theirs, which is a virtual one once it was captured."""
+
+    captured: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.captured, name)
+
+
 @contextlib.contextmanager
 def capturing() -> Iterator[None]:
     """Whoever captures a CUDA graph captures a virtual one."""
 
     @contextlib.contextmanager
-    def graph(owner: Any, *_: object, **__: object) -> Iterator[None]:
-        with virtual.capture() as captured:
+    def graph(cuda_graph: CapturedGraph, pool: Any = None, **_: object) -> Iterator[None]:
+        with virtual.capture(pool) as cuda_graph.captured:
             yield
-        owner.replay = captured.replay
 
     before = {name: getattr(torch.cuda, name) for name in ("graph", "CUDAGraph", "graph_pool_handle")}
-    torch.cuda.graph, torch.cuda.CUDAGraph = graph, SimpleNamespace
+    torch.cuda.graph, torch.cuda.CUDAGraph = graph, CapturedGraph
     torch.cuda.graph_pool_handle = lambda: None
     yield
     for name, value in before.items():

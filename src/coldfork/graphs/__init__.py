@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         GraphError,
         InputError,
         LeakError,
+        LeakWarning,
         MemoryBudgetError,
         NotCapturedError,
         NotComparedError,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     )
     from coldfork.graphs.findings import Leak, LeakKind, NotCompared, Report
     from coldfork.graphs.leak_check import assert_replayable, check
-    from coldfork.graphs.manager import GraphManager, LeakWarning
+    from coldfork.graphs.manager import GraphManager
     from coldfork.graphs.passes import current_state
     from coldfork.graphs.pieces import piece
 
@@ -44,11 +45,11 @@ _HOMES = {
     ),
     "coldfork.graphs.errors": (
         "BusyError", "CaptureFailedError", "DeviceLostError", "GraphError", "InputError", "LeakError",
-        "MemoryBudgetError", "NotCapturedError", "NotComparedError", "StaleOutputError",
+        "LeakWarning", "MemoryBudgetError", "NotCapturedError", "NotComparedError", "StaleOutputError",
     ),
     "coldfork.graphs.findings": ("Leak", "LeakKind", "NotCompared", "Report"),
     "coldfork.graphs.leak_check": ("assert_replayable", "check"),
-    "coldfork.graphs.manager": ("GraphManager", "LeakWarning"),
+    "coldfork.graphs.manager": ("GraphManager",),
     "coldfork.graphs.passes": ("current_state",),
     "coldfork.graphs.pieces": ("piece",),
 }  # fmt: skip

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
 
-from coldfork.graphs.descriptors import BatchDescriptor, Forward, Mode, Phase, StatePair
+from coldfork.graphs.descriptors import (
+    BatchDescriptor,
+    CreateForward,
+    CreateForwardOn,
+    Forward,
+    Mode,
+    Phase,
+    StatePair,
+)
 from coldfork.graphs.engines import Engine, Graph
-from coldfork.graphs.errors import CaptureFailedError, GraphError
+from coldfork.graphs.errors import CaptureFailedError, GraphError, NotCapturedError
 from coldfork.graphs.outputs import Generation
 from coldfork.graphs.passes import StaticInputs, running_with
 from coldfork.graphs.pieces import CURRENT, CapturedPiece, CapturingPass, ReplayingPass
@@ -27,8 +36,14 @@ Around = Callable[[BatchDescriptor], AbstractContextManager[Any]]
 """Gives what surrounds the capture of a batch: an engine's own context, or what runs before and after."""
 
 
-def nothing_around(descriptor: BatchDescriptor) -> AbstractContextManager[Any]:
-    """Nothing surrounds a capture."""
+AroundWarmUp = Callable[[BatchDescriptor, int], AbstractContextManager[Any]]
+"""Gives what surrounds a warm-up run, by its number: ranks that wait for each other, what resets state."""
+Capturing = Callable[[BatchDescriptor, Any], AbstractContextManager[Graph]]
+"""Gives the context manager that captures into a pool and gives the graph: an engine's own way to do it."""
+
+
+def nothing_around(*what: object) -> AbstractContextManager[Any]:
+    """Nothing surrounds a capture or a warm-up."""
     return nullcontext()
 
 
@@ -36,17 +51,49 @@ def unguarded() -> None:
     """Outputs are tensors like others."""
 
 
+def making(
+    create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
+) -> Make:
+    """What makes a batch's forward function for a phase, given another manager's state where there is one."""
+    create: Any = create_forward
+    if states is None:
+        made: Make = create
+        return made
+
+    def make(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        pair = states.get(descriptor)
+        if pair is None:
+            raise NotCapturedError(f"the other manager has no state for {descriptor}")
+        return create(descriptor, phase, pair.of(phase))
+
+    return make
+
+
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How batches are captured and replayed."""
 
     around: Around = nothing_around
+    warmups: int = 1
+    """How often a forward function runs before the capture."""
+    around_warmup: AroundWarmUp = nothing_around
+    capturing: Capturing | None = None
+    """What captures in the place of the device's own."""
     grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad
     """Under which forward functions run."""
     weak_outputs: bool = False
     """Whether other graphs of the pool may use the memory of outputs."""
     generation: Callable[[], Generation | None] = unguarded
     """Gives what outputs of a batch are guarded by, if they are."""
+
+    @contextmanager
+    def captures(self, engine: Engine, descriptor: BatchDescriptor, pool: Any) -> Iterator[Graph]:
+        """Capture what the block does."""
+        own = None if self.capturing is None else self.capturing(descriptor, pool)
+        with engine.capture(pool) if own is None else own as graph:
+            if not hasattr(graph, "replay"):
+                raise GraphError(f"capturing= gave {graph!r}, which has no replay()")
+            yield graph
 
 
 class CapturedBatch:
@@ -153,7 +200,7 @@ def _captured(
         around = manner.around(descriptor)
         with around, inspection.capturing(forward, state), running_with(state), manner.grad_mode():
             if descriptor.mode is Mode.FULL:
-                with engine.capture(pool) as graph:
+                with manner.captures(engine, descriptor, pool) as graph:
                     output = forward(Mode.FULL)
                 inspection.captured(graph)
                 taken: tuple[Graph | None, list[CapturedPiece], Forward] = graph, [], forward
@@ -161,7 +208,8 @@ def _captured(
                 if manner.weak_outputs:
                     output = pytree.tree_map_only(torch.Tensor, lambda one: engine.weakly(graph, one), output)
             else:
-                capturing = CapturingPass(engine, pool, inspection.captured)
+                capture_piece = partial(manner.captures, engine, descriptor)
+                capturing = CapturingPass(capture_piece, pool, inspection.captured)
                 output = _in_pieces(forward, capturing)
                 taken = None, capturing.pieces, forward
                 pool = capturing.pool
@@ -182,7 +230,9 @@ def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection, ma
         forward, state = make(descriptor, Phase.WARMUP)
     before = times_compiled()
     with inspection.warming_up(forward, state), running_with(state), manner.grad_mode():
-        forward(Mode.NONE)
+        for number in range(manner.warmups):
+            with manner.around_warmup(descriptor, number):
+                forward(Mode.NONE)
     if inspection.watches and times_compiled() != before:
         # What was compiled under the modes of a check serves under them alone.
         with manner.grad_mode():

@@ -71,5 +71,9 @@ class NotComparedError(LeakError):
     """
 
 
+class LeakWarning(RuntimeWarning):
+    """Something that warm-up left behind is used by a captured graph, or that cannot be excluded."""
+
+
 class DeviceLostError(GraphError):
     """The device failed, so that no graph of this manager can be used any more; start a new process."""

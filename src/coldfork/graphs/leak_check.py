@@ -12,6 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from coldfork.graphs import batches, engines
+from coldfork.graphs.batches import making
 from coldfork.graphs.checking import Checker
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
@@ -23,7 +24,7 @@ from coldfork.graphs.descriptors import (
 )
 from coldfork.graphs.errors import CaptureFailedError, LeakError
 from coldfork.graphs.findings import Leak, LeakKind, Report, joined
-from coldfork.graphs.manager import GraphManager, making
+from coldfork.graphs.manager import GraphManager
 from coldfork.graphs.passes import StaticInputs, running_with
 from coldfork.graphs.recipes import Inputs
 from coldfork.model.states import Frame
@@ -114,6 +115,7 @@ def assert_replayable(
     allow: Mapping[str, str] | None = None,
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = "cpu",
+    **options: Any,
 ) -> None:
     """Fail unless each batch can be captured, and its replays compute what eager runs compute.
 
@@ -122,11 +124,12 @@ def assert_replayable(
     `prepare(descriptor, seed)` fills the inputs of one step as your program does, for its own values to be
     compared instead of made-up ones.
     Where only some values make sense, `values(descriptor)` gives a further batch for the inputs, by the names
-    that `inputs(descriptor)` gives them. What the inputs held is put back.
+    that `inputs(descriptor)` gives them. What the inputs held is put back. `options` are those of the
+    engine's `GraphManager`, such as `warmups=2`.
     """
     __tracebackhide__ = True
     wanted = list(descriptors)
-    manager = GraphManager(device, check="error", persistent=persistent, allow=allow or {})
+    manager = GraphManager(device, check="error", persistent=persistent, allow=allow or {}, **options)
     try:
         manager.capture(create_forward, wanted, inputs=inputs, prepare=prepare, states=states, progress=False)
     except (CaptureFailedError, LeakError) as error:

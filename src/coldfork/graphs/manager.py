@@ -13,13 +13,22 @@ from typing import Any, Literal
 import torch
 
 from coldfork.graphs import batches, engines
-from coldfork.graphs.batches import Around, CapturedBatch, Manner, Prepare, nothing_around, unguarded
+from coldfork.graphs.batches import (
+    Around,
+    AroundWarmUp,
+    CapturedBatch,
+    Capturing,
+    Manner,
+    Prepare,
+    making,
+    nothing_around,
+    unguarded,
+)
 from coldfork.graphs.descriptors import (
     BatchDescriptor,
     CreateForward,
     CreateForwardOn,
     Mode,
-    Phase,
     Rule,
     StatePair,
     Table,
@@ -31,6 +40,7 @@ from coldfork.graphs.errors import (
     DeviceLostError,
     GraphError,
     LeakError,
+    LeakWarning,
     MemoryBudgetError,
     NotCapturedError,
     NotComparedError,
@@ -50,10 +60,6 @@ _AS_CAPTURED = object()
 _NOTHING_ALLOWED: Mapping[str, str] = MappingProxyType({})
 
 
-class LeakWarning(RuntimeWarning):
-    """Something that warm-up left behind is used by a captured graph, or that cannot be excluded."""
-
-
 class GraphManager:
     """Captures one graph for each batch descriptor, and replays them.
 
@@ -70,10 +76,15 @@ class GraphManager:
     `rule` gives the batches that may run in place of one that was not captured, the best first.
 
     `pool` and `stream` are the caller's own, and `around(descriptor)` gives a context manager that surrounds
-    each capture. Forward functions run under `grad_mode`. With `weak_outputs` other graphs may use the memory
-    of outputs; with `guard_outputs` reading an output that was overwritten raises. `moved` says what a replay
-    does where the tensors of `inputs=` lie elsewhere by now: `"ignore"` it, raise an `"error"`, or `"record"`
-    the batch anew.
+    each capture. Where an engine has a way of its own to capture, `capturing(descriptor, pool)` gives the
+    context manager that does it, and that gives the graph; streams, the mode for errors and the pool are then
+    what it says. A batch is warmed up `warmups` times, each inside of `around_warmup(descriptor, number)`:
+    ranks wait for each other there, and what a warm-up changed is reset.
+
+    Forward functions run under `grad_mode`. With `weak_outputs` other graphs may use the memory of outputs;
+    with `guard_outputs` reading an output that was overwritten raises. `moved` says what a replay does where
+    the tensors of `inputs=` lie elsewhere by now: `"ignore"` it, raise an `"error"`, or `"record"` the batch
+    anew.
     """
 
     def __init__(
@@ -87,6 +98,9 @@ class GraphManager:
         rule: Rule = in_place_of,
         stream: Any = None,
         around: Around = nothing_around,
+        warmups: int = 1,
+        around_warmup: AroundWarmUp = nothing_around,
+        capturing: Capturing | None = None,
         grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad,
         weak_outputs: bool = False,
         guard_outputs: bool = False,
@@ -94,13 +108,16 @@ class GraphManager:
     ) -> None:
         if check not in ("error", "warn", "off"):
             raise ValueError(f"check is 'error', 'warn' or 'off', not {check!r}")
+        if warmups < 1:
+            raise ValueError(f"warmups is at least 1, not {warmups}")
         self._engine = engines.engine_for(device, stream)
         self._own_pool = pool is None
         self._pool = self._engine.new_pool() if pool is None else pool
         # Where graphs share the memory of outputs, any replay may overwrite them.
         shared = Generation()
         generation = (lambda: shared) if weak_outputs else Generation
-        self._manner = Manner(around, grad_mode, weak_outputs, generation if guard_outputs else unguarded)
+        guards = generation if guard_outputs else unguarded
+        self._manner = Manner(around, warmups, around_warmup, capturing, grad_mode, weak_outputs, guards)
         self._recipes = Recipes(moved)
         self._check = check
         self._persistent = tuple(persistent)
@@ -330,21 +347,3 @@ class GraphManager:
             f"the device {self._engine.device} was lost ({str(self._lost).splitlines()[0]}); graphs cannot "
             "be used in this process any more"
         ) from self._lost
-
-
-def making(
-    create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
-) -> batches.Make:
-    """What makes a batch's forward function for a phase, given another manager's state where there is one."""
-    create: Any = create_forward
-    if states is None:
-        made: batches.Make = create
-        return made
-
-    def make(descriptor: BatchDescriptor, phase: Phase) -> Any:
-        pair = states.get(descriptor)
-        if pair is None:
-            raise NotCapturedError(f"the other manager has no state for {descriptor}")
-        return create(descriptor, phase, pair.of(phase))
-
-    return make

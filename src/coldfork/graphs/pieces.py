@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import update_wrapper
 from typing import Any
@@ -85,8 +86,13 @@ class CapturedPiece:
 class CapturingPass:
     """Captures each piece where it is called, and runs it at once, so that what follows has real values."""
 
-    def __init__(self, engine: Engine, pool: Any, seen: Callable[[Graph], None]) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        capture: Callable[[Any], AbstractContextManager[Graph]],
+        pool: Any,
+        seen: Callable[[Graph], None],
+    ) -> None:
+        self._capture = capture
         self.pool: Any = pool
         """Of the first piece, where none was given."""
         self._seen = seen
@@ -95,7 +101,7 @@ class CapturingPass:
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Capture one call."""
         leaves, layout = pytree.tree_flatten((args, kwargs))
-        with self._engine.capture(self.pool) as graph:
+        with self._capture(self.pool) as graph:
             # A piece may call another one, which is then simply part of it.
             token = CURRENT.set(None)
             try:

@@ -1,0 +1,1 @@
+"""coldfork's graph manager beneath the runners of published engines."""

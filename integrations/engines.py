@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from integrations.environment import Ended
 from integrations.transcript import Transcript, main
@@ -32,6 +33,80 @@ own. A graph is captured with one batch and replayed on another.
 WRONG = r"WRONG: \[1, 3, 6, 10\], not \[7, 12, 14, 23\]$"
 SILENT = r"^clean: "
 PLAN = r"attn_metadata\['layer'\]\.tile_sched_c4a\.have_initialized: False -> True, shared with capture$"
+
+
+IN_THEIR_PLACE = """
+What a `GraphManager` does not take the place of, by the lines of theirs that do it themselves. The managers
+of vLLM's drafts derive from `CudaGraphManager`, and the draft runners of SGLang ask for the same backend as
+the decode runner: there the example serves too.
+"""
+
+
+class Theirs(NamedTuple):
+    """A line of an engine's that stays as it is."""
+
+    file: str
+    text: str
+    why: str
+
+
+VLLM = (
+    Theirs(
+        "v1/worker/gpu/model_runner.py",
+        "self.cudagraph_manager = ModelCudaGraphManager(",
+        "names the class, and no setting gives another: whoever adopts one changes this line",
+    ),
+    Theirs(
+        "compilation/cuda_graph.py",
+        "with torch.cuda.graph(",
+        "captures each piece that `torch.compile` cut, inside of the compiled code, when it is called first",
+    ),
+    Theirs(
+        "compilation/breakable_cudagraph.py",
+        "g.capture_begin(pool=self.pool)",
+        "begins a graph anew after each operator that runs eagerly",
+    ),
+    Theirs(
+        "v1/worker/gpu/ubatch_utils.py",
+        "threads.append(thread)",
+        "the threads of two microbatches run inside of the capture: `capturing=` gives the stream that they "
+        "share, and a virtual capture refuses the work of other threads",
+    ),
+    Theirs(
+        "v1/worker/encoder_cudagraph.py",
+        "torch.cuda.graph(graph, pool=self.graph_pool",
+        "graphs of encoders, with a manager of their own",
+    ),
+    Theirs(
+        "models/deepseek_v41/nvidia/specialized_decode/runtime/metadata_graphs.py",
+        "torch.cuda.graph(graph, pool)",
+        "a graph that builds metadata, captured by the state of one model",
+    ),
+)
+SGLANG = (
+    Theirs(
+        "runner/decode_cuda_graph_runner.py",
+        "forward_metadata_out_graph(forward_batch, in_capture=True)",
+        "makes the metadata once for the warm-ups and the capture of a batch: nothing is made anew for the "
+        "capture, and what a warm-up leaves in it has to be reset by `on_after_cuda_graph_warmup`",
+    ),
+    Theirs(
+        "runner_backend/utils.py",
+        "if backend_name == Backend.BREAKABLE:",
+        "breakable graphs, the default for prefill, are taken before a platform is asked for its backend",
+    ),
+    Theirs(
+        "runner_backend/breakable_cuda_graph_backend.py",
+        "BreakableCUDAGraphCapture(",
+        "begins a graph anew after each part that runs eagerly",
+    ),
+    Theirs("runner/row_bucket_graph_runner.py", "BreakableCUDAGraphCapture(", "the same without a backend"),
+    Theirs(
+        "runner/metadata_glue_graph.py",
+        "with torch.cuda.graph(",
+        "a graph that prepares metadata, captured while it serves",
+    ),
+)
 
 
 def run() -> Transcript:
@@ -69,6 +144,8 @@ def run() -> Transcript:
         _asked("vllm", "0.33.0", "engine_graphs_vllm"),
         r"^graphs in the pool of vLLM: 2$",
         r"^3 tokens in the graph of 4: right$",
+        r"^graphs in the pool of vLLM, with the draft's: 4$",
+        r"^4 tokens of the draft: right$",
         r"^replayable: FULL tokens=4 requests=4, FULL tokens=2 requests=2$",
     )
     transcript.step(
@@ -105,7 +182,22 @@ def run() -> Transcript:
         _asked("sglang", "0.5.23", "engine_graphs_sglang", "reset"),
         r"^3 requests in the graph of 4: right$",
     )
+    transcript.promise(IN_THEIR_PLACE.strip(), True)
+    for package, version, folder, stays in (
+        ("vllm", "0.33.0", "vllm", VLLM),
+        ("sglang", "0.5.23", "sglang/srt/model_executor", SGLANG),
+    ):
+        root = sources.obtain(Wanted(package, version)) / folder
+        lines = [(_line(root / one.file, one.text), one) for one in stays]
+        listed = (f"- `{folder}/{one.file}:{number}`: {one.why}" for number, one in lines)
+        transcript.promise("\n".join((f"{package} {version}:\n", *listed)), all(dict(lines)))
     return transcript
+
+
+def _line(file: Path, text: str) -> int:
+    """The first line of a file with a text; 0 where there is none."""
+    lines = enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+    return next((number for number, line in lines if text in line), 0)
 
 
 def _asked(package: str, version: str, program: str = "", *more: str) -> Ended:

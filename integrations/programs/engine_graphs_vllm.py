@@ -31,9 +31,11 @@ from integrations.programs.engines_vllm import (
 from integrations.programs.stand_ins import StandIns, capturing
 
 RUNNER = "vllm.v1.worker.gpu.model_runner"
+DRAFT = "vllm.v1.worker.gpu.spec_decode.target_dependent_ar.cudagraph_utils"
 INPUTS = "vllm.v1.worker.gpu.input_batch"
 MORE = (
     RUNNER,
+    DRAFT,
     INPUTS,
     "vllm.compilation.counter",
     "vllm.compilation.cudagraph_pool",
@@ -157,7 +159,8 @@ def main(folder: str, broken: bool) -> None:
     for name in MORE:
         known.pop(name, None)
     platform = known["vllm.platforms"]["current_platform"]
-    platform.graph_pool_handle = platform.get_global_graph_pool = Pool
+    pool = Pool()
+    platform.graph_pool_handle, platform.get_global_graph_pool = Pool, lambda: pool
     known["vllm.envs"] = {"VLLM_ENABLE_CUDAGRAPH_GC": False}
     with tempfile.TemporaryDirectory() as place:
         edited = {MANAGER: without_the_line(sources, Path(place))} if broken else {}
@@ -166,7 +169,9 @@ def main(folder: str, broken: bool) -> None:
         ours = import_module("beneath.vllm")
         check = import_module("beneath.loop_of_vllm")
         if not broken:
-            beneath(Served(ours.Beneath))
+            served = Served(ours.Beneath)
+            beneath(served)
+            draft(served, ours.Beneath)
         in_ci(Served(check.Observed), check)
 
 
@@ -191,6 +196,31 @@ def beneath(served: Served) -> None:
             found = served.manager.run_fullgraph(wanted)
             right = torch.equal(found, served.eager(wanted.num_tokens))
             print(f"{count} tokens in the graph of {wanted.num_tokens}: {'right' if right else 'WRONG'}")
+
+
+def draft(served: Served, ours: type) -> None:
+    """Let the manager of a draft's capture beside the target, in the same pool."""
+    engine, runner = served.engine, served.runner
+    scores = torch.zeros(max(SIZES), 32)
+
+    def forward(_: int, tokens: int, metadata: Any, *rest: object, **named: object) -> None:
+        Context.metadata = metadata
+        scores[:tokens] = runner.model(served.buffers.input_ids[:tokens], served.buffers.positions[:tokens])
+
+    manager = type("Draft", (import_module(DRAFT).SpeculatorCudaGraphManager, ours), {})(
+        engine.config, engine.device, engine.mode.FULL, 1
+    )
+    with capturing():
+        manager.capture(
+            forward, runner.model_state, served.buffers, runner.block_tables, [], runner.kv_cache_config
+        )
+        print(f"graphs in the pool of vLLM, with the draft's: {manager.pool.graphs}")
+        for count in SIZES:
+            served.step(SimpleNamespace(tokens=count), seed=10 + count)
+            manager.run_fullgraph(manager.dispatch(count, count, 1, 0))
+            found = scores[:count].clone()
+            right = torch.equal(found, served.eager(count))
+            print(f"{count} tokens of the draft: {'right' if right else 'WRONG'}")
 
 
 def in_ci(served: Served, check: Any) -> None:

@@ -79,12 +79,10 @@ def test_the_broken_backend_is_refused_by_line_and_wrong_if_it_is_captured_anywa
     assert wrong.tokens != right.tokens
 
 
-def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Path, cache: Path) -> None:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "speculate", "--awake", "h100", "--method", "ngram"),
-            *("--tokens", "30", "--model", str(models)),
-        ],
+def run(models: Path, cache: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a person sees who runs the example."""
+    return subprocess.run(
+        [sys.executable, "-m", "speculate", "--method", "ngram", "--model", str(models), *options],
         cwd=EXAMPLE,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLDFORK_CACHE_DIR": str(cache)},
         capture_output=True,
@@ -92,6 +90,21 @@ def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Pat
         timeout=300,
         check=False,
     )
+
+
+def test_a_person_runs_it_from_a_process_that_has_touched_the_device(models: Path, cache: Path) -> None:
+    done = run(models, cache, "--awake", "h100", "--tokens", "30")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("spawn, because cuda is awake here")
     assert re.search(r"^ngram .* yes$", done.stdout, re.MULTILINE)
+
+
+def test_with_the_check_off_no_method_decodes_the_right_bytes_on_the_broken_backend(
+    models: Path, cache: Path
+) -> None:
+    done = run(models, cache, "--backend", "remembered", "--check", "off", "--tokens", str(COUNT))
+    assert done.returncode == 1, done.stderr
+    assert re.findall(r"^(none|ngram) .* (\w+)$", done.stdout, re.MULTILINE) == [
+        ("none", "NO"),
+        ("ngram", "NO"),
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +22,13 @@ from vllm.model_executor.offloader.base import get_offloader
 from vllm.v1.worker.gpu.cudagraph_utils import BatchExecutionDescriptor, CreateForwardFn, CudaGraphManager
 
 from coldfork.graphs import BatchDescriptor, GraphManager, Mode, Phase
+
+
+@dataclass(frozen=True)
+class Batch(BatchDescriptor):
+    """A batch of vLLM's, of its drafts too."""
+
+    speculative_tokens: int = 0
 
 
 class Replayed:
@@ -73,7 +81,7 @@ class Beneath(CudaGraphManager):
 
 def ours(one: BatchExecutionDescriptor) -> BatchDescriptor:
     """A batch of vLLM's, in our words."""
-    return BatchDescriptor(
+    return Batch(
         Mode.FULL,
         one.num_tokens,
         one.num_reqs,
@@ -81,4 +89,5 @@ def ours(one: BatchExecutionDescriptor) -> BatchDescriptor:
         loras=one.num_active_loras,
         longest_query=one.max_query_len,
         microbatches=one.num_ubatches,
+        speculative_tokens=getattr(one, "num_speculative_tokens", 0),
     )

@@ -33,9 +33,8 @@ def main() -> int:
         print(f"{'method':8} {'accepted':>12} {'target passes':>14} {'graph replays':>14}  same bytes")
         different = False
         for method in ("none", *(options.method or METHODS[1:])):
-            outcome = plain
-            if method != "none":
-                outcome, _ = decode(replace(config, method=method), prompt, options.tokens)
+            asked = replace(config, method=method)
+            outcome = plain if asked == right else decode(asked, prompt, options.tokens)[0]
             same = outcome.tokens == plain.tokens
             different = different or not same
             told = f"{outcome.accepted} of {outcome.proposed}"

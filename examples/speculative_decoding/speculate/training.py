@@ -1,4 +1,4 @@
-"""Trains the three models in well under a minute, and keeps them in a file."""
+"""Trains the three models, and keeps them in a file."""
 
 from __future__ import annotations
 

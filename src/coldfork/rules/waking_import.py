@@ -67,8 +67,8 @@ It is safe:
 
 ```diff
 -import deepspeed
-
-
+-
+-
  def prepare(model):
 +    import deepspeed
      return deepspeed.initialize(model)

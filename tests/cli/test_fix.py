@@ -18,7 +18,7 @@ MENDED = (
     "    return x\n"
 )
 UNSAFE = "import torch\n\n\ndef g(x=torch.cuda.get_device_name()):\n    return x\n"
-KEPT = "import torch\nX = torch.cuda.get_device_name()\nY = X\n"
+KEPT = "import torch\nX = torch.cuda.get_device_name()\nprint(X)\n"
 
 
 @pytest.fixture

@@ -245,3 +245,37 @@ def test_a_server_ends_with_its_editor(folder: Path) -> None:
     began = time.monotonic()
     asyncio.run(work())
     assert time.monotonic() - began < 300
+
+
+def test_the_cells_of_a_notebook_are_marked_and_mended(folder: Path) -> None:
+    (folder / "src/book.ipynb").write_text("{}", encoding="utf-8")
+    texts = ["# Devices\n", "import torch\n", "%time pass\nx = torch.cuda.get_device_name()\n"]
+
+    async def work(editor: Editor) -> None:
+        uri = editor.uri("src/book.ipynb")
+        cells = [f"{uri.replace('file:', 'vscode-notebook-cell:')}#{number}" for number in range(3)]
+        kinds = [types.NotebookCellKind.Markup, *[types.NotebookCellKind.Code] * 2]
+        listed = [types.NotebookCell(kind, cell) for kind, cell in zip(kinds, cells, strict=True)]
+        documents = [
+            types.TextDocumentItem(cell, types.LanguageKind.Python, 1, text)
+            for cell, text in zip(cells, texts, strict=True)
+        ]
+        notebook = types.NotebookDocument(uri, "jupyter-notebook", 1, listed)
+        editor.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, documents))
+        await editor.until(lambda: bool(editor.marked.get(cells[2])))
+        (found,) = editor.marked[cells[2]]
+        assert (found.range.start.line, found.range.start.character) == (1, 4)
+        assert not editor.marked.get(cells[1])
+        # The cell is edited.
+        change = types.NotebookDocumentCellContentChanges(
+            types.VersionedTextDocumentIdentifier(2, cells[2]),
+            [types.TextDocumentContentChangeWholeDocument("x = None\n")],
+        )
+        event = types.NotebookDocumentChangeEvent(
+            cells=types.NotebookDocumentCellChanges(text_content=[change])
+        )
+        identifier = types.VersionedNotebookDocumentIdentifier(2, uri)
+        editor.client.notebook_document_did_change(types.DidChangeNotebookDocumentParams(identifier, event))
+        await editor.until(lambda: editor.marked.get(cells[2]) == [])
+
+    in_editor(folder, work)

@@ -55,18 +55,20 @@ class Inspection:
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
         """The cell of a notebook that a line of a report's path stands in, and the line there."""
-        return self.reader.cell(self._file(path), line)
+        return self.reader.cell(self.file(path), line)
 
     def source(self, path: str, line: int) -> str:
         """The text of a line of a checked file, without the blanks around it; empty where there is none."""
         try:
-            lines = self.reader.read_source(self._file(path)).decode("utf-8", "replace").split("\n")
+            lines = self.reader.read_source(self.file(path)).decode("utf-8", "replace").split("\n")
         except CannotRead:
             return ""
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
-    def _file(self, path: str) -> str:
-        return str(Path(self.locate(path)).absolute())
+    def file(self, path: str) -> str:
+        """The absolute path of a file of a report."""
+        # Without `..`, as the paths of overlays are.
+        return os.path.normpath(Path(self.locate(path)).absolute())
 
 
 def inspect(

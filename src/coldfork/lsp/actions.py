@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from coldfork.checking.session import CheckSession
-from coldfork.lsp.answer import Answer, Place
+from coldfork.lsp.answer import Answer
 from coldfork.lsp.shown import SOURCE, Shown
 from coldfork.mending.drafting import fix_of
 from coldfork.mending.mender import mend, project_of
@@ -33,10 +32,8 @@ class Actions:
         self._codec = codec
         self._shown = Shown(answer, codec)
 
-    def about(
-        self, file: str, diagnostics: Sequence[types.Diagnostic], version: int | None
-    ) -> Iterator[types.CodeAction]:
-        """What can be done about these diagnostics of a file; the edits of a fix come when it is chosen."""
+    def about(self, uri: str, diagnostics: Sequence[types.Diagnostic]) -> Iterator[types.CodeAction]:
+        """What can be done about these diagnostics of a document; a fix's edits come when it is chosen."""
         for diagnostic in diagnostics:
             if diagnostic.source != SOURCE or not isinstance(diagnostic.data, dict):
                 continue
@@ -47,9 +44,9 @@ class Actions:
                     kind=types.CodeActionKind.QuickFix,
                     diagnostics=[diagnostic],
                     is_preferred=fix.applicability is Applicability.SAFE,
-                    data={"cause": fix.cause, "file": file},
+                    data={"cause": fix.cause, "uri": uri},
                 )
-            ignoring = self._ignoring(file, diagnostic, version)
+            ignoring = self._ignoring(uri, diagnostic)
             if ignoring is not None:
                 yield ignoring
 
@@ -59,18 +56,21 @@ class Actions:
         done = mend(request, session.inspect, Applicability.UNSAFE, causes=frozenset({cause}))
         if not done.mended:
             return None
-        changes: list[types.TextDocumentEdit] = []
         edits: dict[str, list[types.TextEdit]] = {}
         for edit in done.mended[0].edits:
             place = self._answer.place(edit.path, edit.line, edit.column - 1)
-            end = Place(place.file, edit.end_line - 1, edit.end_column - 1)
-            edits.setdefault(place.file, []).append(types.TextEdit(self._shown.span(place, end), edit.text))
-        for file, listed in edits.items():
-            # Of a file that is open the editor refuses edits of an older text.
-            version = self._answer.versions.get(file)
-            document = types.OptionalVersionedTextDocumentIdentifier(Path(file).as_uri(), version)
-            changes.append(types.TextDocumentEdit(document, list(listed)))
-        return types.WorkspaceEdit(document_changes=list(changes))
+            end = self._answer.place(edit.path, edit.end_line, edit.end_column - 1)
+            if place is None or end is None or place.uri != end.uri:
+                return None
+            edits.setdefault(place.uri, []).append(types.TextEdit(self._shown.span(place, end), edit.text))
+        return types.WorkspaceEdit(
+            document_changes=[self._edit(uri, listed) for uri, listed in edits.items()]
+        )
+
+    def _edit(self, uri: str, edits: Sequence[types.TextEdit]) -> types.TextDocumentEdit:
+        """Of a document that is open the editor refuses edits of an older text."""
+        document = types.OptionalVersionedTextDocumentIdentifier(uri, self._answer.version(uri))
+        return types.TextDocumentEdit(document, list(edits))
 
     def _draft(self, cause: str) -> Fix | None:
         report = self._answer.report
@@ -82,19 +82,16 @@ class Actions:
                 return fix if isinstance(fix, Fix) and is_offered else None
         return None
 
-    def _ignoring(
-        self, file: str, diagnostic: types.Diagnostic, version: int | None
-    ) -> types.CodeAction | None:
+    def _ignoring(self, uri: str, diagnostic: types.Diagnostic) -> types.CodeAction | None:
         line = diagnostic.range.start.line
-        lines = self._answer.lines(file)
+        lines = self._answer.lines(uri)
         text = lines[line].rstrip("\r\n") if line < len(lines) else ""
         if not text.strip() or text.endswith("\\") or _IGNORED.search(text):
             return None
         end = self._codec.client_num_units(text)
         place = types.Range(types.Position(line, end), types.Position(line, end))
         comment = f"  # coldfork: ignore[{diagnostic.code}] {_REASON}"
-        document = types.OptionalVersionedTextDocumentIdentifier(Path(file).as_uri(), version)
-        edit = types.TextDocumentEdit(document, [types.TextEdit(place, comment)])
+        edit = self._edit(uri, [types.TextEdit(place, comment)])
         return types.CodeAction(
             title=f"Ignore {diagnostic.code} on this line, with a reason",
             kind=types.CodeActionKind.QuickFix,

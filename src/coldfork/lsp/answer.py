@@ -1,15 +1,17 @@
-"""What a check of a folder has found, by file and line as an editor asks for it."""
+"""What a check of a folder has found, by document and line as an editor asks for it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pygls import uris
+
 from coldfork.checking.inspection import Inspection
 from coldfork.checking.reporting import report_of
+from coldfork.lsp.buffers import Buffer
 from coldfork.model.causes import Cause
 from coldfork.model.findings import Finding, Report
 from coldfork.report.findings.selection import Selection
@@ -19,10 +21,10 @@ from coldfork.source.files.reading import CannotRead
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file: counted from 0, and so is the column."""
+    """A line of a document: counted from 0, and so is the column."""
 
-    file: str
-    """Its absolute path."""
+    uri: str
+    """The URI of a file, or of a cell of a notebook that is open."""
     line: int
     column: int = 0
 
@@ -32,7 +34,8 @@ class Answer:
     """The findings of a folder, and of which versions of the buffers they are."""
 
     folder: Path
-    versions: Mapping[str, int]
+    buffers: Mapping[str, Buffer]
+    """By absolute path."""
     inspection: Inspection
 
     @cached_property
@@ -56,30 +59,41 @@ class Answer:
                 *selection.entries(cause),
                 *(selection.others(cause) if not cause.accepted else ()),
             )
-            if finding.line >= 1 and self.options.cell(finding.path, finding.line)[0] is None
+            if finding.line >= 1 and self.place(finding.path, finding.line) is not None
         )
 
-    def place(self, path: str, line: int, column: int = 0) -> Place:
-        """A line of the report, as a file and a line of it from 0."""
-        file = self._files.get(path) or os.path.normpath(Path(self.inspection.locate(path)).absolute())
-        return Place(file, line - 1, column)
+    def place(self, path: str, line: int, column: int = 0) -> Place | None:
+        """A line of the report as an editor finds it; None in a notebook that is not open."""
+        file = self.file(path)
+        buffer = self.buffers.get(file)
+        cell, inside = self.inspection.cell(path, line)
+        if cell is None:
+            return Place(Path(file).as_uri() if buffer is None else buffer.uri, line - 1, column)
+        cells = list(() if buffer is None else buffer.cells)
+        return Place(cells[cell - 1], inside - 1, column) if 0 < cell <= len(cells) else None
 
-    @cached_property
-    def _files(self) -> dict[str, str]:
-        """The absolute path of each checked file by the path that the report has for it."""
-        return {module.path: module.file for module in self.inspection.observation.modules if module.file}
+    def file(self, path: str) -> str:
+        """The absolute path of a file of the report."""
+        return self.inspection.file(path)
 
-    def at(self, file: str, first: int, last: int) -> Iterator[tuple[Finding, Cause]]:
-        """What is marked on these lines of a file, counted from 0."""
+    def at(self, uri: str, line: int) -> Iterator[tuple[Finding, Cause]]:
+        """What is marked on a line of a document, counted from 0."""
         for finding, cause in self.shown:
             place = self.place(finding.path, finding.line)
-            if place.file == file and first <= place.line <= last:
+            if place is not None and (place.uri, place.line) == (uri, line):
                 yield finding, cause
 
-    def lines(self, file: str) -> list[str]:
-        """The lines of a file as they were checked, each with its end."""
+    def lines(self, uri: str) -> list[str]:
+        """The lines of a document as they were checked, each with its end."""
+        for buffer in self.buffers.values():
+            if uri in buffer.cells:
+                return buffer.cells[uri].splitlines(keepends=True)
         try:
-            text = self.inspection.reader.read_source(file).decode("utf-8", "replace")
+            text = self.inspection.reader.read_source(uris.to_fs_path(uri) or "").decode("utf-8", "replace")
         except CannotRead:
             return []
         return text.splitlines(keepends=True)
+
+    def version(self, uri: str) -> int | None:
+        """The version of a document that is open; a cell's is the editor's own affair."""
+        return next((one.version for one in self.buffers.values() if one.uri == uri), None)

@@ -13,6 +13,7 @@ from typing import TypeVar
 from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.session import CheckSession
 from coldfork.lsp.answer import Answer
+from coldfork.lsp.buffers import Buffer
 from coldfork.model.errors import CheckCancelledError, ColdforkError
 
 T = TypeVar("T")
@@ -26,10 +27,8 @@ class Wanted:
 
     folder: Path
     paths: tuple[Path, ...]
-    overlays: Mapping[str, bytes]
-    """The texts of the buffers, by absolute path."""
-    versions: Mapping[str, int]
-    """The versions that those are."""
+    buffers: Mapping[str, Buffer]
+    """By absolute path."""
 
 
 class Checker:
@@ -119,7 +118,7 @@ class Checker:
             inspection = self._session.inspect(request)
             self._known.add(wanted.folder)
             if not self._closed:
-                self._answered(Answer(wanted.folder, wanted.versions, inspection))
+                self._answered(Answer(wanted.folder, wanted.buffers, inspection))
         except CheckCancelledError:
             return
         except ColdforkError as error:
@@ -133,4 +132,5 @@ class Checker:
 
 def request_of(wanted: Wanted) -> CheckRequest:
     """The check of a folder with its buffers, as the configuration near it has it."""
-    return configured(wanted.paths, {}, wanted.overlays)
+    overlays = {file: one.text.encode("utf-8", "surrogatepass") for file, one in wanted.buffers.items()}
+    return configured(wanted.paths, {}, overlays)

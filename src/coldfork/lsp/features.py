@@ -8,7 +8,7 @@ from lsprotocol import types
 from pygls import uris
 
 from coldfork.lsp.actions import Actions
-from coldfork.lsp.server import Server, file_of
+from coldfork.lsp.server import Server
 from coldfork.lsp.shown import Shown
 
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/coldfork.toml")
@@ -17,6 +17,12 @@ _Edited = (
     | types.DidChangeTextDocumentParams
     | types.DidSaveTextDocumentParams
     | types.DidCloseTextDocumentParams
+)
+_EditedNotebook = (
+    types.DidOpenNotebookDocumentParams
+    | types.DidChangeNotebookDocumentParams
+    | types.DidSaveNotebookDocumentParams
+    | types.DidCloseNotebookDocumentParams
 )
 
 
@@ -46,6 +52,10 @@ def _edited(ls: Server, params: _Edited) -> None:
     ls.check(params.text_document.uri)
 
 
+def _notebook_edited(ls: Server, params: _EditedNotebook) -> None:
+    ls.check(params.notebook_document.uri)
+
+
 def _files_changed(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
     ls.check_all()
 
@@ -62,25 +72,25 @@ def _folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersParams) 
 
 
 def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    answer, file = ls.answer(params.text_document.uri), file_of(params.text_document.uri)
-    if answer is None or file is None:
+    uri = params.text_document.uri
+    answer = ls.answer(uri)
+    if answer is None:
         return None
-    return Shown(answer, ls.workspace.position_codec).hover(file, params.position.line)
+    return Shown(answer, ls.workspace.position_codec).hover(uri, params.position.line)
 
 
 def _lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
-    answer, file = ls.answer(params.text_document.uri), file_of(params.text_document.uri)
-    if answer is None or file is None:
-        return []
-    return list(Shown(answer, ls.workspace.position_codec).lenses(file))
+    uri = params.text_document.uri
+    answer = ls.answer(uri)
+    return [] if answer is None else list(Shown(answer, ls.workspace.position_codec).lenses(uri))
 
 
 async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-    answer, file = ls.answer(params.text_document.uri), file_of(params.text_document.uri)
-    if answer is None or file is None:
+    uri = params.text_document.uri
+    answer = ls.answer(uri)
+    if answer is None:
         return []
-    offered = Actions(answer, ls.workspace.position_codec)
-    found = list(offered.about(file, params.context.diagnostics, answer.versions.get(file)))
+    found = list(Actions(answer, ls.workspace.position_codec).about(uri, params.context.diagnostics))
     if _resolves(ls.client_capabilities):
         return found
     return [await ls.resolve(action) for action in found]
@@ -104,6 +114,10 @@ _HANDLERS = (
     (types.TEXT_DOCUMENT_DID_CHANGE, _edited),
     (types.TEXT_DOCUMENT_DID_SAVE, _edited),
     (types.TEXT_DOCUMENT_DID_CLOSE, _edited),
+    (types.NOTEBOOK_DOCUMENT_DID_OPEN, _notebook_edited),
+    (types.NOTEBOOK_DOCUMENT_DID_CHANGE, _notebook_edited),
+    (types.NOTEBOOK_DOCUMENT_DID_SAVE, _notebook_edited),
+    (types.NOTEBOOK_DOCUMENT_DID_CLOSE, _notebook_edited),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _files_changed),
     (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, _folders_changed),
     (types.TEXT_DOCUMENT_HOVER, _hover),

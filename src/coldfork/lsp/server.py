@@ -12,8 +12,13 @@ from pygls.lsp.server import LanguageServer
 
 from coldfork.lsp.actions import Actions
 from coldfork.lsp.answer import Answer
+from coldfork.lsp.buffers import buffers, file_of
 from coldfork.lsp.checker import Checker, Wanted
 from coldfork.lsp.shown import Shown, server_info
+
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithNotebook(types.NotebookDocumentFilterScheme("file"))], save=True
+)
 
 
 class Server(LanguageServer):
@@ -21,10 +26,10 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         name, version = server_info()
-        super().__init__(name, version)
+        super().__init__(name, version, notebook_document_sync=_NOTEBOOKS)
         self._answers: dict[Path, Answer] = {}
         self._marked: dict[Path, set[str]] = {}
-        """The files of each folder that have diagnostics in the editor."""
+        """The documents of each folder that have diagnostics in the editor."""
         self._complaints: dict[Path, str] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._checker: Checker | None = None
@@ -48,21 +53,21 @@ class Server(LanguageServer):
 
     def check_all(self) -> None:
         """Check every folder, and every file that is open in none of them."""
-        loose = {_folder_of(file, self._folders()) for file in self._open()}
+        loose = {_folder_of(file, self._folders()) for file in buffers(self.workspace)}
         for folder in (*self._folders(), *sorted(loose - set(self._folders()))):
             self._check(folder)
 
     def check(self, uri: str) -> None:
         """Check the folder of a document."""
-        file = file_of(uri)
+        file = file_of(uri, self.workspace)
         if file is not None:
             self._check(_folder_of(file, self._folders()))
 
     def drop(self, folder: Path) -> None:
         """Take what is marked in a folder out of the editor."""
         self._answers.pop(folder, None)
-        for file in self._marked.pop(folder, set()):
-            self._publish(file, [], None)
+        for uri in self._marked.pop(folder, set()):
+            self._publish(uri, [], None)
 
     def _folders(self) -> list[Path]:
         found = [Path(path) for uri in self.workspace.folders if (path := uris.to_fs_path(uri))]
@@ -70,19 +75,12 @@ class Server(LanguageServer):
             found = [Path(self.workspace.root_path)]
         return found
 
-    def _open(self) -> dict[str, tuple[str, int]]:
-        """Text and version of each file that is open."""
-        return {
-            file: (document.source, document.version or 0)
-            for uri, document in self.workspace.text_documents.items()
-            if (file := file_of(uri)) is not None
-        }
-
     def _check(self, folder: Path) -> None:
         if self._checker is None:
             return
         folders = self._folders()
-        mine = {file: one for file, one in self._open().items() if _folder_of(file, folders) == folder}
+        held = buffers(self.workspace)
+        mine = {file: one for file, one in held.items() if _folder_of(file, folders) == folder}
         if folder in folders:
             source = folder / "src"
             inside = source if source.is_dir() else folder
@@ -93,43 +91,39 @@ class Server(LanguageServer):
         if not paths:
             self.drop(folder)
             return
-        overlays = {file: text.encode("utf-8", "surrogatepass") for file, (text, _) in mine.items()}
-        versions = {file: version for file, (_, version) in mine.items()}
-        self._checker.ask(Wanted(folder, paths, overlays, versions))
+        self._checker.ask(Wanted(folder, paths, mine))
 
     # --- what is shown ---
 
     def answer(self, uri: str) -> Answer | None:
         """The answer about a document as it is now; None where there is none yet."""
-        file = file_of(uri)
+        file = file_of(uri, self.workspace)
         if file is None:
             return None
         answer = self._answers.get(_folder_of(file, self._folders()))
-        current = self._open().get(file)
-        if answer is None or (current is not None and answer.versions.get(file) != current[1]):
-            return None
-        return answer
+        current = buffers(self.workspace).get(file)
+        return answer if answer is not None and answer.buffers.get(file) == current else None
 
     def _show(self, answer: Answer) -> None:
         self._answers[answer.folder] = answer
         self._complaints.pop(answer.folder, None)
         found = Shown(answer, self.workspace.position_codec).diagnostics()
-        current = self._open()
-        for file in sorted(found.keys() | self._marked.get(answer.folder, set()) | answer.versions.keys()):
-            version = answer.versions.get(file)
-            if file in current and current[file][1] != version:
+        current = buffers(self.workspace)
+        answered = {uri for buffer in answer.buffers.values() for uri in (buffer.cells or (buffer.uri,))}
+        for uri in sorted(found.keys() | self._marked.get(answer.folder, set()) | answered):
+            file = file_of(uri, self.workspace)
+            if file is not None and file in current and current[file] != answer.buffers.get(file):
                 # Edited since; the answer about that is on its way.
                 continue
-            self._publish(file, found.get(file, []), version)
+            self._publish(uri, found.get(uri, []), answer.version(uri))
         self._marked[answer.folder] = set(found)
         if self.client_capabilities.workspace and self.client_capabilities.workspace.code_lens:
             if self.client_capabilities.workspace.code_lens.refresh_support:
                 self.workspace_code_lens_refresh(None)
 
-    def _publish(self, file: str, diagnostics: Iterable[types.Diagnostic], version: int | None) -> None:
-        self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(Path(file).as_uri(), list(diagnostics), version)
-        )
+    def _publish(self, uri: str, diagnostics: Iterable[types.Diagnostic], version: int | None) -> None:
+        found = types.PublishDiagnosticsParams(uri, list(diagnostics), version)
+        self.text_document_publish_diagnostics(found)
 
     def _complain(self, wanted: Wanted, why: str) -> None:
         """Say once why a folder cannot be checked; the next answer is news again."""
@@ -142,7 +136,7 @@ class Server(LanguageServer):
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
         """The action with the edits of its fix, which a check has approved."""
         data = action.data if isinstance(action.data, dict) else {}
-        answer = self.answer(Path(str(data.get("file", "/"))).as_uri())
+        answer = self.answer(str(data.get("uri")))
         if answer is None or self._checker is None or action.edit is not None:
             return action
         actions = Actions(answer, self.workspace.position_codec)
@@ -153,12 +147,6 @@ class Server(LanguageServer):
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"coldfork: {why}"))
         action.edit = edit
         return action
-
-
-def file_of(uri: str) -> str | None:
-    """The Python file of a document; None for what has no file yet, and for other languages."""
-    path = uris.to_fs_path(uri) if uri.startswith("file:") else None
-    return path if path is not None and path.endswith((".py", ".pyw")) else None
 
 
 def _folder_of(file: str, folders: Iterable[Path]) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from lsprotocol import types
 from pygls.workspace import PositionCodec
@@ -32,43 +31,44 @@ class Shown:
         self._lines: dict[str, list[str]] = {}
 
     def diagnostics(self) -> dict[str, list[types.Diagnostic]]:
-        """The diagnostics of each file that has any."""
+        """The diagnostics of each document that has any."""
         found: dict[str, list[types.Diagnostic]] = {}
         for finding, cause in self._answer.shown:
             place = self._answer.place(finding.path, finding.line, finding.column)
-            found.setdefault(place.file, []).append(self._diagnostic(finding, cause, place))
+            if place is not None:
+                found.setdefault(place.uri, []).append(self._diagnostic(finding, cause, place))
         return found
 
-    def hover(self, file: str, line: int) -> types.Hover | None:
+    def hover(self, uri: str, line: int) -> types.Hover | None:
         """The whole story of what is marked on a line."""
-        told = [self._told(finding, cause) for finding, cause in self._answer.at(file, line, line)]
+        told = [self._told(finding, cause) for finding, cause in self._answer.at(uri, line)]
         if not told:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(told)))
 
-    def lenses(self, file: str) -> Iterator[types.CodeLens]:
-        """How many modules each line of a file wakes."""
+    def lenses(self, uri: str) -> Iterator[types.CodeLens]:
+        """How many modules each line of a document wakes."""
         for cause in self._answer.report.causes:
             if cause.warms > 1 and cause.line >= 1:
                 place = self._answer.place(cause.path, cause.line)
-                if place.file == file:
+                if place is not None and place.uri == uri:
                     title = f"wakes {plural(cause.warms, 'module')}"
                     yield types.CodeLens(self.span(place), types.Command(title, ""))
 
     def span(self, place: Place, end: Place | None = None) -> types.Range:
         """From a place to another, or to the end of its line."""
-        lines = self._lines_of(place.file)
+        lines = self._lines_of(place.uri)
         text = lines[place.line].rstrip() if place.line < len(lines) else ""
-        until = end or Place(place.file, place.line, max(len(text), place.column))
+        until = end or Place(place.uri, place.line, max(len(text), place.column))
         found = types.Range(
             types.Position(place.line, place.column), types.Position(until.line, until.column)
         )
         return self._codec.range_to_client_units(lines, found)
 
-    def _lines_of(self, file: str) -> list[str]:
-        if file not in self._lines:
-            self._lines[file] = self._answer.lines(file)
-        return self._lines[file]
+    def _lines_of(self, uri: str) -> list[str]:
+        if uri not in self._lines:
+            self._lines[uri] = self._answer.lines(uri)
+        return self._lines[uri]
 
     def _diagnostic(self, finding: Finding, cause: Cause, place: Place) -> types.Diagnostic:
         profile = self._answer.report.profile_of(finding.accelerator)
@@ -88,8 +88,10 @@ class Shown:
             if step.path is None or step.line is None:
                 continue
             place = self._answer.place(step.path, step.line)
-            location = types.Location(Path(place.file).as_uri(), self.span(place))
-            yield types.DiagnosticRelatedInformation(location, step.symbol)
+            if place is not None:
+                yield types.DiagnosticRelatedInformation(
+                    types.Location(place.uri, self.span(place)), step.symbol
+                )
 
     def _told(self, finding: Finding, cause: Cause) -> str:
         sentences = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +100,21 @@ def test_what_a_baseline_accepts_is_left(engine: Path, run: Run) -> None:
     assert run("baseline", "write", "coldfork-baseline.json", "src/").exit_code == 0
     result = run("check", "--fix=unsafe", "--baseline", "coldfork-baseline.json", "src/")
     assert (result.exit_code, (engine / "safe.py").read_text()) == (0, SAFE)
+
+
+def test_a_check_alone_loads_nothing_of_what_mends_and_proves(engine: Path, project: Path) -> None:
+    program = (
+        "import atexit, sys\nfrom coldfork.cli.main import cli\n"
+        "atexit.register(lambda: sys.stderr.write(' '.join(sys.modules)))\n"
+        "cli(['check', '--format', sys.argv[1], 'src'])\n"
+    )
+    parts = ("mending", "launch.probe", "report.proof", "model.probes", "cli.mending")
+    for form in ("text", "json"):
+        command = [sys.executable, "-c", program, form]
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+        loaded = [name for name in done.stderr.split() if name.startswith("coldfork.")]
+        assert len(loaded) > 50
+        assert [name for name in loaded if name.startswith(tuple(f"coldfork.{part}" for part in parts))] == []
 
 
 @pytest.mark.parametrize(

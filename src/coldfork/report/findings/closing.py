@@ -5,7 +5,6 @@ from __future__ import annotations
 from coldfork.model.causes import Applicability, Fix
 from coldfork.model.findings import Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, LeftOut, Origin
-from coldfork.report.proof import proof_head
 from coldfork.report.shared.characters import one_line
 from coldfork.report.shared.quantities import plural
 
@@ -42,7 +41,11 @@ def fixes_sentence(report: Report) -> str:
 
 def proof_sentence(report: Report) -> str:
     """What `--prove` came to, in a sentence; empty where it was not asked for."""
-    return "" if report.proof is None else f"proof: {proof_head(report.proof)}"
+    if report.proof is None:
+        return ""
+    from coldfork.report.proof import proof_head
+
+    return f"proof: {proof_head(report.proof)}"
 
 
 def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:

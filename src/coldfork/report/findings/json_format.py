@@ -11,7 +11,6 @@ from coldfork.model.causes import Cause, Fix, Refusal
 from coldfork.model.effects import StartedProgram, Step
 from coldfork.model.findings import Finding, Report
 from coldfork.model.observations import ChangeScope, EnvironmentRead, Unfinished
-from coldfork.report.proof import proof_object
 from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.json_text import dump, headed, optional
 from coldfork.report.shared.options import Options
@@ -48,9 +47,17 @@ def document(report: Report, options: Options) -> dict[str, Any]:
         "coverage": _coverage_object(report),
         "environment": _environment_object(report.environment),
         "changed": _scope_object(report.scope),
-        "proof": None if report.proof is None else proof_object(report.proof),
+        "proof": _proof_object(report),
     }
     return headed(contents, options)
+
+
+def _proof_object(report: Report) -> dict[str, Any] | None:
+    if report.proof is None:
+        return None
+    from coldfork.report.proof import proof_object
+
+    return proof_object(report.proof)
 
 
 def _coverage_object(report: Report) -> dict[str, Any]:

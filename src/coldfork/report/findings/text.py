@@ -18,7 +18,6 @@ from coldfork.report.findings.words import (
     is_shown,
     verdict_counts,
 )
-from coldfork.report.proof import proof_details
 from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
@@ -160,6 +159,8 @@ class _Page:
             yield f"{head}: {counts}; {examined(report.statistics)}{behind}"
         yield from map(self._sheet.say, closing_sentences(report))
         if report.proof is not None:
+            from coldfork.report.proof import proof_details
+
             yield from map(self._sheet.say, proof_details(report.proof))
         command = _next_command(report)
         if command:

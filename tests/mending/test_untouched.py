@@ -1,4 +1,4 @@
-"""Files of the standard library with waking lines planted in them: a fix leaves all their own lines as they are."""
+"""Files of the standard library with waking lines planted in them: their own lines stay as they are."""
 
 from __future__ import annotations
 
@@ -18,10 +18,14 @@ FILES, BATCH = (500, 20) if LONG else (8, 8)
 SMALLEST, LARGEST = 1_000, 60_000
 PLANTED = (
     "import torch  # planted\n",
-    "PLANTED = torch.cuda.get_device_capability()  # planted: what it is\n"
-    "def planted_reader(): return PLANTED  # planted\n",
-    "def planted_default(  # planted\n    x: bool = torch.cuda.is_available(),  # planted: whether\n):\n"
-    "    # planted: above the body\n    return x\n",
+    (
+        "PLANTED = torch.cuda.get_device_capability()  # planted: what it is\n"
+        "def planted_reader(): return PLANTED  # planted\n"
+    ),
+    (
+        "def planted_default(  # planted\n    x: bool = torch.cuda.is_available(),  # planted: whether\n):\n"
+        "    # planted: above the body\n    return x\n"
+    ),
     "class Planted:\n    # planted: above\n    attribute = torch.cuda.is_available()  # planted: beside\n",
 )
 
@@ -94,10 +98,8 @@ def test_all_lines_of_a_file_but_those_that_are_mended_stay_as_they_are(mended: 
                 left = iter(after[name].splitlines(keepends=True))
                 lost = [line for line in own.splitlines(keepends=True) if line not in left]
                 assert lost == [], name
-                comments = [
-                    line.partition("# planted")[2] for piece in PLANTED for line in piece.splitlines()
-                ]
-                assert all(comment in after[name] for comment in comments), name
+                pieces = [line for piece in PLANTED for line in piece.splitlines()]
+                assert all(line.partition("# planted")[2] in after[name] for line in pieces), name
     assert files > FILES // 2
     assert fixes > files
     print(f"{files} files, {fixes} fixes")

@@ -226,6 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Mend the versions named, or the cases; 1 where something is that must not be."""
     parser = argparse.ArgumentParser(prog="./dev bench mend", description=__doc__)
     parser.add_argument("versions", nargs="*", metavar="NAME==VERSION")
+    parser.add_argument("--only", action="append", metavar="ID", help="only this case; repeatable")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page of the cases")
     options = parser.parse_args(arguments)
     fetch = Fetcher(places.sources())
@@ -236,6 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             partial(of_version, Wanted.parse(text), fetch, scratch) for text in options.versions
         ]
         cases = [case for case in caselist.load() if case.on_import and case.program is None]
+        if options.only:
+            cases = [case for case in cases if case.id in options.only]
         for each in work or [partial(of_case, case, fetch, scratch) for case in cases]:
             try:
                 result = each()

@@ -152,6 +152,17 @@ def test_without_a_fix_there_is_nothing_to_prove(run: Run, words: tuple[str, ...
     assert "--prove is about what --fix and --diff write; give one of them" in result.stderr
 
 
+def test_without_a_configuration_the_tests_run_where_one_stands(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "pyproject.toml").unlink()
+    monkeypatch.setenv("COLDFORK_TEST_COMMAND", f"{sys.executable} -c 'import os; print(os.listdir())'")
+    result = run("--fix", "--prove", "--format", "json", "--site-packages", "beside")
+    tests = json.loads(result.stdout)["proof"]["tests"]
+    assert "'src'" in tests["after"]["said"]
+    assert tests["outcome"] == "proven"
+
+
 def test_nothing_of_the_project_runs_unless_it_is_asked_for(project: Path, run: Run) -> None:
     write(project, {"src/engine/caps.py": f"open('ran', 'w')\n{PACKAGE['src/engine/caps.py']}"})
     run("--fix")

@@ -77,10 +77,11 @@ def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any
     command = settings["test-command"]
     if files:
         tests = f", and run `{command}` twice" if command else ""
-        output.note(f"--prove: import {plural(len(files), 'file')} as they were and as mended{tests}")
+        output.note(f"--prove: import {plural(len(files), 'mended module')}, before and after{tests}")
+    configuration = done.inspection.request.configuration
     request = ProofRequest(
         import_setup({**settings, "virtual": settings["virtual"] or _STAND_IN}),
-        done.inspection.request.configuration.folder,
+        configuration.folder if configuration.file is not None else Path.cwd(),
         command,
         settings["jobs"],
     )

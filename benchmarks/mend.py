@@ -24,6 +24,7 @@ from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.session import CheckSession
 from coldfork.mending.mender import MendedFile, Mending, mend
 from coldfork.model.causes import Applicability, Audience, Cause, Refusal
+from coldfork.model.effects import EffectKind
 from published import places
 from published.errors import UnavailableError
 from published.sources import Wanted
@@ -73,7 +74,8 @@ def measure(folder: Path, tops: Sequence[str], beside: Path, profile: str | None
         after = session.inspect(mended)
         again = mend(mended, session.inspect, Applicability.UNSAFE)
     known = {finding.id for finding in before.findings}
-    new = sum(finding.id not in known for finding in after.findings)
+    # A question in the place of what woke the device is no new finding: it is what was to come of it.
+    new = sum(one.id not in known and one.effect != EffectKind.QUERIES_DEVICE for one in after.findings)
     troubles = [f"{file.file} does not parse" for file in done.files if not _parses(file.after)]
     troubles += [f"{new} new findings"] if new else []
     troubles += [f"a second run changes {len(again.files)} files"] if again.files else []
@@ -125,18 +127,19 @@ def of_version(wanted: Wanted, fetch: Fetcher, scratch: Path) -> Result:
 
 
 def _result(wanted: Wanted, measured: Measured, paths: set[str], lines: tuple[int, int | None]) -> Result:
-    done = measured.done
-    left = done.report.causes
-    safe = [fix for fix in done.mended if fix.applicability is Applicability.SAFE]
-    wide = [cause for cause, audience in measured.audiences.items() if audience is Audience.LIBRARY]
+    done, audiences = measured.done, measured.audiences
+    left = [cause for cause in done.report.causes if cause.id in audiences]
+    gone = audiences.keys() - {cause.id for cause in left}
+    safe = gone & {fix.cause for fix in done.mended if fix.applicability is Applicability.SAFE}
+    wide = {cause for cause, audience in audiences.items() if audience is Audience.LIBRARY}
     reasons = [_reason(done, cause) for cause in sorted(left, key=lambda cause: cause.path not in paths)]
     return Result(
         f"{wanted.name} {wanted.version}",
-        len(left) + len(done.mended),
+        len(audiences),
         len(safe),
-        len(done.mended) - len(safe),
+        len(gone) - len(safe),
         len(wide),
-        sum(fix.cause in wide for fix in safe),
+        len(safe & wide),
         *lines,
         next(filter(None, reasons), ""),
         measured.troubles,

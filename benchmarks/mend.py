@@ -73,11 +73,12 @@ def measure(folder: Path, tops: Sequence[str], beside: Path, profile: str | None
         mended = _with(request, done.files)
         after = session.inspect(mended)
         again = mend(mended, session.inspect, Applicability.UNSAFE)
-    known = {finding.id for finding in before.findings}
-    # A question in the place of what woke the device is no new finding: it is what was to come of it.
-    new = sum(one.id not in known and one.effect != EffectKind.QUERIES_DEVICE for one in after.findings)
+    # A line that another one hid is none that a fix has brought; nor is a question in a waking line's place.
+    known = {(cause.path, cause.call) for cause in before.causes}
+    causes = [one for one in after.causes if one.effect != EffectKind.QUERIES_DEVICE]
+    new = sum((one.path, one.call) not in known for one in causes)
     troubles = [f"{file.file} does not parse" for file in done.files if not _parses(file.after)]
-    troubles += [f"{new} new findings"] if new else []
+    troubles += [f"{new} new causes"] if new else []
     troubles += [f"a second run changes {len(again.files)} files"] if again.files else []
     return Measured(done, {cause.id: cause.audience for cause in before.causes}, tuple(troubles))
 
@@ -218,7 +219,7 @@ Versions whose import wakes a device, mended with `--fix=unsafe` in memory and c
 *Our lines* are those that the fixes take out and put in, in the files of the published fault. *The
 maintainers'* are those that their own release changed in the same files and that name what the faulty line
 binds, imports or calls: a release changes other things, too, and those are not counted. A field is empty
-where nobody has mended it, or we have not.
+where nobody has mended it, or we have not. Cases that are not listed have not been measured yet.
 
 {kept}
 """

@@ -91,6 +91,12 @@ def pieces(draw: st.DrawFn) -> str:
                 f"import heavy\ndef h{number}():\n    return heavy.weight, {name}",
                 f"from heavy import weight as {name}\ndef h{number}(x={name}):\n    return {name}",
                 f"if {value}:\n    {name} = 1",
+                f"if {value}:\n    {name} = 1\nelse:\n    import heavy as {name}",
+                f"if {name}:\n    from heavy import weight as {other}",
+                f"try:\n    from heavy import weight as {name}\nexcept ImportError:\n    {name} = None",
+                f"{name}, _d = {number}, {value}\ndef d():\n    return _d, {other}",
+                f"{name} = {other}",
+                f"{name} = {other}, {number}  # of it",
                 f"del {name}",
                 f"note({name})",
             )
@@ -103,6 +109,10 @@ READERS = (
     "from pkg import a\ndef r():\n    return a.A, a.B",
     "import pkg.a as other\ndef r():\n    return other.C",
     "from pkg.a import A\ndef r():\n    return A",
+    "from pkg.a import A, N as B\ndef r():\n    return A, B",
+    "from .a import (A,\n    B as C,  # the other\n)\nA = C",
+    "import pkg\ndef r():\n    return pkg.A, pkg.B",
+    "from pkg.a import A as C\nB = [C]\ndef r():\n    return B",
     "from pkg.a import *\ndef r():\n    return [globals().get(name) for name in 'ABC']",
     "from . import a\na.A = 'replaced'\ndef r():\n    return a.f0()",
     "from . import a\ndef r():\n    a.B = 'replaced'\n    return a.f1(), a.B",
@@ -110,6 +120,13 @@ READERS = (
         "from pkg import a\nclass Under(getattr(a, 'K0', object)):\n    "
         "x = 0\ndef r():\n    return Under().f(), super(Under, Under()).x"
     ),
+)
+PACKAGES = (
+    "",
+    "",
+    "from .a import A",
+    "from pkg.a import A as B, N\nfrom .a import B as A\n__all__ = ['A', 'B']",
+    "from . import a\nfrom .a import *",
 )
 HEAD = (
     "import torch\nfrom journal import note\nN = 1\n"
@@ -150,6 +167,9 @@ def outcome(work: Callable[[], object]) -> object:
     """What comes of it, or how it fails."""
     try:
         return repr(work())
+    except UnboundLocalError as error:
+        # It is a NameError, of an import that has moved into a function together with its condition.
+        return "NameError", f"name {str(error).split()[4]} is not defined"
     except Exception as error:
         return type(error).__name__, str(error).replace("_computed_once", "")
 
@@ -164,13 +184,13 @@ def behaviour(folder: Path) -> list[object]:
     seen: list[object] = []
     with surroundings(folder, journal):
         modules = []
-        for name in ("pkg.a", "pkg.b"):
+        for name in ("pkg", "pkg.a", "pkg.b"):
             seen.append(outcome(partial(_imported, name)))
             with suppress(KeyError):
                 modules.append(sys.modules[name])
         for module in modules * 2:
             seen += [outcome(partial(getattr, module, name)) for name in (*NAMES, "N")]
-            for name in (kind + number for kind in "fghr" for number in ("0", "1", "2", "")):
+            for name in (kind + number for kind in "dfghr" for number in ("0", "1", "2", "")):
                 function = module.__dict__.get(name)
                 seen.append(outcome(function) if callable(function) else None)
             for number in "012":
@@ -182,12 +202,26 @@ def behaviour(folder: Path) -> list[object]:
 
 
 @settings(max_examples=EXAMPLES)
-@given(body=st.lists(pieces(), min_size=1, max_size=6), reader=st.sampled_from(READERS), lazy=st.booleans())
+@given(
+    body=st.lists(pieces(), min_size=1, max_size=6),
+    reader=st.sampled_from(READERS),
+    package=st.sampled_from(PACKAGES),
+    lazy=st.booleans(),
+)
 def test_a_safe_fix_changes_only_when_the_device_is_woken(
-    tmp_path_factory: pytest.TempPathFactory, session: CheckSession, body: list[str], reader: str, lazy: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    session: CheckSession,
+    body: list[str],
+    reader: str,
+    package: str,
+    lazy: bool,
 ) -> None:
     head = ("from __future__ import annotations\n" if lazy else "") + HEAD
-    files = {"pkg/__init__.py": "", "pkg/a.py": head + "\n".join(body) + "\n", "pkg/b.py": f"{reader}\n"}
+    files = {
+        "pkg/__init__.py": f"{package}\n",
+        "pkg/a.py": head + "\n".join(body) + "\n",
+        "pkg/b.py": f"{reader}\n",
+    }
     folder = tmp_path_factory.mktemp("mended")
     write(folder, {**files, "pyproject.toml": CONFIGURATION + KNOWN, "packages/heavy.py": "weight = 12\n"})
     monkey = pytest.MonkeyPatch()

@@ -26,11 +26,12 @@ from coldfork.model.effects import Position
 from coldfork.model.findings import Finding
 
 _AT_IMPORT = frozenset({"device-init-at-import", "device-query-at-import", "driver-init-at-import"})
-_SHAPES: Mapping[str, Callable[..., Draft]] = {
+Shape = Callable[[Case, ast.expr | ast.stmt], Draft]
+_SHAPES: Mapping[str, Shape] = {
     Position.CLASS_BODY: class_attribute.draft,
     Position.DEFAULT_ARGUMENT: default_argument.draft,
 }
-_STARTS: Mapping[str, Callable[..., Draft]] = {
+_STARTS: Mapping[str, Shape] = {
     "default-start-method": start_context.draft,
     "fork-after-device-init": start_context.draft,
     "missing-main-guard": main_guard.draft,
@@ -115,27 +116,32 @@ def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
         tree = project.tree(finding.path)
         node = tree.place(finding.line, finding.column)
         case = Case(finding, tree, project)
-        shape = _SHAPES.get(finding.position or "")
-        is_whole = finding.position in (Position.MODULE, Position.IMPORT)
-        if finding.position == Position.DECORATOR and finding.rule in _AT_IMPORT:
-            is_whole = not decorator.is_only_called(case, node)
-            shape = None if is_whole else decorator.draft
-        start = _STARTS.get(finding.rule)
-        if start is not None:
-            drafts.append((finding.path, start(case, node)))
-            continue
         if finding.rule == "unpicklable-target":
             drafts.append(closure_class.draft(case))
             continue
-        if finding.rule != "waking-import" and finding.rule not in _AT_IMPORT:
-            raise CannotMend(_NO_SHAPE)
-        if shape is not None and finding.rule in _AT_IMPORT:
+        shape = _shape(case, node)
+        if shape is not None:
             drafts.append((finding.path, shape(case, node)))
-        elif is_whole:
-            deferral = _deferred(deferral, finding, tree, tree.statement(node), project)
         else:
-            raise CannotMend(_NO_SHAPE)
+            deferral = _deferred(deferral, finding, tree, tree.statement(node), project)
     return drafts + (write(deferral, case) if case is not None and deferral.chosen else [])
+
+
+def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
+    """What drafts for a line of its own; None where its statement is to run later."""
+    rule, position = case.finding.rule, case.finding.position
+    if rule in _STARTS:
+        return _STARTS[rule]
+    if rule in _AT_IMPORT:
+        if position is not None and position in _SHAPES:
+            return _SHAPES[position]
+        if position == Position.DECORATOR and decorator.is_only_called(case, node):
+            return decorator.draft
+    elif rule != "waking-import":
+        raise CannotMend(_NO_SHAPE)
+    if position not in (Position.MODULE, Position.IMPORT, Position.DECORATOR):
+        raise CannotMend(_NO_SHAPE)
+    return None
 
 
 def _deferred(

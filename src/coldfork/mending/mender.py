@@ -195,9 +195,10 @@ def _touch(one: Fix, other: Fix) -> bool:
 
 
 def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Seen]:
-    """Apply these fixes; where they do not keep their promise together, those of files that are not blamed.
+    """Apply these fixes, or as many of them as keep their promise together.
 
-    If these do not either, it is the first that does alone; those before it are refused from here on.
+    If nothing can be told from the lines that speak against them, it is the first that keeps it alone; those
+    before it are refused from here on.
     """
     after, blamed = _attempt(work, seen, fixes)
     if after is not None:
@@ -243,8 +244,8 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, 
 def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
     """The paths of lines that wake a device although they were mended, or that did not before.
 
-    What another line does as well may be reported at a place at which a mended line was reported until now;
-    and where a line woke the device, one may ask for it that does not.
+    What another line does as well may be reported at a place that a mended line was reported at until now.
+    Where a line woke the device, one may stay that asks about it and does not.
     """
     ids = {finding.id for finding in before.report.findings}
     lines, gone = set(_lines(before)), set(_lines(before, mended))

@@ -227,8 +227,9 @@ class _File:
         found = list(deferred.doubts) if deferred.form is not Form.IMPORT else deferred.doubts[:]
         statement: ast.AST = deferred.statement
         if deferred.form is Form.IMPORT:
-            gone = deferred.outside - handed_on(self.tree)
-            if not deferred.first and gone and not deferred.is_package:
+            gone = {name for name in deferred.outside if not self._is_asked_for(deferred, name)}
+            is_object = not deferred.first or isinstance(deferred.statement, ast.ImportFrom)
+            if is_object and gone:
                 found.append(f"`{deferred.module}.{min(gone)}` is no name of that module any more")
             statement = deferred.condition.test if deferred.condition is not None else ast.Pass()
         found += (

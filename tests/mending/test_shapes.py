@@ -96,6 +96,10 @@ def test_a_constant_becomes_a_function_that_is_called_where_it_was_read(mended: 
             {"pkg/a.py": f"import torch\nif {PROBE}:\n    X = 1\n    print(X)\ndef f():\n    return X\n"},
             "line 4 does more than to bind a name",
         ),
+        (
+            {"pkg/a.py": f"import torch\nY = X\nX = {PROBE}\n"},
+            "line 2 reads `X` above its own line",
+        ),
         ({"pkg/a.py": f"import torch\nX = {PROBE}; Y = 1\n"}, "another statement stands in its line"),
         (
             {"pkg/a.py": f"import torch\nX = {PROBE}\ndef __getattr__(key):\n    return 1\n"},

@@ -169,6 +169,8 @@ class Deferral:
         """Defer the statement that reads a name at once, too."""
         refusal = f"line {node.lineno} reads `{node.id}` when the module is imported"
         following = tree.top(node)
+        if following.lineno < tree.top(deferred.statement).lineno:
+            raise CannotMend(f"line {node.lineno} reads `{node.id}` above its own line")
         self._require(following, tree, refusal)
         other = self.add(deferred.module, deferred.path, following)
         other.needs.append((deferred, node))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "src"
+SECONDS = 180
 
 #: A package of which one module initialises the driver in a class body, and another imports it.
 ENGINE = {
@@ -87,9 +90,73 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
     return write
 
 
+VARIABLES = {
+    "PATH": os.environ["PATH"],
+    "HOME": os.environ.get("HOME", "/"),
+    "PYTHONPATH": str(SOURCES),
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "COLUMNS": "80",
+    # An installed coldfork would bring the plugin a second time, and others are none of our business.
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+}
+
+
+class Prepared:
+    """A process that has imported pytest, and forks one for each run of it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("prepared.py"))],
+            env=VARIABLES,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, arguments: list[str], folder: Path, variables: Mapping[str, str], output: Path) -> Result:
+        """Run pytest with these arguments."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        request = {
+            "arguments": arguments,
+            "folder": str(folder),
+            "variables": dict(variables),
+            "output": str(output),
+        }
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        if not select.select([self._process.stdout], [], [], SECONDS)[0]:
+            raise subprocess.TimeoutExpired(arguments, SECONDS)
+        status = int(self._process.stdout.readline())
+        return Result(status, output.read_text(encoding="utf-8"))
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Iterator[Prepared]:
+    """One such process for all tests of a worker."""
+    made = Prepared()
+    yield made
+    made.end()
+
+
 @pytest.fixture
-def suite(tmp_path: Path, cache: Path, write: Callable[[Mapping[str, str]], Path]) -> Run:
-    """Write files and run pytest on them: `suite({"test_a.py": ...}, "--coldfork")`."""
+def suite(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    cache: Path,
+    write: Callable[[Mapping[str, str]], Path],
+    prepared: Prepared,
+) -> Run:
+    """Write files and run pytest on them: `suite({"test_a.py": ...}, "--coldfork")`.
+
+    What it runs in is forked from a process that has imported pytest, unless a variable has to be there when
+    Python starts, or it is to be `fresh`, or has workers: one that was forked may not be called cold.
+    """
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler to build the virtual driver with")
 
@@ -98,38 +165,26 @@ def suite(tmp_path: Path, cache: Path, write: Callable[[Mapping[str, str]], Path
         *arguments: str,
         environment: Mapping[str, str | None] | None = None,
         remembers: bool = False,
+        fresh: bool = False,
     ) -> Result:
         write(files)
         memory = () if remembers else ("-p", "no:cacheprovider")
-        variables: dict[str, str | None] = {
-            "PATH": os.environ["PATH"],
-            "HOME": os.environ.get("HOME", "/"),
-            "PYTHONPATH": str(SOURCES),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "COLDFORK_CACHE_DIR": str(cache),
-            "COLUMNS": "80",
-            # An installed coldfork would bring the plugin a second time, and others are none of our business.
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            **(environment or {}),
-        }
+        wanted = {**VARIABLES, "COLDFORK_CACHE_DIR": str(cache), **(environment or {})}
+        variables = {name: value for name, value in wanted.items() if value is not None}
+        words = ["-p", "coldfork.plugins.pytest_plugin", *ALWAYS, *memory, *arguments]
+        plain = not any(name.startswith(("PYTHON", "LD_")) for name in environment or {})
+        if plain and not fresh and "xdist" not in arguments:
+            output = tmp_path_factory.mktemp("printed") / "output"
+            return prepared.run(words, tmp_path, variables, output)
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-p",
-                "coldfork.plugins.pytest_plugin",
-                *ALWAYS,
-                *memory,
-                *arguments,
-            ],
+            [sys.executable, "-m", "pytest", *words],
             cwd=tmp_path,
-            env={name: value for name, value in variables.items() if value is not None},
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=180,
+            timeout=SECONDS,
             check=False,
         )
         return Result(done.returncode, done.stdout)

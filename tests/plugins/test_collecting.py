@@ -276,7 +276,7 @@ def test_only_listing_the_tests_fails_too(suite: Run) -> None:
 
 def test_a_cold_suite_passes(suite: Run) -> None:
     files = {**ENGINE, "test_it.py": "import engine.quiet\n\n\ndef test_it():\n    pass\n"}
-    ended = suite(files, *WATCHED)
+    ended = suite(files, *WATCHED, fresh=True)
     assert ended.status == 0
     assert ended.text == snapshot("""\
 test_it.py .                                                             [100%]

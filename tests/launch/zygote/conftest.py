@@ -14,7 +14,7 @@ from coldfork.launch.server.zygote.handle import Zygote, zygote
 from coldfork.launch.server.zygote.processes import ZygoteContext
 from tests.launch.pool.faults.leftovers import not_ended
 
-LIMIT = 60.0
+LIMIT = 240.0
 """In seconds: no test waits so long unless something is broken."""
 
 

@@ -23,6 +23,7 @@ def stack(*calls: str) -> tuple[LogFrame, ...]:
 
 
 START = "/usr/lib/python3.12/multiprocessing/process.py:314 _bootstrap"
+START_OF_ONE = "/usr/lib/python3.12/multiprocessing/process.py:121 start"
 LAZY = f"{SITE}/torch/cuda/__init__.py:305 _lazy_init"
 
 
@@ -39,6 +40,12 @@ LAZY = f"{SITE}/torch/cuda/__init__.py:305 _lazy_init"
         (("<stdin>:1 <module>", LAZY), None),
         (("<python-input-0>:8 main", "/usr/lib64/python3.14/multiprocessing/process.py:121 start"), 8),
         (("/opt/venv/bin/vllm:8 <module>", f"{SITE}/vllm/cli.py:73 main", LAZY), 73),
+        (("C:\\v\\Scripts\\vllm.exe\\__main__.py:8 <module>", f"{SITE}/vllm/cli.py:73 main", LAZY), 73),
+        ((f"{SITE}/onmt/bin/train.py:200 main", LAZY), 200),
+        (("/home/ray/train/loop.py:5 run", LAZY), 5),
+        (("/ws/vllm/examples/a/offline.py:5 run", "/ws/vllm/vllm/engine/llm.py:9 make", LAZY), 5),
+        (("/ws/app/cuda/kernels/ops.py:5 build", LAZY), 5),
+        ((f"{SITE}/_pytest/main.py:323 _main", f"{SITE}/pytest_parallel/run.py:276 loop", START_OF_ONE), 276),
     ],
 )
 def test_the_guilty_line_is_the_innermost_of_the_outermost_owner(
@@ -53,6 +60,11 @@ def test_what_the_parent_did_above_the_start_of_the_child_is_not_guilty() -> Non
     found = roles.guilty(frames)
     assert found is not None
     assert found.line == 8
+
+
+def test_an_egg_is_called_after_the_package_in_it() -> None:
+    (frame,) = stack(f"{SITE}/sarathi-0.1.7-py3.10-linux-x86_64.egg/sarathi/worker/base.py:93 init")
+    assert roles.owner(frame) == "sarathi"
 
 
 def test_several_libraries_in_one_folder_make_it_a_folder_of_packages() -> None:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
 
 from coldfork.diagnose import stacks
-from coldfork.diagnose.frameworks import FRAMEWORKS, hosts
+from coldfork.diagnose.frameworks import hosts
 from coldfork.diagnose.logs.records import LogFrame
 from coldfork.model.diagnosis import Part, Place, Role
 
 _NOWHERE = re.compile(r"^<(?:stdin|string|frozen .*|unknown|__array_function__ .*)>$|^$")
 """No file, and no cell of a notebook or prompt that one could find again."""
-_SHIM = re.compile(r"(?:^|/)(?:bin|Scripts)/[^/]+$")
+_SHIM = re.compile(r"(?:^|/)(?:bin|Scripts)/(?:[^/]+(?<!\.py)|[^/]+-script\.py|[^/]+\.exe/__main__\.py)$")
 """A file that a package puts on the path, so that its command can be typed."""
+_HOMES = ("home", "Users")
+"""Below these a folder is called after a person: Ray's images run everything as `ray`."""
 _FEWEST = 2
 """So many libraries in one folder make it a folder of installed packages, whatever it is called."""
-_LIBRARIES = frozenset(
-    {*stacks.DEVICE_LIBRARIES, *(path.partition("/")[0] for known in FRAMEWORKS for path in known.paths)}
-)
+LAYOUTS = Path(__file__).with_name("layouts.json")
+"""What lies in the folders of known packages; `tools/signs.py` reads it out of their wheels."""
+
+
+@lru_cache(maxsize=1)
+def _layouts() -> Mapping[str, frozenset[str]]:
+    found = json.loads(LAYOUTS.read_text(encoding="utf-8"))
+    return {package: frozenset(names) for package, names in found.items()}
 
 
 def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
@@ -30,28 +41,33 @@ def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
     for folder in folders:
         if path.startswith(f"{folder}/") and "/" in path[len(folder) + 1 :]:
             return _top(path[len(folder) + 1 :])
-    parts = [part for part in frame.parts if part]
-    # In a checkout the package lies below a folder of any name, and most of its modules two deep.
-    for index, part in enumerate(parts[:-1]):
-        below = parts[index + 1 :]
-        if part in _LIBRARIES and (len(below) >= _FEWEST or below == ["__init__.py"] or index == 0):
-            return part
+    index = _known(frame)
+    return None if index is None else frame.parts[index]
+
+
+def _known(frame: LogFrame) -> int | None:
+    """Where in the path a known package begins: below its name lies what its wheel has there."""
+    layouts = _layouts()
+    above = ""
+    for index, (part, below) in enumerate(pairwise(frame.parts)):
+        if part in layouts and below.partition(".")[0] in layouts[part] and above not in _HOMES:
+            return index
+        above = part
     return None
 
 
 def _top(inside: str) -> str:
-    return inside.partition("/")[0].removesuffix(".py")
+    first, _, rest = inside.partition("/")
+    return _top(rest) if first.endswith(".egg") and rest else first.removesuffix(".py")
 
 
 def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
     """The folders that hold several known libraries, as PYTHONPATH and `pip --target` make them."""
     found: dict[str, set[str]] = {}
     for frame in frames:
-        path = stacks.joined(frame)
-        if "-packages/" in path:
-            continue
-        for name in _LIBRARIES.intersection(frame.parts[1:-1]):
-            found.setdefault(path.partition(f"/{name}/")[0], set()).add(name)
+        index = None if "-packages/" in stacks.joined(frame) else _known(frame)
+        if index:
+            found.setdefault("/".join(frame.parts[:index]), set()).add(frame.parts[index])
     return tuple(folder for folder, names in found.items() if len(names) >= _FEWEST)
 
 
@@ -69,7 +85,8 @@ def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
 def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
     """The innermost call of the outermost owner below the start of the process; the program's own before all.
 
-    Whoever only runs what it was given (a worker's loop, a launcher) owns nothing below it.
+    Whoever only runs what it was given (a worker's loop, a launcher) owns nothing below it. Where nothing is
+    the program's own and the stack ends in the start of a process, it is the call that starts it.
     """
     folders = package_folders(frames)
     below = frames[stacks.boundary(frames) :]
@@ -78,6 +95,9 @@ def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
     acting = [frame for frame in others if not hosts(frame)] or others
     if own or not acting:
         return next(reversed(own), None)
+    starting = stacks.starting_call(below)
+    if starting in others:
+        return starting
     outermost = owner(acting[0], folders)
     return next(frame for frame in reversed(others) if owner(frame, folders) == outermost)
 

@@ -34,6 +34,12 @@ DEVICE_LIBRARIES = (
     "pynvml",
     "cuda",
     "triton",
+    "tensorflow",
+    "tensorflow_core",
+    "onnxruntime",
+    "paddle",
+    "pyopencl",
+    "torch_xla",
 )
 
 

@@ -19,3 +19,14 @@ def test_the_words_are_recognised() -> None:
 
 def test_words_that_are_alike_are_no_story() -> None:
     assert names(OTHER) == []
+
+
+def test_the_line_that_imports_the_extension_is_the_culprit() -> None:
+    calls = (
+        'File "/srv/app/train.py", line 3, in <module>',
+        'File "/v/site-packages/flash_attn/__init__.py", line 3, in <module>',
+        'File "/v/site-packages/flash_attn/flash_attn_interface.py", line 15, in <module>',
+    )
+    place = only_story(raised(SAID.splitlines()[-1], *calls)).culprit
+    assert place is not None
+    assert (place.path.rpartition("/")[2], place.line) == ("flash_attn_interface.py", 15)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.diagnose.running import names, only_story, said_by
+from tests.diagnose.running import names, only_story, raised, said_by
 
 PROGRAM = """import multiprocessing
 import threading
@@ -36,3 +36,13 @@ def test_pickle_fails_elsewhere_too(tmp_path: Path) -> None:
     said = said_by("import pickle\npickle.dumps(lambda: None)\n", tmp_path)
     assert "pickle" in said
     assert names(said) == []
+
+
+def test_a_spawned_child_that_does_not_find_what_it_is_to_run_is_the_same_story() -> None:
+    text = raised(
+        "AttributeError: Can't get attribute 'Procedure' on <module '__main__' (built-in)>",
+        'File "<string>", line 1, in <module>',
+        'File "/usr/lib/python3.12/multiprocessing/spawn.py", line 122, in spawn_main',
+        'File "/usr/lib/python3.12/multiprocessing/spawn.py", line 132, in _main',
+    )
+    assert names(text) == ["unpicklable-target"]

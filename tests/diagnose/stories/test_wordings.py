@@ -53,6 +53,18 @@ ERRORS = (
         "certain",
     ),
     ("RuntimeError: HIP error: initialization error", "initialization-error", "possible"),
+    (
+        "RuntimeError: cuda runtime error (3) : initialization error at /pytorch/THCGeneral.cpp:50",
+        "initialization-error",
+        "possible",
+    ),
+    ("RuntimeError: CUDA failed with error initialization error", "initialization-error", "possible"),
+    ("OSError: (External) CUDA error(3), initialization error.", "initialization-error", "possible"),
+    (
+        "jax.errors.JaxRuntimeError: INTERNAL: CUDA error: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: failed",
+        "capture-invalidated",
+        "certain",
+    ),
 )
 LINES = (
     (
@@ -69,6 +81,26 @@ LINES = (
             "call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: CUDA_ERROR_NOT_INITIALIZED: error"
         ),
         "initialization-error",
+    ),
+    (
+        (
+            "2024-01-01 10:00:00.123456: F external/xla/xla/stream_executor/cuda/cuda_driver.cc:153] Failed "
+            "setting context: CUDA_ERROR_NOT_INITIALIZED: initialization error"
+        ),
+        "initialization-error",
+    ),
+    ("The NVIDIA driver on your system is too old (found version 6050).", "driver-too-old"),
+    (
+        "objc[9]: +[NSFont initialize] may have been in progress in another thread when fork() was called.",
+        "threads-at-fork",
+    ),
+    ("Duplicate GPU detected : rank 9 and rank 1 both on CUDA device 34000", "duplicate-device"),
+    (
+        (
+            "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared "
+            "memory (shm)."
+        ),
+        "shared-memory",
     ),
 )
 

@@ -24,34 +24,68 @@ _ONE_LINE = re.compile(r"Traceback \(most recent call last\):\\n|\\n +File \\?\"
 _ENDS = re.compile(r"(?<![A-Za-z]:)(?<![\w\\])\\n|[\w.]\\n(?=[A-Z ]|\\n)")
 _FEWEST_ENDS = 3
 _ESCAPED = {"\\n": "\n", "\\r": "\r", "\\t": "\t", '\\"': '"', "\\'": "'", "\\\\": "\\"}
-_PARTED = re.compile(r"\\n['\"], ['\"]")
+_PARTED = re.compile(r"(\\[nr])['\"], ['\"]")
 """Where a list of lines was printed: the end of one, and the beginning of the next."""
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?:[a-z][\w+.-]*:)?//[^\s()]*(?:\([^\s()]*\)[^\s()]*)*\)")
 """A link of Markdown; notebooks in editors and Colab make one of every file and every line number."""
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|#39|#x27);")
+_GLUED = re.compile(r"^\s*`{1,3}(?=\s*(?:File \"|Traceback \())|^\*\*(?=[A-Z])|`{3}$")
+"""Marks of Markdown on the line of a traceback itself, where a fence has no line of its own."""
+_BAR = re.compile(r"^[^|]{0,80}?\d+%\|[^|]*\| *\S+/\S+ \[[^\]/]*(?:it/s|s/it)\]?(?=[/~\w])")
+"""A progress bar, behind which something else was written without an end of line."""
+_CALL = re.compile(r'\s(?=File "[^"]+", line \d+)')
+_CALLED = re.compile(r'^\s*(File "[^"]+", line \d+, in <?\w+>?)(?:\(\))?\s+(\S.*)$')
+_RAISED = re.compile(r"\s(?=(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): )")
+_FEWEST_CALLS = 2
+"""So many calls on one line are a traceback whose ends of lines were lost."""
+_NUMBER = re.compile(r"^((?:[\w./-]+:)?\s*\d+[:|]?)\t")
+"""The number of a line; the tab behind it is as wide for all numbers."""
+_TAB = " " * 8
 _QUOTES = str.maketrans("\u201c\u201d", '""')
 """Quotation marks that a word processor or a chat made of those around a path."""
 
 
 def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
-    """The lines inside a line of a log; mostly itself.
+    """The lines of a document in a line of a log, as plain text; mostly the line itself.
 
     A document behind something else is left to a later call, where a patient caller will take that off.
     """
     if "\u00a0" in text:
         text = text.replace("\u00a0", " ")
+    if "\u201d" in text or "\u201c" in text:
+        text = text.translate(_QUOTES)
     begins = text.find("{") if text.rstrip().endswith("}") else -1
     inside = _inside(text[begins:].rstrip()) if begins >= 0 else None
     if inside is not None:
         if patient and text[:begins].strip():
             return (text,)
         return tuple(line for part in inside.splitlines() or ("",) for line in opened(part))
-    text = _plain(text)
+    return (_plain(text),)
+
+
+def parted(text: str) -> tuple[str, ...]:
+    """The lines that were written as one, with their ends escaped or left out; mostly the line itself."""
+    if text.rstrip()[-1:] == "}" and '{"' in text:
+        return (text,)  # a document, which is opened when what stands before it has been taken off
     if "\\n" in text and _is_escaped(text):
-        text = _PARTED.sub(r"\\n", text)
+        text = _PARTED.sub(r"\1", text)
         unescaped = re.sub(r"\\[nrt\"'\\]", lambda found: _ESCAPED[found[0]], text)
         return tuple(_plain(line) for line in unescaped.split("\n"))
+    if text.count('File "') >= _FEWEST_CALLS and len(calls := _CALL.split(text)) > _FEWEST_CALLS:
+        return tuple(line for call in calls for line in _parted(call))
     return (text,)
+
+
+def _parted(call: str) -> Iterator[str]:
+    """One call of a traceback on one line: where it stands, its source, and the error behind the last one."""
+    called = _CALLED.match(call)
+    if called is None:
+        yield call
+        return
+    yield f"  {called[1]}"
+    source, *error = _RAISED.split(called[2], maxsplit=1)
+    yield f"    {source}"
+    yield from error
 
 
 def _is_escaped(text: str) -> bool:
@@ -90,8 +124,12 @@ def _plain(text: str) -> str:
         text = _ESCAPED_COLOUR.sub("", text)
     if "&" in text and _ENTITY.search(text) is not None:
         text = html.unescape(text)
+    if "%|" in text:
+        text = _BAR.sub("", text)
+    if "`" in text or text[:2] == "**":
+        text = _GLUED.sub("", text)
     if "](" in text:
         text = _LINK.sub(lambda found: found["text"], text)
-    if "\u201d" in text:
-        text = text.translate(_QUOTES)
-    return text.expandtabs(8)
+    if "\t" in text:
+        text = _NUMBER.sub(lambda found: found[1] + _TAB, text).expandtabs(8)
+    return text

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from coldfork.diagnose.logs import prefixes
-from coldfork.diagnose.logs.envelopes import opened
+from coldfork.diagnose.logs.envelopes import opened, parted
 from coldfork.diagnose.logs.notations import rewritten
 from coldfork.diagnose.logs.records import NOBODY, LogLine, RawLine, Speaker
 from coldfork.diagnose.logs.tracebacks import LANDMARK, frame, is_begun, is_named_error, joined
 
 _MOST_LAYERS = 6
 _LONGEST = 4000
+_LONGEST_JOINED = 64 * 1024
+"""Of rows that were one line: a whole log may have been written on it, with the error at its end."""
 _FENCE = re.compile(r"^\s*(?:```+|~~~+)[\w.+-]*$")
 _MARKS = re.compile(r"^[>#|*;%\t !/\u2502\u2503-]+")
 """How comments, quotes, lists and indentation begin."""
@@ -25,6 +27,7 @@ _COMMENT = re.compile(r"^\s*(?:>|#|//|\*|;|%|\||!)+ ?")
 _MOSTLY = 0.8
 _SIDES = frozenset("\u2502\u2503\u256e\u256f\u2510\u2518\u2513\u251b")
 _NARROWEST = 40
+_FILLED = " " * 8
 _WIDEST = 400
 _FEWEST = 2
 _SHARE = 0.08
@@ -32,10 +35,10 @@ _SHARE = 0.08
 #: How a line begins that goes on with nothing.
 _BEGINS = re.compile(
     r'Traceback \(|Process [\w:.-]+:$|\s*File "|During handling of|The above exception'
-    r"|\(\w+[ \w]*=|\[rank\d|\[?\d{4}-\d\d-\d\d|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning):"
+    r"|\(\w+[ \w]*=|\[[a-z_]+\d+\]:|\[?\d{4}-\d\d-\d\d|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning):"
 )
-
-
+_INNER = re.compile(r"\\n|File \".*File \"")
+"""Ends of lines within a line, or what stood on several."""
 _SPELLED = re.compile(r"(?:#033|\\x1b|\\033|\^\[)\[")
 _HEADED = re.compile(r'Traceback \(|Process [\w:.-]+:$|File "')
 
@@ -61,7 +64,13 @@ def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
     patient = True
     for layer in range(_MOST_LAYERS):
         before = _said(rows)
-        rows = _inherited(_unprefixed(_unmarked(_unnumbered(_opened(rows, patient=patient)))))
+        rows = _opened(rows, patient=patient)
+        inner = any(_INNER.search(row.text) for row in rows)
+        whole = not inner or _width(rows) is None
+        rows = _unnumbered(_parted(rows) if inner and whole else rows)
+        unmarked = _unmarked(rows)
+        rows = unmarked if unmarked is rows else _unnumbered(unmarked)
+        rows = _inherited(_unprefixed(rows, whole=whole))
         # Rows are joined once at each layer: of what was joined, some may be as long by accident.
         if layer > 0 and _said(rows) == before:
             if not patient or not any('{"' in row.text for row in rows):
@@ -95,8 +104,17 @@ def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
                 if part is text and part is row.text and row.width == width:
                     found.append(row)  # most rows: nothing of a large log is made anew without need
                 else:
-                    found.append(replace(row, text=part[:_LONGEST], width=width))
+                    found.append(replace(row, text=part[:_LONGEST_JOINED], width=width))
     return found
+
+
+def _parted(rows: Iterable[_Row]) -> list[_Row]:
+    """The rows, those apart that were written on one line."""
+    return [
+        row if part is row.text else replace(row, text=part[:_LONGEST], width=len(part))
+        for row in rows
+        for part in (parted(row.text) if _INNER.search(row.text) else (row.text,))
+    ]
 
 
 def _unnumbered(rows: list[_Row]) -> list[_Row]:
@@ -154,17 +172,28 @@ def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _unprefixed(rows: Sequence[_Row]) -> list[_Row]:
+def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
+    """The rows without prefixes; of pieces of lines, only what stands before most of them is a prefix."""
     split = [(row, *prefixes.split(row.text)) for row in rows]
     counts = [elements for row, _, _, elements in split if row.text.strip()]
     prefixed = [elements for elements in counts if elements]
     shared = min(prefixed, default=0)
-    uneven = len(prefixed) >= _MOSTLY * len(counts) and shared < max(prefixed, default=0)
+    most = len(prefixed) >= _MOSTLY * len(counts)
+    if not whole and not most:
+        return rows
+    uneven = most and shared < max(prefixed, default=0)
     if uneven:
         # One collector wrote so much before every row; what some rows have behind it is of another layer.
         split = [(row, *prefixes.split(row.text, shared)) for row in rows]
+    tight = {
+        _shape(row.text, said)
+        for row, _, said, elements in split
+        if elements and said and row.text[-len(said) - 1] != " "
+    }
     found = []
     for row, who, said, elements in split:
+        if tight and elements and _shape(row.text, said) in tight and row.text[-len(said) - 1] == " ":
+            said = f" {said}"  # this prefix ends without a blank: the first one belongs to the text
         if elements == 0 and row.bare and row.outer == row.speaker:
             found.append(row)
             continue
@@ -178,6 +207,11 @@ def _unprefixed(rows: Sequence[_Row]) -> list[_Row]:
         if 'File "' in row.text and (match := LANDMARK.match(row.text)) is not None
     )
     return [_stripped(row, patterns) for row in found] if patterns else found
+
+
+def _shape(text: str, said: str) -> str:
+    """What stands before the rest of a row, whatever its numbers are."""
+    return re.sub(r"\d+", "0", text[: len(text) - len(said)].rstrip())
 
 
 def _both(one: Speaker, other: Speaker) -> Speaker:
@@ -240,7 +274,7 @@ def _unwrapped(rows: list[_Row]) -> list[_Row]:
     for row in rows:
         goes_on = is_cut and (within or row.bare) and not _is_new(row.text, behind=found[-1].text)
         if goes_on and (row.bare or row.speaker == found[-1].speaker):
-            found[-1] = replace(found[-1], text=(found[-1].text + row.text)[:_LONGEST])
+            found[-1] = replace(found[-1], text=(found[-1].text + row.text)[:_LONGEST_JOINED])
         else:
             found.append(row)
         is_cut = row.width == width and not _is_whole(row.text)
@@ -248,13 +282,18 @@ def _unwrapped(rows: list[_Row]) -> list[_Row]:
 
 
 def _measured(rows: Iterable[_Row]) -> list[_Row]:
-    return [row if row.width == len(row.text) else replace(row, width=len(row.text)) for row in rows]
+    return [
+        row
+        if row.width == len(row.text)
+        else _Row(row.number, row.speaker, row.text, len(row.text), row.bare, row.outer)
+        for row in rows
+    ]
 
 
 def _is_new(text: str, behind: str) -> bool:
     """True where a line does not go on with the one before, which is as long as those that were cut."""
     if _BEGINS.match(text):
-        return bool(behind.strip())
+        return bool(behind.strip()) and "\\n" not in behind
     # The source line below a frame: nothing of the frame itself is so far to the right.
     return text.startswith("    ") and frame(behind, 0) is not None
 
@@ -270,7 +309,9 @@ def _width(rows: Sequence[_Row]) -> int | None:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether nothing has cut this row: it belongs to a panel, as wide as the console, or is JSON."""
+    """Whether nothing has cut this row: it was filled up, or belongs to a panel of that width, or is JSON."""
+    if text.endswith(_FILLED):
+        return True
     last = text.rstrip()[-1:]
     return last in _SIDES or (last == "}" and '{"' in text)
 

@@ -18,8 +18,8 @@ _MOST_ROWS = 4
 """Of so many rows at most is a path that a panel wrapped."""
 
 _NOTEBOOK = re.compile(
-    r"^(?P<path><ipython-input-[\w-]+>|(?:[A-Za-z]:|~)?[/\\.\w][^\s\"':]*\.pyx?) in (?P<function><?[\w.]+>?)"
-    r"(?:\(.*\))?$"
+    r"^(?P<path><ipython-input-[\w-]+>|(?:[A-Za-z]:|~)?[/\\.\w][^\s\"':]*\.pyx?) in "
+    r"(?P<function><?[\w.]+>?|<cell line: \d+>)(?:\(.*\))?$"
 )
 _CELL = re.compile(
     r"^(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:, in (?P<function><?[\w. :]+>?).*)?$"

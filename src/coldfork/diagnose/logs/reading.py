@@ -29,7 +29,11 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
     errors = [error for error in errors if error.kind or error.frames[-1].line_number not in known]
     turned = [stack for error in errors if (stack := dumps.upside_down(error)) is not None]
     found = sorted((*dumped, *turned), key=_place)
-    return Log(name, lines, tuple(errors), tuple(found), _remarks(kept))
+    return Log(name, lines, tuple(errors), tuple(found), _remarks(kept), kept.passages, _all(lines))
+
+
+def _all(lines: Iterable[LogLine]) -> str:
+    return "\n".join(line.text for line in lines)
 
 
 def _place(stack: Stack) -> int:

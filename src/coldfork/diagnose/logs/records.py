@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from coldfork.diagnose.logs.streaming import Passage
+
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
@@ -107,3 +109,16 @@ class Log:
     stacks: tuple[Stack, ...]
     remarks: tuple[str, ...] = field(default=())
     """What could not be read, and why."""
+    passages: tuple[Passage, ...] = ()
+    """The log as it stands in its file, or what was kept of it."""
+
+    said: str = ""
+    """All its lines as they are without their prefixes, to look for a word in all at once."""
+
+    def raw(self, number: int) -> str:
+        """A line as it stands in its file."""
+        for passage in self.passages:
+            if passage.first <= number <= passage.first + passage.data.count(b"\n"):
+                line = passage.data.split(b"\n")[number - passage.first]
+                return line.decode("utf-8", "replace")
+        return ""

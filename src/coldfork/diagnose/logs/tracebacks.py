@@ -63,9 +63,11 @@ _KNOWN_KIND = re.compile(
     r"|^(?:Empty|Full|Failed|Skipped|SystemExit)$"
 )
 _WARNED = re.compile(
-    r"^(?P<path>(?:[A-Za-z]:)?[^\s:]+\.pyx?|<[\w -]+>|sys):(?P<line>\d+): (?P<kind>\w*Warning): "
-    r"(?P<message>.*)$"
+    r"^(?P<path>(?:[A-Za-z]:)?[^\s:]+\.pyx?|<[\w -]+>|sys):(?P<line>\d+): (?P<kind>\w*Warning):"
+    r"(?: (?P<message>.*))?$"
 )
+_PARTLY = re.compile(r"^[^\s:]*(?::\d+: \w*|[/\\][^\s:]*(?::\d*:?)?)$")
+"""The beginning of such a warning, which something wrapped."""
 _INSIDE = re.compile(
     r"(?:^|[\s\"'(\[:`*])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
 )
@@ -103,15 +105,14 @@ class _Reader:
         text = without_bars(line.text)
         if not text.strip() or text.lstrip().startswith(_LINKS):
             return None
-        if _HEADER.search(text):
+        if _heads(text):
             return self._headed(line)
         if (call := self._frame(line, text)) is not None:
             self._begins = self._begins or line.number
             if len(self._frames) < _MOST_FRAMES:
                 self._frames.append(call)
             return None
-        named = _NAMED.match(text)
-        if named is not None:
+        if _names(text):
             unfinished = self._unfinished() if self._frames else None
             self._header, self._begins = text.strip(), line.number
             return unfinished
@@ -136,7 +137,7 @@ class _Reader:
         if self._index >= len(self._lines):
             return ""
         text = without_bars(self._lines[self._index].text)
-        if not text.startswith(indent) or frame(text, 0) is not None or _HEADER.search(text):
+        if not text.startswith(indent) or frame(text, 0) is not None or _heads(text):
             return ""
         self._index += 1
         while self._index < len(self._lines) and _is_marker(self._lines[self._index].text):
@@ -148,7 +149,7 @@ class _Reader:
         if warned is not None:
             number = int(warned["line"])
             place = LogFrame(line.number, warned["path"], number, "", self._quoted("  "))
-            return self._made(line, warned["kind"], warned["message"], (place,), keep=True)
+            return self._made(line, warned["kind"], warned["message"] or "", (place,), keep=True)
         if text[:1] in (" ", "\t"):
             return self._indented(line, text)
         match = _EXCEPTION.match(text)
@@ -164,7 +165,7 @@ class _Reader:
     def _warned_below(self, text: str) -> re.Match[str] | None:
         """A warning whose path something wrapped, so that its rest is the next line."""
         below = self._lines[self._index].text.strip() if self._index < len(self._lines) else ""
-        if "Warning: " not in below or " " in text or not ("/" in text or "\\" in text):
+        if "Warning: " not in below or _PARTLY.match(text) is None:
             return None
         found = _WARNED.match(text + below)
         self._index += found is not None
@@ -201,7 +202,7 @@ class _Reader:
         following = []
         for line in self._lines[self._index : self._index + _MOST_FOLLOWING]:
             text = line.text.strip()
-            if _HEADER.search(text) or _NAMED.match(text) or text.startswith(_LINKS):
+            if _heads(text) or _names(text) or text.startswith(_LINKS):
                 break
             if frame(line.text, 0) is not None or (_EXCEPTION.match(text) and is_named_error(text)):
                 break
@@ -217,6 +218,16 @@ class _Reader:
         )
         self._frames, self._begins, self._header = [], 0, None
         return made
+
+
+def _heads(text: str) -> bool:
+    """Whether a traceback begins with this line; most lines are none, so that one look has to be quick."""
+    return "Traceback" in text and _HEADER.search(text) is not None
+
+
+def _names(text: str) -> bool:
+    """Whether this line introduces the traceback of a process."""
+    return ("Worker process" in text or text.startswith("Process ")) and _NAMED.match(text) is not None
 
 
 def is_named_error(text: str) -> bool:

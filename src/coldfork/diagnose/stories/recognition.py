@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -46,11 +46,12 @@ def _says(error: LoggedError, trouble: Trouble, pattern: re.Pattern[str]) -> boo
 
 def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sighting]) -> Iterator[Sighting]:
     """Lines that say it themselves: no source lines, no messages of other errors."""
-    taken = {number for error in log.errors for number in _numbers(error)}
-    taken |= {sighting.error.line_number for sighting in known}
     words = tuple({needle.split()[0] for needle in trouble.needles})
+    if words and not _may_say(log.said, words):
+        return
+    taken = _taken([*log.errors, *(sighting.error for sighting in known)])
     for index, line in enumerate(log.lines):
-        if not _may_say(line.text, words) or line.number in taken:
+        if not _may_say(line.text, words) or any(said in line.text for said in taken.get(line.number, ())):
             continue
         following = " ".join(
             other.text for other in log.lines[index + 1 : index + 3] if other.speaker == line.speaker
@@ -74,12 +75,17 @@ def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:
     return not is_code and _STATEMENT.search(before) is not None
 
 
-def _numbers(error: LoggedError) -> Iterator[int]:
-    yield error.line_number
-    for frame in error.frames:
-        yield frame.line_number
-        if frame.text:
-            yield frame.line_number + 1
+def _taken(errors: Iterable[LoggedError]) -> dict[int, list[str]]:
+    """What errors say on which line: a file's line may hold several of a log that was written on one."""
+    taken: dict[int, list[str]] = {}
+    for error in errors:
+        taken.setdefault(error.line_number, []).append(error.message or error.kind)
+        for frame in error.frames:
+            taken.setdefault(frame.line_number, []).append(frame.path)
+            if frame.text:
+                taken.setdefault(frame.line_number, []).append(frame.text)
+                taken.setdefault(frame.line_number + 1, []).append(frame.text)
+    return taken
 
 
 def _squeeze(text: str) -> str:

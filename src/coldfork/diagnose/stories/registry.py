@@ -73,7 +73,11 @@ _OF_ERRORS = ("Error", "Warning:")
 #: The signs that some story also takes from a line of its own, which names no error.
 _ALONE = (
     "in forked subprocess",
-    "failed call to cuInit",
+    "driver on your system is too old",
+    "Duplicate GPU detected",
+    "Unexpected bus error",
+    "in another thread when fork",
+    "NOT_INITIALIZED",
     "devices cannot be modified after",
     "reads memory that",
 )

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.case import Case
-from coldfork.diagnose.frameworks import framework
+from coldfork.diagnose.frameworks import framework, hosts
 from coldfork.diagnose.logs.records import LogFrame, LoggedError
 from coldfork.diagnose.stories.recognition import Sighting, sightings
 from coldfork.knowledge.troubles import Trouble
-from coldfork.model.diagnosis import Confidence, Evidence, Part, Participant, Place, Story
+from coldfork.model.diagnosis import Confidence, Evidence, Part, Participant, Place, Role, Story
 
 _HEADER = re.compile(r"^Process (?P<name>[\w:.-]+):$")
 _MOST_EVIDENCE = 12
@@ -21,11 +21,15 @@ MOST_ERRORS = 300
 _METHODS = (("Fork", "fork"), ("Spawn", "spawn"), ("ForkServer", "forkserver"))
 
 
-def by_sign(case: Case, trouble: Trouble, title: str, *, bare: str | None = None) -> Iterator[Story]:
-    """The story of a trouble that its words alone give away."""
+def by_sign(
+    case: Case, trouble: Trouble, title: str, *, bare: str | None = None, asked: bool = False
+) -> Iterator[Story]:
+    """The story of a trouble that its words alone give away; `asked` blames the line that asked for it."""
     found = sightings(case.log, trouble, bare=bare)
     if found:
-        yield story(case, trouble, title, found)
+        told = story(case, trouble, title, found)
+        asking = asker([sighting.error for sighting in found]) if asked else None
+        yield replace(told, culprit=asking or told.culprit)
 
 
 def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -> Story:
@@ -38,7 +42,7 @@ def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -
         Confidence.CERTAIN if sure else Confidence.LIKELY,
         " ".join([trouble.cause, *versions(case, trouble, errors)]),
         participants(errors),
-        culprit(errors),
+        culprit(errors) or written(case, errors),
         (),
         evidence(case, errors),
         trouble.remedies,
@@ -64,6 +68,25 @@ def culprit(errors: Sequence[LoggedError]) -> Place | None:
         if call is not None:
             return place(call, error.frames)
     return None
+
+
+_WRITTEN = re.compile(
+    r"(?:^|\s)(?P<path>(?:[A-Za-z]:)?[^\s:\[\]\"'()]+\.py):(?P<line>\d+)"
+    r"(?:\] |: (?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b)"
+)
+"""The place that a logger (glog's form) or pytest writes before an error."""
+
+
+def written(case: Case, errors: Sequence[LoggedError]) -> Place | None:
+    """The place that stands before the first of these errors, where no stack does."""
+    if not errors or any(error.frames for error in errors):
+        return None
+    found = _WRITTEN.search(case.log.raw(errors[0].line_number))
+    if found is None:
+        return None
+    frame = LogFrame(errors[0].line_number, found["path"], int(found["line"]), "")
+    known = roles.role(frame) in (Role.PROGRAM, Role.FRAMEWORK)
+    return Place(frame.path, frame.line) if known and not hosts(frame) else None
 
 
 def asker(errors: Sequence[LoggedError]) -> Place | None:

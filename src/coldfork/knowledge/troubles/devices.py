@@ -177,6 +177,7 @@ DEVICES = (
         # The last four are coldfork's own, of virtual captures and of the graphs made from them.
         kinds=(
             *_CUDA_ERRORS,
+            *_XLA,
             "UserWarning",
             "DeviceRefusal",
             "NoArrayRefusal",

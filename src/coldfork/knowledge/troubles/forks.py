@@ -42,14 +42,12 @@ FORKS = (
     Trouble(
         "initialization-error",
         "`CUDA error: initialization error`, `CUDA_ERROR_NOT_INITIALIZED` or another error 3 in a worker",
-        r"(?:CUDA error|cudaErrorInitializationError|HIP error|hipErrorNotInitialized|cuInit "
-        r"failed|NVRTC|CUDNN)"
-        r"\S{0,40}?: initialization error|CUDA error: initialization error|CUDA_ERROR_NOT_INITIALIZED"
+        r"(?i:cuda|hip)(?: runtime| driver)? (?:error|failure|failed)\S{0,40}?(?: )?initialization error"
+        r"|(?:cuInit failed|NVRTC|CUDNN)\S{0,40}?: initialization error|CUDA_ERROR_NOT_INITIALIZED"
         r"|cudaErrorInitializationError|HIP_ERROR_NotInitialized|hipErrorNotInitialized"
-        r"|CUDA driver error: initialization error"
         r"|CUDA driver initialization failed, you might not have a CUDA gpu"
         r"|that might have already set an error\? Error 3: initialization error"
-        r"|CUDA initialized before forking|CUDA failure 3: initialization error",
+        r"|CUDA initialized before forking",
         "The driver had been initialised in the process from which this one was forked. PyTorch's own words "
         "for it are missing because something else touched the driver: another library, or a question such "
         "as `torch.cuda.is_available()`, after which `torch.cuda.is_initialized()` is still False.",
@@ -78,6 +76,8 @@ FORKS = (
             "EPFail",
             "XlaRuntimeError",
             "JaxRuntimeError",
+            "OSError",
+            "XGBoostError",
             "UserWarning",
         ),
         needles=(
@@ -142,9 +142,11 @@ FORKS = (
     Trouble(
         "threads-at-fork",
         "`This process (pid=1) is multi-threaded, use of fork() may lead to deadlocks in the child`, or "
-        "JAX's `os.fork() was called. os.fork() is incompatible with multithreaded code`",
+        "JAX's `os.fork() was called. os.fork() is incompatible with multithreaded code`, or macOS's "
+        "`may have been in progress in another thread when fork() was called`",
         r"is multi-threaded, use of (?:fork|forkpty)\(\) may lead to deadlocks in the child"
-        r"|os\.fork\(\) is incompatible with multithreaded code",
+        r"|os\.fork\(\) is incompatible with multithreaded code"
+        r"|\+\[\w+ initialize\] may have been in progress in another thread when fork\(\) was called",
         "A process that runs several threads was forked. Only the thread that forks goes on in the child; a "
         "lock that another one held stays locked there for ever.",
         (
@@ -153,7 +155,11 @@ FORKS = (
         ),
         "coldfork run --follow PROGRAM",
         kinds=("DeprecationWarning", "RuntimeWarning"),
-        needles=("is multi-threaded, use of", "is incompatible with multithreaded code"),
+        needles=(
+            "is multi-threaded, use of",
+            "is incompatible with multithreaded code",
+            "in another thread when fork",
+        ),
         alternatives=("a child that only executes another program, to which the threads do not matter",),
         is_warning=True,
     ),

@@ -4,7 +4,7 @@
 
 By the loader's `undefined symbol` where the symbol is PyTorch's or CUDA's, as the message of an
 ImportError, and by torchvision's missing operator. An undefined symbol of another library is another story,
-and not told.
+and not told. The culprit is the line that imports the extension.
 
 ## What else it could be
 
@@ -30,6 +30,5 @@ NAME = "binary-mismatch"
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if the words stand in the log."""
-    yield from telling.by_sign(
-        case, named(NAME), "A compiled extension does not fit the PyTorch that is installed"
-    )
+    title = "A compiled extension does not fit the PyTorch that is installed"
+    yield from telling.by_sign(case, named(NAME), title, asked=True)

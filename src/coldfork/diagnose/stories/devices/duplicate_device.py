@@ -2,7 +2,7 @@
 
 ## How it is told
 
-By NCCL's `Duplicate GPU detected`, as part of an error of PyTorch or as NCCL's own warning.
+By NCCL's `Duplicate GPU detected`, as part of an error of PyTorch, as NCCL's own warning, or as a line.
 
 ## What else it could be
 
@@ -23,7 +23,7 @@ from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis import Story
 
 NAME = "duplicate-device"
-_BARE = r"^.*NCCL WARN Duplicate GPU detected ?: rank \d+ and rank \d+ both on CUDA device"
+_BARE = r"^(?:.*NCCL WARN )?Duplicate GPU detected ?: rank \d+ and rank \d+ both on CUDA device"
 
 
 def tell(case: Case) -> Iterator[Story]:

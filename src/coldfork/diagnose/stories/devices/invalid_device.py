@@ -19,11 +19,9 @@ By `torch.cuda.set_device(7)` on the virtual device, which has one; the other te
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from coldfork.diagnose.case import Case
 from coldfork.diagnose.stories import telling
-from coldfork.diagnose.stories.recognition import sightings
 from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis import Story
 
@@ -32,7 +30,5 @@ NAME = "invalid-device"
 
 def tell(case: Case) -> Iterator[Story]:
     """The story, if the words stand in the log."""
-    for told in telling.by_sign(case, named(NAME), "The program asked for a device that it does not see"):
-        found = sightings(case.log, named(NAME))
-        asker = telling.asker([sighting.error for sighting in found])
-        yield replace(told, culprit=asker or told.culprit)
+    title = "The program asked for a device that it does not see"
+    yield from telling.by_sign(case, named(NAME), title, asked=True)

@@ -29,7 +29,7 @@ from coldfork.model.diagnosis import Story
 NAME = "shared-memory"
 _BARE = (
     r"^.*NCCL WARN .*(?:Error while creating shared memory segment|failed to extend) /dev/shm/nccl"
-    r"|unable to write to file </torch_"
+    r"|unable to write to file </torch_|Unexpected bus error encountered in worker\."
 )
 
 

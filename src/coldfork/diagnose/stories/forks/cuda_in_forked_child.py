@@ -75,7 +75,7 @@ def _story(case: Case, device: str, found: Sequence[Sighting]) -> Story:
         told,
         accelerator=_ACCELERATORS.get(device, device.lower()),
         processes=processes,
-        culprit=culprit or telling.culprit(errors),
+        culprit=culprit or told.culprit,
         suspects=suspects,
         cause=f"{told.cause} {cause}",
         evidence=tuple(sorted({*told.evidence, *seen}, key=lambda line: line.line)),

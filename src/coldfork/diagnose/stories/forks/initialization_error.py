@@ -31,7 +31,7 @@ from coldfork.knowledge.troubles import named
 from coldfork.model.diagnosis import Confidence, Story
 
 NAME = "initialization-error"
-_BARE = r"^.*\.cc:\d+\] failed call to cuInit: .*CUDA_ERROR_NOT_INITIALIZED"
+_BARE = r"^.*\.cc:\d+\] (?:failed call to cuInit|[Ff]ailed setting context): .*CUDA_ERROR_NOT_INITIALIZED"
 
 
 def tell(case: Case) -> Iterator[Story]:

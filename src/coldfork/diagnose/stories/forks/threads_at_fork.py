@@ -3,7 +3,8 @@
 ## How it is told
 
 By the warning of CPython 3.12 and newer, or by JAX's. Both are warnings: what follows from them is a hang,
-if anything.
+if anything. macOS ends a child instead that would have gone on with a class of Objective-C half made, and its
+words are told as well.
 
 ## What else it could be
 

@@ -4,7 +4,8 @@
 
 By pickle's errors (`Can't pickle local object`, `cannot pickle '_thread.lock' object`) where the stack
 shows that a process was being started or handed work: multiprocessing's `popen_spawn_*`,
-`popen_forkserver`, its reduction or its queues. pickle fails elsewhere too, and that is no story.
+`popen_forkserver`, its reduction or its queues, or a spawned child's `spawn`, which does not find what it is
+told to run. pickle fails elsewhere too, and that is no story.
 
 ## What else it could be
 
@@ -36,7 +37,8 @@ _FED = (
     "lost, whoever waits for it goes on waiting, and the stack does not show who put it there."
 )
 _STARTING = re.compile(
-    r"(?:multiprocessing|multiprocess)/(?:popen_spawn_\w+|popen_forkserver|reduction|queues|connection)\.py$"
+    r"(?:multiprocessing|multiprocess)/"
+    r"(?:popen_spawn_\w+|popen_forkserver|reduction|queues|connection|spawn)\.py$"
 )
 
 

@@ -37,6 +37,8 @@ _LONGEST_STRING = 300
 _FEWEST_WORDS = 4
 _FAILS = "RuntimeError"
 """What Python gets when a compiled part fails, in most packages."""
+_IN_CONTEXT = ("lazy-state-in-capture", "out-of-memory")
+"""Stories that words alone do not tell."""
 _ENTRY = re.compile(r"(?P<package>[A-Za-z_]\w*)/(?P<entry>[A-Za-z_]\w*)(?:/.*)?\.pyx?$")
 _NO_PART = frozenset({"test", "tests", "examples", "benchmarks", "docs"})
 """Folders that are not of one package only."""
@@ -194,7 +196,12 @@ def main(arguments: list[str]) -> None:
 
 def _keep(found: Iterable[Sign]) -> None:
     """Put what was found in place of what was known of the same releases."""
-    new = [asdict(sign) for sign in found if sign.story is not None]
+    once = {
+        (sign.distribution, sign.version, sign.line or sign.text, sign.file if sign.line else ""): sign
+        for sign in found
+        if sign.story not in _IN_CONTEXT
+    }
+    new = [asdict(sign) for sign in once.values() if sign.story is not None]
     read = {(sign["distribution"], sign["version"]) for sign in new}
     known = json.loads(SIGNS.read_text(encoding="utf-8"))
     kept = [sign for sign in known if (sign["distribution"], sign["version"]) not in read]

@@ -24,6 +24,8 @@ theirs that captures CUDA graphs, and that builds what attention is given, on th
 - Of vLLM: `CudaGraphManager`, `ModelCudaGraphManager` and the manager of a speculator's prefill, and
   `DeepseekSparseSWAMetadataBuilder`, whose metadata holds a plan that is empty until the first attention.
 - Of SGLang: `FlashMLABackend`, whose plan lies in buffers that are filled before each replay.
+- With the example of engines' graphs: `GPUModelRunner` of vLLM as far as it captures, with its buffers, and
+  `DecodeCudaGraphRunner` of SGLang with its buffers and its backend.
 
 Stand-ins are everything else that these modules import, and the compiled attention: vLLM's plans its work
 when it meets an empty plan, SGLang's is given one, and here a plan is the running sum of the lengths. The

@@ -378,7 +378,7 @@ def test_memory_that_is_gone_is_forgotten_and_what_lives_is_not() -> None:
 
 def captured(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any, list[Any]]:
     part, seen = piece(function), list[Any]()
-    capturing = CapturingPass(VirtualEngine("cpu").capture, None, seen.append)
+    capturing = CapturingPass(VirtualEngine("cpu"), None, seen.append)
     output = capturing.run(part, args, kwargs)
     assert len(seen) == 1
     return part, output, capturing.pieces
@@ -435,7 +435,7 @@ def test_pieces_are_called_in_their_order_and_as_often() -> None:
 
 def test_a_piece_in_a_piece_is_part_of_it() -> None:
     inner = piece(lambda x: x * 2)
-    capturing = CapturingPass(VirtualEngine("cpu").capture, None, lambda graph: None)
+    capturing = CapturingPass(VirtualEngine("cpu"), None, lambda graph: None)
     token = CURRENT.set(capturing)
     try:
         output = piece(lambda x: inner(x) + 1)(torch.ones(SIZE))

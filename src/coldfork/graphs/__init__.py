@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from coldfork.graphs.leak_check import assert_replayable, check
     from coldfork.graphs.manager import GraphManager
     from coldfork.graphs.passes import current_state
-    from coldfork.graphs.pieces import piece
+    from coldfork.graphs.pieces import eager, piece
 
 _HOMES = {
     "coldfork.graphs.descriptors": (
@@ -51,7 +51,7 @@ _HOMES = {
     "coldfork.graphs.leak_check": ("assert_replayable", "check"),
     "coldfork.graphs.manager": ("GraphManager",),
     "coldfork.graphs.passes": ("current_state",),
-    "coldfork.graphs.pieces": ("piece",),
+    "coldfork.graphs.pieces": ("eager", "piece"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -60,7 +60,7 @@ __all__ = [
     "DeviceLostError", "GraphError", "GraphManager", "InputError", "Leak", "LeakError", "LeakKind",
     "LeakWarning", "MemoryBudgetError", "Mode", "NotCapturedError", "NotCompared", "NotComparedError",
     "Phase", "Report", "Rule", "StaleOutputError", "StatePair", "assert_replayable", "check",
-    "current_state", "in_place_of", "piece",
+    "current_state", "eager", "in_place_of", "piece",
 ]  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class CapturedBatch:
         """Its graph, or those of its pieces."""
         if self._graph is not None:
             return (self._graph,)
-        return tuple(piece.graph for piece in self._pieces)
+        return tuple(graph for piece in self._pieces for graph in piece.graphs)
 
     def replay(self) -> Any:
         """Run it on what its input buffers hold."""
@@ -209,7 +209,7 @@ def _captured(
                     output = pytree.tree_map_only(torch.Tensor, lambda one: engine.weakly(graph, one), output)
             else:
                 capture_piece = partial(manner.captures, engine, descriptor)
-                capturing = CapturingPass(capture_piece, pool, inspection.captured)
+                capturing = CapturingPass(engine, pool, inspection.captured, capture_piece)
                 output = _in_pieces(forward, capturing)
                 taken = None, capturing.pieces, forward
                 pool = capturing.pool

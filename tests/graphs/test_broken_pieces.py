@@ -84,7 +84,18 @@ def with_a_piece_in_it(engine: Engine, x: Any) -> Any:
     return engine.attend(piece(lambda y: y - 1)(x)) * 2
 
 
-@pytest.mark.parametrize("body", [once, at_both_ends_and_twice_in_a_row, into_a_buffer, with_a_piece_in_it])
+inner = piece(lambda y: y * int(current_state()))
+outer = eager(lambda y: inner(y) + inner(y + 1))
+
+
+def with_pieces_in_the_part(engine: Engine, x: Any) -> Any:
+    return outer(x * 3) - x
+
+
+@pytest.mark.parametrize(
+    "body",
+    [once, at_both_ends_and_twice_in_a_row, into_a_buffer, with_a_piece_in_it, with_pieces_in_the_part],
+)
 @pytest.mark.parametrize("weak", [False, True])
 def test_replays_compute_what_eager_runs_do(body: Any, weak: bool) -> None:
     engine = Engine(body)

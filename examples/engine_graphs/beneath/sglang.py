@@ -32,7 +32,7 @@ class Backend(FullCudaGraphBackend):
     """One graph for each shape, warmed up twice, and captured by a `GraphManager`."""
 
     check: Literal["error", "warn", "off"] = "off"
-    manager: GraphManager | None = None
+    manager: Any = None
     reset: Callable[[], None] | None = None
 
     @contextmanager
@@ -60,7 +60,6 @@ class Backend(FullCudaGraphBackend):
             # SGLang's runner has made the metadata, once for all runs of a shape; the hook resets it.
             return (lambda mode: forward_fn()), None
 
-        assert self.manager is not None
         self.reset = post_warmup_hook
         self.manager.capture(create, [ours(shape_key)], progress=False)
         self._graphs[shape_key] = self.manager

@@ -60,6 +60,14 @@ class EagerPart:
             return running.run_outside(self, args, kwargs)
         return self.function(*args, **kwargs)
 
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run it with nothing captured or replayed: pieces that it calls are then simply part of it."""
+        token = CURRENT.set(None)
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            CURRENT.reset(token)
+
 
 def eager(function: Callable[..., Any]) -> EagerPart:
     """Mark a part of a piece that runs eagerly, between the graphs of what comes before and after it.
@@ -83,7 +91,7 @@ class EagerCall:
 
     def replay(self) -> None:
         """Run it, and put what it gives where the graph after it reads that."""
-        leaves, layout = pytree.tree_flatten(self._part.function(*self._args, **self._kwargs))
+        leaves, layout = pytree.tree_flatten(self._part.run(self._args, self._kwargs))
         kept, known = pytree.tree_flatten(self._output)
         if layout != known:
             raise InputError(f"{self._name} gave {known} when it was captured, and gives {layout}")
@@ -142,11 +150,7 @@ class Segments:
         """End the graph, run a part, and begin the next graph."""
         self._under_way.close()
         self._end()
-        token = CURRENT.set(None)
-        try:
-            output = part.function(*args, **kwargs)
-        finally:
-            CURRENT.reset(token)
+        output = part.run(args, kwargs)
         # The graphs own the memory that they gave it; held on to, it would be lost for all others.
         args, kwargs = pytree.tree_map_only(torch.Tensor, self._lent, (args, kwargs))
         self.steps.append(EagerCall(part, args, kwargs, output))

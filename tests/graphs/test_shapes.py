@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import threading
 from typing import Any
 
 import pytest
@@ -119,3 +120,54 @@ def test_a_program_fills_its_own_inputs(leaks: bool) -> None:
         made_up = check(create, [batch], inputs=[lengths, blocks])
         assert made_up.answer == "not compared", str(made_up)
         assert "prepare=" in made_up.not_compared[0].remedy
+
+
+def test_what_another_thread_reads_of_an_input_that_takes_no_other_values_is_not_compared() -> None:
+    lengths = torch.full((4,), 3)
+    kept: dict[str, Any] = {}
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        if lengths.tolist() != [3] * 4:
+            raise ValueError("all sequences are of one length")
+
+        def forward(mode: Mode) -> Any:
+            if not kept:
+                thread = threading.Thread(target=lambda: kept.update(plan=lengths.cumsum(0)))
+                thread.start()
+                thread.join()
+            return kept["plan"] * 2
+
+        return forward, None
+
+    report = check(create, [BatchDescriptor(Mode.FULL, 4)], inputs={"lengths": lengths})
+    assert [gap.what for gap in report.not_compared] == ["lengths"], str(report)
+
+
+def test_a_choice_by_lengths_that_are_checked_against_each_other_is_tried() -> None:
+    x, lengths, starts = torch.zeros(8), torch.full((4,), 2), torch.arange(0, 9, 2)
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        if bool((lengths != starts.diff()).any()) or starts[-1] != 8 or bool((lengths <= 0).any()):
+            raise ValueError("the lengths do not fill the batch")
+        long = int(lengths.max()) > 4
+        return (lambda mode: x.cumsum(0) if long else x * 2), None
+
+    report = check(create, [BatchDescriptor(Mode.FULL, 8)], inputs=[x, lengths, starts])
+    assert report.answer == "leaks", str(report)
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_choice_by_whether_any_flag_is_set_is_tried_both_ways(prepared: bool) -> None:
+    x, flags = torch.zeros(8), torch.tensor([False, True, *[False] * 6])
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        some = bool(flags.any())
+        return (lambda mode: x * 2 if some else x + 1), None
+
+    def prepare(descriptor: BatchDescriptor, seed: int) -> None:
+        x.copy_(torch.rand(8))
+        flags[1] = torch.rand(()) < 0.9
+
+    batch = BatchDescriptor(Mode.FULL, 8)
+    report = check(create, [batch], inputs=[x, flags], prepare=prepare if prepared else None)
+    assert report.answer == "leaks", str(report)

@@ -43,6 +43,8 @@ _LIMIT_OF_RUNS = 50.0
 """A fresh run may take so many times as long as its capture did."""
 _LIMIT_FAR_AWAY = 20.0
 """So long one may take on values that the program may never meet."""
+_FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
+"""So many further steps are prepared for all sizes together, and for each, where the host reads inputs."""
 _LARGEST_OF_EARLIER = 1 << 20
 """A larger input of a batch before is given what this batch is given."""
 _NO_OTHER_VALUES = "the forward function took no other values than those that were there"
@@ -241,9 +243,9 @@ class Comparison:
 
     def _questions(self, question: Question) -> list[Question]:
         """What is tried of each batch: the same from several seeds, and in bolder ways."""
-        if question.prepared:
-            return [replace(question, seed=seed) for seed in _SEEDS]
-        asking = question, wildly(question), with_contrary_flags(question)
+        asking = [question] * len(_SEEDS)
+        if not question.prepared:
+            asking = [question, wildly(question), with_contrary_flags(question)]
         first, second, last = (replace(one, seed=seed) for one, seed in zip(asking, _SEEDS, strict=True))
         kinds = [view.dtype for view in question.inputs]
         deciding = any(varies(one) or one.is_floating_point for one in kinds)
@@ -273,10 +275,32 @@ class Comparison:
     def _far_away(
         self, question: Question, fresh: EagerRun, limit: float
     ) -> Iterator[tuple[Question, Answer]]:
-        """Fresh runs beyond the numbers with which the program compares what it reads on the host."""
-        if question.deciding:
-            brief = self._running(min(limit, _LIMIT_FAR_AWAY))
-            yield from on_both_sides(replace(question, deciding=False), fresh.decisions, brief)
+        """Further fresh runs, where what the host reads of the inputs may decide what is computed."""
+        if not question.deciding or not fresh.decisions.inputs:
+            return
+        brief = self._running(min(limit, _LIMIT_FAR_AWAY))
+        question = replace(question, deciding=False)
+        if question.prepared or question.groups:
+            yield from self._other_steps(question, brief)
+        if not question.prepared:
+            yield from on_both_sides(question, fresh.decisions, brief)
+
+    def _other_steps(
+        self, question: Question, run: Callable[[Question], Answer]
+    ) -> Iterator[tuple[Question, Answer]]:
+        """Of many batches that the program takes those for which it runs other operators."""
+        # Each size tries others: the same code runs in all of them.
+        most = min(max(_FURTHER // len(self._descriptors), _FEWEST_FURTHER), _MOST_FURTHER)
+        first = question.seed + 1 + question.number * most
+        known = set[object]()
+        for seed in (question.seed, *range(first, first + most)):
+            answer = run(replace(question, seed=seed, traced=True))
+            if not answer.given:
+                continue
+            steps = tuple((*step.kind, step.numbers) for step in answer.value.steps if not step.host)
+            if steps not in known and seed != question.seed:
+                yield replace(question, seed=seed), answer
+            known.add(steps)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
         """The question as far as the program takes it, and the answer where it takes all of it."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import resource
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -103,7 +105,8 @@ class EagerRunner:
         deciding = HostDecisionsWatch(question.inputs) if question.deciding else None
         if question.level is not None:
             _limit_memory()
-        with filled, _watched_by(trace), _watched_by(deciding):
+        threads = ThreadWatch()
+        with threads, filled, _watched_by(trace), _watched_by(deciding):
             # What is drawn while the state is built is the batch's own, and differs from the captured one's.
             draws.reseed(question.seed + 1)
             with self._manner.grad_mode():
@@ -122,7 +125,9 @@ class EagerRunner:
         told.wrote = self._beginning.contents(key for key in filled.wrote if self._beginning.holds(key))
         told.pages = changed_pages(patterns, self._beginning)
         told.read = frozenset(
-            number for number, view in enumerate(question.inputs) if view.key in filled.read
+            number
+            for number, view in enumerate(question.inputs)
+            if threads.started or view.key in filled.read
         )
         told.kept = filled.log.kept(forward, state, output, self._beginning)
         told.steps = trace.steps if trace is not None else []
@@ -221,6 +226,25 @@ def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
         return nullcontext()
     eager: AbstractContextManager[None] = stance("force_eager")
     return eager
+
+
+class ThreadWatch:
+    """Tells whether a thread was started: no mode follows what it does with tensors."""
+
+    def __init__(self) -> None:
+        self.started: bool = False
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        self._before = threading.getprofile()
+        threading.setprofile(self._begun)
+
+    def __exit__(self, *_: object) -> None:
+        threading.setprofile(self._before)
+
+    def _begun(self, frame: FrameType, event: str, argument: Any) -> None:
+        self.started = True
+        sys.setprofile(None)  # of this thread
 
 
 _WRITING = frozenset((Way.COMPUTE, Way.DECOMPOSE))

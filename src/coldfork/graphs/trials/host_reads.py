@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from types import CodeType, FrameType, MethodType, ModuleType
 from typing import Any
 
+import torch
+
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.operator_watch import HostReads
 from coldfork.graphs.leaks.value_changes import profile_again
@@ -195,9 +197,14 @@ def on_both_sides(
     inputs = decisions.inputs
     if not inputs:
         return
+    tries = _Tries(question, run)
+    flags = frozenset(number for number in inputs if question.inputs[number].dtype is torch.bool)
+    for flag in (False, True) if flags else ():
+        # Whether any or all of them are set is another answer then.
+        yield from tries.taken(flag, flags, (True,))
+    inputs -= flags
     each = [frozenset((one,)) for one in sorted(inputs)]
     groups = [inputs, *each] if len(inputs) > 1 else each
-    tries = _Tries(question, run)
     for group in groups:
         for everywhere in (True, False):
             jumps = (tries.taken(jump, group, (everywhere,)) for jump in _JUMPS)

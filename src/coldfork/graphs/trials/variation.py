@@ -54,14 +54,15 @@ def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool =
 def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhere: bool) -> Any:
     """The values with one of them, or all, at a level, as far as there are such values of this kind.
 
-    Integers that rise keep rising, in steps as high as that; what was never negative stays so.
+    Integers that rise keep rising, in steps as high as that; what was never negative stays so. True and False
+    are levels of flags alone.
     """
     if values is None:
         values = tensor.clone()
     kind = tensor.dtype
-    if kind is torch.bool or kind.is_complex or not tensor.numel():
+    if kind.is_complex or not tensor.numel() or (kind is torch.bool) is not isinstance(value, bool):
         return values
-    if not kind.is_floating_point:
+    if not kind.is_floating_point and kind is not torch.bool:
         limits = torch.iinfo(kind)
         value = min(max(round(value), limits.min if int(tensor.min()) < 0 else 0), limits.max)
         if _rises(tensor.reshape(-1)):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coldfork.graphs import BatchDescriptor, Mode, check
+from coldfork.graphs import BatchDescriptor, GraphManager, Mode, check
 from coldfork.graphs.trials.copies import Standby
 from coldfork.graphs.trials.large_memory import (
     LARGE,
@@ -66,3 +66,20 @@ def test_a_large_cache_is_compared_where_it_was_written(keeps: bool) -> None:
     batch = BatchDescriptor(Mode.FULL, 4)
     report = check(lambda descriptor, phase: (forward, None), [batch], inputs=[x, slots], persistent=[cache])
     assert report.answer == ("leaks" if keeps else "clean"), str(report)
+
+
+def test_a_graph_takes_no_more_memory_for_being_checked() -> None:
+    x = torch.zeros(1000)
+
+    def forward(mode: Mode) -> Any:
+        y = x
+        for _ in range(9):
+            y = y * 2
+        return y
+
+    def taken(check: Any) -> list[int]:
+        manager = GraphManager("cpu", check=check)
+        manager.capture(lambda *_: (forward, None), [BatchDescriptor(Mode.FULL, 4)], progress=False)
+        return list(manager.memory.values())
+
+    assert taken("error") == taken("off")

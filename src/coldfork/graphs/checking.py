@@ -40,7 +40,7 @@ class Checker:
         kept = tuple((f"persistent[{number}]", one) for number, one in enumerate(persistent))
         fed = None if inputs is None else tuple(inputs)
         tensors = None if fed is None else [one for _, one in fed]
-        self.inspector: Inspector = Inspector([one for _, one in kept], tensors)
+        self.inspector: Inspector = Inspector([one for _, one in kept], tensors, recorded=engine.records)
         """To be told of each step of a capture."""
         self._allowed = allowed
         self._against = reason_against(engine.device)

@@ -26,6 +26,9 @@ class Graph(Protocol):
 class VirtualEngine:
     """CPU tensors, under the rules of a device."""
 
+    records: bool = True
+    """Whether its graphs tell their steps."""
+
     def __init__(self, device: Any) -> None:
         self.device = device
 
@@ -51,6 +54,9 @@ class VirtualEngine:
 
 class CudaEngine:
     """An NVIDIA or AMD device."""
+
+    records: bool = False
+    """Whether its graphs tell their steps."""
 
     def __init__(self, device: Any, stream: Any = None) -> None:
         self.device = device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -28,10 +28,21 @@ class Inspector(Inspection):
 
     watches = True
 
-    def __init__(self, persistent: Iterable[Any] = (), inputs: Iterable[Any] | None = None) -> None:
+    def __init__(
+        self,
+        persistent: Iterable[Any] = (),
+        inputs: Iterable[Any] | None = None,
+        *,
+        recorded: bool = False,
+    ) -> None:
+        """`recorded` says that graphs tell their steps themselves.
+
+        To note them would keep the memory between them in use, and the graph would take more than it needs.
+        """
         self._persistent = {key_of(tensor) for tensor in persistent}
         self._kept = tuple(persistent)
         self._inputs = None if inputs is None else {key_of(tensor) for tensor in inputs}
+        self._recorded = recorded
         self._given = self._persistent | (self._inputs or set())
         self._ledger = Ledger()
         self._operators = Operators()
@@ -93,7 +104,7 @@ class Inspector(Inspection):
             for change in self._changes
             if before.holds(change.holder)
         ]
-        with self._watched("capture", self._steps):
+        with nullcontext() if self._recorded else self._watched("capture", self._steps):
             yield
         self._side_effects(before.changes(Snapshot(roots)))
 
@@ -167,6 +178,8 @@ class Inspector(Inspection):
                 writer = self._ledger.writers[number]
                 if writer.run is not None and writer.run.kind == "build capture":
                     self.rebuilt.add(key_of(tensor))
+                if number == BEFORE:
+                    self._is_input(tensor)
                 if number == NOTHING or (number == BEFORE and key_of(tensor) in made):
                     self._leak(step, _UNWRITTEN, None)
                 elif writer.run is not None and writer.depends and self._is_foreign(writer.run):
@@ -208,7 +221,9 @@ class Inspector(Inspection):
         storage = key_of(tensor)
         if self._inputs is not None:
             return storage in self._inputs or storage in self._persistent
-        found = not isinstance(tensor, torch.nn.Parameter) and storage not in self._of_modules
+        if isinstance(tensor, torch.nn.Parameter):
+            self._of_modules.add(storage)
+        found = storage not in self._of_modules
         if found:
             self.of_batches.add(storage)
         return found

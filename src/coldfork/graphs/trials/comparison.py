@@ -121,7 +121,6 @@ class Comparison:
         self._fresh = Standby(runner.run, partial(self._begin, runner.prepare))
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
         self._mirror = Standby(mirror.answer, partial(self._begin, revive_executors))
-        self._captured: dict[int, Any] = {}
         self._earlier: list[Earlier] = []
         self._began = time.monotonic()
 
@@ -141,10 +140,9 @@ class Comparison:
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
         """Try a batch that was just captured."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
-        self._captured[self._descriptors.index(batch.descriptor)] = batch
         question = self._question(batch, seen)
         self._fresh.ask_ahead(question, limit)
-        replayer = Replayer(batch, self._captured, self._beginning, self._make, self._prepare)
+        replayer = Replayer(batch, {}, self._beginning, self._make, self._prepare)
         with closing(Standby(replayer.replay, self._begin)) as copies:
             alone = Way(partial(copies.ask, limit=limit))
             question, first = self._settled(question, limit)

@@ -75,11 +75,12 @@ class Replayer:
     def __init__(
         self,
         batch: Any,
-        captured: Mapping[int, Any],
+        captured: Mapping[int, tuple[Any, frozenset[int]]],
         beginning: Beginning,
         make: Make,
         prepare: Prepare | None = None,
     ) -> None:
+        """`captured` are the batches that may be replayed before it, with the memory that each writes."""
         self._prepare = prepare
         self._batch = batch
         self._make = make
@@ -91,10 +92,12 @@ class Replayer:
         """Take over the inputs of a fresh run, and replay."""
         question, fresh = trial.question, trial.fresh
         earlier: list[Any] = []
+        # Of large memory all holds other values then, whoever wrote there.
+        open_to_others = self._read - patterns_in(question.inputs, fresh.given).keys()
         for one in trial.after:
-            batch = self._captured.get(one.number)
+            batch, written = self._captured.get(one.number, (None, frozenset()))
             # Graphs that came before run between the steps of this one, and leave there what they write.
-            if batch is not None and self._read & written_keys(batch):
+            if open_to_others & written:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
@@ -239,7 +242,7 @@ class Mirror:
         self._engine = engine
         self._manner = manner
         self._pool: Any = None
-        self._captured: dict[int, Any] = {}
+        self._captured: dict[int, tuple[Any, frozenset[int]]] = {}
         self._last: Any = None
 
     def answer(self, question: Question | Trial) -> Replay | None:
@@ -265,4 +268,5 @@ class Mirror:
             batch, _, self._pool = batches.capture(
                 descriptor, make, self._engine, self._pool, inputs, Inspection(), self._manner
             )
-        self._captured[question.number] = self._last = batch
+        self._captured[question.number] = batch, written_keys(batch)
+        self._last = batch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -96,5 +96,4 @@ class Backend(FullCudaGraphBackend):
 
 def ours(key: ShapeKey) -> Shape:
     """The batch that SGLang means."""
-    named = asdict(key)
-    return Shape(Mode.FULL, named.pop("size"), **named)
+    return Shape(Mode.FULL, key.size, key.stream_idx, key.variant_label, key.attention_variant)

@@ -147,6 +147,10 @@ def test_a_constant_that_is_read_at_once_or_bound_again_is_left(
             },
             "`n` is bound more than once",
         ),
+        (
+            {"pkg/a.py": f"import torch\nX = {PROBE} and n\nn = 1\ndef f():\n    return X\n"},
+            "`n` is bound below it",
+        ),
     ],
 )
 def test_a_constant_that_may_be_another_later_is_unsafe(

@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from coldfork.mending.project import Case
-from coldfork.mending.site import Tree, bindings, loads
+from coldfork.mending.site import Tree, bindings, bound, loads
 from coldfork.mending.text import CannotMend
 
 #: What of the builtins does nothing but answer.
@@ -33,6 +33,8 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
         count = bindings(tree, name.id)
         if count > 1:
             found.append(f"`{name.id}` is bound more than once")
+        elif count and name.lineno < _first_bound(tree, name.id):
+            found.append(f"`{name.id}` is bound below it")
         elif not count and not hasattr(builtins, name.id) and tree.uses(name.id):
             found.append(f"`{name.id}` is bound nowhere in the file")
     found += (
@@ -41,6 +43,12 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
         if isinstance(call, ast.Call) and not _only_answers(case, call)
     )
     return list(dict.fromkeys(found))
+
+
+def _first_bound(tree: Tree, name: str) -> int:
+    """The line of the statement of the module that first binds a name."""
+    own = (each.lineno for each in tree.root.body if name in bound(ast.Module([each], [])))
+    return next(own, 0)
 
 
 def _only_answers(case: Case, call: ast.Call) -> bool:

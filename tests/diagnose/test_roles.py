@@ -10,6 +10,7 @@ from coldfork.model.diagnosis import Role
 from tests.diagnose.running import only_story, raised
 
 SITE = "/usr/lib/python3.12/site-packages"
+HOME = "/home"
 
 
 def stack(*calls: str) -> tuple[LogFrame, ...]:
@@ -42,7 +43,7 @@ LAZY = f"{SITE}/torch/cuda/__init__.py:305 _lazy_init"
         (("/opt/venv/bin/vllm:8 <module>", f"{SITE}/vllm/cli.py:73 main", LAZY), 73),
         (("C:\\v\\Scripts\\vllm.exe\\__main__.py:8 <module>", f"{SITE}/vllm/cli.py:73 main", LAZY), 73),
         ((f"{SITE}/onmt/bin/train.py:200 main", LAZY), 200),
-        (("/home/ray/train/loop.py:5 run", LAZY), 5),
+        ((f"{HOME}/ray/train/loop.py:5 run", LAZY), 5),
         (("/ws/vllm/examples/a/offline.py:5 run", "/ws/vllm/vllm/engine/llm.py:9 make", LAZY), 5),
         (("/ws/app/cuda/kernels/ops.py:5 build", LAZY), 5),
         ((f"{SITE}/_pytest/main.py:323 _main", f"{SITE}/pytest_parallel/run.py:276 loop", START_OF_ONE), 276),

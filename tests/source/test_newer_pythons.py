@@ -18,7 +18,7 @@ from newer_pythons.install import FOLDER, PYTHONS, ROOT
 _OUTSIDE = frozenset({"tests/source/test_captures_told.py", "tests/knowledge/test_troubles.py"})
 _ROOMS = ("tests/source", "tests/knowledge", "tests/rules")
 #: A test takes ten times as long there. Usually the files about what differs between versions run, and on the
-#: last one some of the others; with this variable set, as in continuous integration, all of them run on both.
+#: last one some of the others; with this variable set, as before a release, all of them run on both.
 EVERYTHING = "COLDFORK_NEWER_PYTHONS"
 _DIFFERING = re.compile(r"/test_(?:deferred|newer_syntax|lazy|matching|constructs_ways)")
 #: How far one of those others lies from the next.

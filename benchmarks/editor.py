@@ -100,7 +100,7 @@ class Editor:
         return self.lines(name)
 
     async def actions(self, name: str) -> list[types.CodeAction]:
-        """What is offered for all that is marked in a file."""
+        """Ask for the actions for everything that is marked in a file."""
         whole = types.Range(types.Position(0, 0), types.Position(len(self.texts[name].splitlines()), 0))
         context = types.CodeActionContext(self.marked[self.uri(name)])
         document = types.TextDocumentIdentifier(self.uri(name))

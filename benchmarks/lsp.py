@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import measure, mount, tool
-from benchmarks.cases import Fetcher
+from benchmarks import measure, tool
 from benchmarks.editor import Editor, editor
-from benchmarks.session import LEAF, NAME, PACKAGE
-from published import places
+from benchmarks.session import LEAF, NAME, editable
 from published.errors import UnavailableError
 
 #: What was promised: from the last key to the answer, and from opening to the first one beside a cold check.
@@ -30,7 +26,7 @@ _SETTLED = 20
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What somebody waited for who edited one file."""
+    """The waiting times of somebody who edits one file."""
 
     opened: float
     """Seconds from the start of the server to the first answer."""
@@ -73,31 +69,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 when a promise is missed and `--strict` is given."""
     options = _options(arguments)
     try:
-        source = mount.package_root(Fetcher(places.sources())(PACKAGE), "vllm")
+        cold, session = _measured(options.rounds)
     except UnavailableError as error:
         print(f"{NAME}: {error}")
         return 1
-    with tempfile.TemporaryDirectory(prefix="coldfork-lsp-") as place:
-        scratch = Path(place)
+    promises = {
+        "first answer beside a cold check": (session.opened / cold, MOST_COLD),
+        "an edit, median (s)": (statistics.median(session.edits), MOST_MEDIAN),
+        "an edit, 95th percentile (s)": (statistics.quantiles(session.edits, n=20)[-1], MOST_95),
+        f"memory after {options.rounds} edits": (session.final / session.settled, MOST_GROWTH),
+    }
+    print(f"cold check {cold:.2f} s, first answer {session.opened:.2f} s")
+    for name, (value, most) in promises.items():
+        print(f"{name:34} {value:6.2f}   (promised {most}: {'kept' if value <= most else 'NOT kept'})")
+    missed = any(value > most for value, most in promises.values())
+    return 1 if missed and options.strict else 0
+
+
+def _measured(rounds: int) -> tuple[float, Session]:
+    """The seconds of a cold check, and a session on the same files."""
+    with editable() as scratch:
         folder = scratch / "sources"
-        shutil.copytree(source / "vllm", folder / "vllm")
         command = [*tool.command(folder / "vllm", "--exit-zero", "--format", "json"), "--output"]
         cold = measure.once(
             [*command, str(scratch / "report")], environment=tool.environment(scratch / "cache-of-check")
         )
         environment = tool.environment(scratch / "cache-of-server")
-        session = asyncio.run(edited(folder, options.rounds, environment))
-    promises = {
-        "first answer beside a cold check": (session.opened / cold.seconds, MOST_COLD),
-        "an edit, median (s)": (statistics.median(session.edits), MOST_MEDIAN),
-        "an edit, 95th percentile (s)": (statistics.quantiles(session.edits, n=20)[-1], MOST_95),
-        f"memory after {options.rounds} edits": (session.final / session.settled, MOST_GROWTH),
-    }
-    print(f"cold check {cold.seconds:.2f} s, first answer {session.opened:.2f} s")
-    for name, (value, most) in promises.items():
-        print(f"{name:34} {value:6.2f}   (promised {most}: {'kept' if value <= most else 'NOT kept'})")
-    missed = any(value > most for value, most in promises.values())
-    return 1 if missed and options.strict else 0
+        return cold.seconds, asyncio.run(edited(folder, rounds, environment))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

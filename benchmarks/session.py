@@ -7,7 +7,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -114,19 +115,32 @@ def measured(folder: Path, scratch: Path, rounds: int) -> list[Measured]:
     return found
 
 
+@contextmanager
+def editable() -> Iterator[Path]:
+    """A folder with a copy of the package in `sources`, which may be edited, and room beside it."""
+    source = mount.package_root(Fetcher(places.sources())(PACKAGE), "vllm")
+    with tempfile.TemporaryDirectory(prefix="coldfork-session-") as place:
+        scratch = Path(place)
+        shutil.copytree(source / "vllm", scratch / "sources" / "vllm")
+        yield scratch
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 when a promise is missed and `--strict` is given."""
     options = _options(arguments)
     try:
-        source = mount.package_root(Fetcher(places.sources())(PACKAGE), "vllm")
+        missed = _compared(options.rounds)
     except UnavailableError as error:
         print(f"{NAME}: {error}")
         return 1
+    return 1 if missed and options.strict else 0
+
+
+def _compared(rounds: int) -> int:
+    """Measure and print; how many promises are missed."""
     missed = 0
-    with tempfile.TemporaryDirectory(prefix="coldfork-session-") as place:
-        scratch = Path(place)
-        shutil.copytree(source / "vllm", scratch / "sources" / "vllm")
-        command_line, *answers = measured(scratch / "sources", scratch, options.rounds)
+    with editable() as scratch:
+        command_line, *answers = measured(scratch / "sources", scratch, rounds)
         print(command_line)
         for one in answers:
             ratio = one.seconds.median / command_line.seconds.median
@@ -137,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in EDITS.keys() - {one.name for one in answers}:
             print(f"{name}: MISSED, the session does not see what stands in a buffer")
             missed += 1
-    return 1 if missed and options.strict else 0
+    return missed
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

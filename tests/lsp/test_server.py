@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -242,9 +241,8 @@ def test_a_server_ends_with_its_editor(folder: Path) -> None:
             assert server is not None
         assert server.returncode == 0
 
-    began = time.monotonic()
+    # Leaving the editor waits for the end of the server, and no longer than PATIENCE.
     asyncio.run(work())
-    assert time.monotonic() - began < 300
 
 
 def test_the_cells_of_a_notebook_are_marked_and_mended(folder: Path) -> None:

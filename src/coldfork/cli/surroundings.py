@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def import_setup(settings: dict[str, Any]) -> ProbeSetup:
-    """What the modules of a check are imported in, and its programs run."""
+    """The circumstances in which the modules of a check are imported and its programs run."""
     from coldfork.launch.probe.probe import interpreter
     from coldfork.source.files.site_packages import search_path
 

@@ -23,7 +23,7 @@ _HOMES = ("home", "Users")
 _FEWEST = 2
 """So many libraries in one folder make it a folder of installed packages, whatever it is called."""
 LAYOUTS = Path(__file__).with_name("layouts.json")
-"""What lies in the folders of known packages; `tools/signs.py` reads it out of their wheels."""
+"""The contents of known packages' folders, which `tools/signs.py` reads out of their wheels."""
 
 
 @lru_cache(maxsize=1)

@@ -54,7 +54,7 @@ def unguarded() -> None:
 def making(
     create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
 ) -> Make:
-    """What makes a batch's forward function for a phase, given another manager's state where there is one."""
+    """Makes a batch's forward function for a phase, given another manager's state where there is one."""
     create: Any = create_forward
     if states is None:
         made: Make = create
@@ -78,7 +78,7 @@ class Manner:
     """How often a forward function runs before the capture."""
     around_warmup: AroundWarmUp = nothing_around
     capturing: Capturing | None = None
-    """What captures in the place of the device's own."""
+    """Captures in the place of the device's own context."""
     grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad
     """Under which forward functions run."""
     weak_outputs: bool = False

@@ -1,4 +1,4 @@
-"""What an editor offers to do about a finding: mend its cause, or ignore it with a reason."""
+"""Code actions for a finding: mend its cause, or ignore it with a reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Actions:
         self._shown = Shown(answer, codec)
 
     def about(self, uri: str, diagnostics: Sequence[types.Diagnostic]) -> Iterator[types.CodeAction]:
-        """What can be done about these diagnostics of a document; a fix's edits come when it is chosen."""
+        """Yield the actions for these diagnostics of a document; a fix's edits come when it is chosen."""
         for diagnostic in diagnostics:
             if diagnostic.source != SOURCE or not isinstance(diagnostic.data, dict):
                 continue

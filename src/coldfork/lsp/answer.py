@@ -1,4 +1,4 @@
-"""What a check of a folder has found, by document and line as an editor asks for it."""
+"""The result of checking a folder, by document and line as an editor asks for it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Answer:
 
     @cached_property
     def report(self) -> Report:
-        """What is left of the inspection under the baseline of the folder."""
+        """The inspection less whatever the folder's baseline accepts."""
         return report_of(self.inspection)
 
     @cached_property
     def options(self) -> Options:
-        """What is shown: everything that is, whoever it concerns."""
+        """Show everything, whoever it concerns."""
         return Options(locate=self.inspection.locate, cell=self.inspection.cell, tests=True)
 
     @cached_property
@@ -77,7 +77,7 @@ class Answer:
         return self.inspection.file(path)
 
     def at(self, uri: str, line: int) -> Iterator[tuple[Finding, Cause]]:
-        """What is marked on a line of a document, counted from 0."""
+        """Yield the findings on a line of a document, counted from 0."""
         for finding, cause in self.shown:
             place = self.place(finding.path, finding.line)
             if place is not None and (place.uri, place.line) == (uri, line):

@@ -27,7 +27,7 @@ class Buffer:
 
 
 def buffers(workspace: Workspace) -> dict[str, Buffer]:
-    """What is open, by the absolute path of its file."""
+    """Return the open documents by the absolute paths of their files."""
     found: dict[str, Buffer] = {}
     for uri, document in workspace.text_documents.items():
         path = _path(uri)

@@ -95,7 +95,7 @@ class Checker:
                 return
 
     def _next(self) -> tuple[Wanted | None, Callable[[], None] | None]:
-        """What comes next, waited for; nothing at the end."""
+        """Wait for the next folder or errand; neither at the end."""
         while not self._closed:
             if self._errands:
                 return None, self._errands.pop(0)

@@ -10,11 +10,12 @@ from lsprotocol import types
 from pygls import uris
 from pygls.lsp.server import LanguageServer
 
+from coldfork import __version__
 from coldfork.lsp.actions import Actions
 from coldfork.lsp.answer import Answer
 from coldfork.lsp.buffers import buffers, file_of
 from coldfork.lsp.checker import Checker, Wanted
-from coldfork.lsp.shown import Shown, server_info
+from coldfork.lsp.shown import Shown
 
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithNotebook(types.NotebookDocumentFilterScheme("file"))], save=True
@@ -25,8 +26,7 @@ class Server(LanguageServer):
     """Serves one editor; `features` has what it answers."""
 
     def __init__(self) -> None:
-        name, version = server_info()
-        super().__init__(name, version, notebook_document_sync=_NOTEBOOKS)
+        super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS)
         self._answers: dict[Path, Answer] = {}
         self._marked: dict[Path, set[str]] = {}
         """The documents of each folder that have diagnostics in the editor."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from coldfork import __version__
 from coldfork.lsp.answer import Answer, Place
 from coldfork.model.causes import Cause
 from coldfork.model.findings import Finding, Severity
@@ -23,7 +22,7 @@ _SEVERITIES = {
 
 
 class Shown:
-    """What an editor shows of an answer, in the units in which it counts columns."""
+    """Turns an answer into protocol objects, in the units in which an editor counts columns."""
 
     def __init__(self, answer: Answer, codec: PositionCodec) -> None:
         self._answer = answer
@@ -103,8 +102,3 @@ class Shown:
             help_sentence(finding, finding.remedy if cause.accepted else cause.remedy),
         )
         return "\n\n".join(sentence for sentence in sentences if sentence)
-
-
-def server_info() -> tuple[str, str]:
-    """What the server says of itself."""
-    return "coldfork", __version__

@@ -25,7 +25,7 @@ _BINDING = (ast.Assign, ast.ClassDef, ast.FunctionDef, ast.Import, ast.ImportFro
 
 
 class Form(StrEnum):
-    """What a statement becomes."""
+    """The form that a deferred statement takes."""
 
     CONSTANT = "constant"
     IMPORT = "import"
@@ -42,13 +42,13 @@ class Deferred:
     statement: ast.stmt
     form: Form
     names: tuple[str, ...]
-    """What it binds, and what is deferred of it: of an import that may be a part."""
+    """The names that it binds and that are deferred: of an import perhaps only some."""
     first: bool
     """True for the statement that wakes the device."""
     uses: list[Use] = field(default_factory=list)
     """Where functions of the module use these names."""
     needs: list[tuple[Deferred, ast.Name]] = field(default_factory=list)
-    """What is deferred, too, and read by it."""
+    """The other deferred statements that it reads, and where."""
     outside: set[str] = field(default_factory=set)
     """The names that other modules read, or may read, as attributes of the module."""
     doubts: list[str] = field(default_factory=list)
@@ -238,7 +238,7 @@ def _own_names(statement: ast.stmt) -> frozenset[str]:
 
 
 def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
-    """What a statement binds; raises `CannotMend` where it does something that cannot be put off."""
+    """Return the names a statement binds; raise `CannotMend` where it does what cannot be put off."""
     names = _own_names(statement)
     for each in ast.walk(statement):
         if isinstance(each, (ast.Import, ast.ImportFrom)):

@@ -26,7 +26,7 @@ class Draft:
     has_getattr: bool = False
     """True where it gives the module a `__getattr__`, of which there can be one."""
     shown: str = ""
-    """What is left for the author to do: such a fix is never applied."""
+    """The step that is left to the author: such a fix is never applied."""
 
 
 def above_body(tree: Tree, function: Function) -> tuple[int, str]:

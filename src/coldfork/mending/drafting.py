@@ -128,7 +128,7 @@ def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
 
 
 def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
-    """What drafts for a line of its own; None where its statement is to run later."""
+    """Choose the shape for a line of its own; None where its statement is to run later."""
     rule, position = case.finding.rule, case.finding.position
     if rule in _STARTS:
         return _STARTS[rule]

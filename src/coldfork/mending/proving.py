@@ -32,7 +32,7 @@ class ProofRequest:
     folder: Path
     """The project's own, in which its tests are run."""
     command: str | None = None
-    """What runs the project's own tests."""
+    """The command that runs the project's own tests."""
     jobs: int = 0
 
 
@@ -127,7 +127,7 @@ def _imported(
 
 
 def _compared(place: _Place, before: ModuleProbe | None, after: ModuleProbe | None) -> ModuleProof:
-    """What two imports of a module say about its fix."""
+    """Judge a fix by two imports of its module."""
     module, path = place.module.name, place.module.path
     if before is None or after is None:
         return ModuleProof(module, path, "the imports were interrupted before its turn ended")

@@ -28,7 +28,7 @@ def write(deferral: Deferral, case: Case) -> list[tuple[str, Draft]]:
 
 
 class _File:
-    """What changes in one file."""
+    """The changes to one file."""
 
     def __init__(self, path: str, deferral: Deferral, case: Case) -> None:
         self.here = [each for each in deferral.chosen if each.path == path]
@@ -63,7 +63,7 @@ class _File:
         return Draft(tuple(self.edits), tuple(dict.fromkeys(against)), has_getattr=bool(accessors))
 
     def _uses(self, deferred: Deferred) -> list[Replacement]:
-        """What stands in the functions that use its names."""
+        """Return the text for the functions that use its names."""
         if deferred.form is Form.CONSTANT:
             call = f"{self.functions[id(deferred)]}()"
             return [Replacement(*self.source.span(use.node), call) for use in deferred.uses]

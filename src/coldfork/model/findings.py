@@ -138,7 +138,7 @@ class Report:
     fixes: Mapping[str, Fix | Refusal] = field(default_factory=dict)
     """The fix of each cause, or why there is none, by the id of the cause; empty where nobody asked."""
     proof: Proof | None = None
-    """What `--prove` found out about the fixes that were applied; None where nobody asked."""
+    """The proof of the fixes that were applied; None without `--prove`."""
 
     @property
     def profiles(self) -> tuple[str, ...]:

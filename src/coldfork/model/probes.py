@@ -1,4 +1,4 @@
-"""What importing modules in fresh interpreters did: the results of `coldfork probe` and `check --prove`."""
+"""Results of importing modules in fresh interpreters, for `coldfork probe` and `check --prove`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ModuleProbe:
     """How many modules the import loaded; None if it did not come to its end."""
     seconds: float = 0.0
     values: Mapping[str, tuple[str, bool]] | None = None
-    """What its public names hold, and whether that says all of it; None where nobody asked or came to it."""
+    """The contents of its public names, and whether they are complete; None where nobody asked for them."""
 
     @property
     def judged(self) -> bool:
@@ -110,7 +110,7 @@ class Probing:
 
 
 class Outcome(StrEnum):
-    """What a comparison says about a fix."""
+    """The verdict of a comparison on a fix."""
 
     PROVEN = "proven"
     """The import woke a device and is cold now, and the module holds what it held."""
@@ -133,7 +133,7 @@ class NameChange:
 
 @dataclass(frozen=True, slots=True)
 class ModuleProof:
-    """What importing a mended module does in both states of the files."""
+    """The imports of a mended module in both states of the files."""
 
     module: str
     path: str
@@ -149,7 +149,7 @@ class ModuleProof:
 
     @property
     def outcome(self) -> Outcome:
-        """What it says about the fix."""
+        """The verdict on the fix."""
         if self.reason or self.before is None or self.after is None:
             return Outcome.NOT_TESTABLE
         if self.after.status is ProbeStatus.WOKEN or any(not change.is_import for change in self.changes):
@@ -184,7 +184,7 @@ class TestsProof:
 
     @property
     def outcome(self) -> Outcome:
-        """What they say about the fix."""
+        """The verdict on the fix."""
         if self.after.status == 0:
             return Outcome.PROVEN
         return Outcome.REFUTED if self.before.status == 0 else Outcome.NOT_TESTABLE
@@ -192,10 +192,10 @@ class TestsProof:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What `--prove` found out about the fixes."""
+    """The evidence that `--prove` gathered about the fixes."""
 
     device: str
-    """What the imports were set before: `virtual:` and its name."""
+    """The device before which the imports ran: `virtual:` and its name."""
     mended: int
     """The causes that the fixes mend."""
     left: int

@@ -1,4 +1,4 @@
-"""What `--prove` found out: lines for people, tables for a pull request, objects for programs."""
+"""The proof of `--prove`: lines for people, tables for a pull request, objects for programs."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _row(module: ModuleProof) -> str:
 
 
 def _import(seen: ModuleProbe | None) -> str:
-    """What an import did: `wakes cuda, by engine/caps.py:7`."""
+    """Describe the outcome of an import: `wakes cuda, by engine/caps.py:7`."""
     if seen is None:
         return "not known"
     if seen.status == "cold":

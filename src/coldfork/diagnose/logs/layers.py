@@ -210,7 +210,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
 
 
 def _shape(text: str, said: str) -> str:
-    """What stands before the rest of a row, whatever its numbers are."""
+    """The beginning of a row that precedes its rest, whatever its numbers are."""
     return re.sub(r"\d+", "0", text[: len(text) - len(said)].rstrip())
 
 

@@ -60,7 +60,7 @@ class Way:
 
     try_out: TryOut
     after: tuple[Earlier, ...] = ()
-    """What is replayed before."""
+    """The replays that come before it."""
     compiled: bool = True
     """Whether functions that the program compiled ran compiled when the graph was captured."""
 
@@ -240,7 +240,7 @@ class Comparison:
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
     def _questions(self, question: Question) -> list[Question]:
-        """What is tried of each batch: the same from several seeds, and in bolder ways."""
+        """The trials of each batch: the same from several seeds, and in bolder ways."""
         asking = [question] * len(_SEEDS)
         if not question.prepared:
             asking = [question, wildly(question), with_contrary_flags(question)]

@@ -59,7 +59,7 @@ class ImportTrial:
     limit: float
     """The seconds it was given."""
     values: Mapping[str, tuple[str, bool]] | None = None
-    """What its public names hold, and whether that says all; None where nobody asked or came to it."""
+    """The contents of its public names, and whether they are complete; None without an answer."""
     stuck: str = ""
     """The stacks of its threads shortly before the time limit."""
 

@@ -103,7 +103,7 @@ def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replaceme
 
 
 def _imported(tree: Tree) -> Iterator[tuple[str, str]]:
-    """What the names of imports mean."""
+    """Return the full names behind imported ones."""
     for node in ast.walk(tree.root):
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name, alias.name) for alias in node.names)

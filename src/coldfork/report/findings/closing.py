@@ -40,7 +40,7 @@ def fixes_sentence(report: Report) -> str:
 
 
 def proof_sentence(report: Report) -> str:
-    """What `--prove` came to, in a sentence; empty where it was not asked for."""
+    """Sum up `--prove` in a sentence; empty where it was not asked for."""
     if report.proof is None:
         return ""
     from coldfork.report.proof import proof_head

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of the tree: every path exists, and the pictures show every room."""
+"""CONTRIBUTING and the pages behind it: every path exists, and the pictures show every room."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "coldfork"
-TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "contributing").glob("*.md"))]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+ROOMS = (ROOT / "docs" / "contributing" / "rooms.md").read_text(encoding="utf-8")
+#: More than this is not read before the first change.
+MOST_LINES = 170
 #: A path, as opposed to a command or a name: it has a slash or an ending.
 PATH = re.compile(r"(?=.*(?:/|\.(?:py|md|toml|json)$))[\w./*-]+")
 #: NAME, ROOM and such stand for whatever the reader has in mind.
@@ -37,7 +41,7 @@ def rooms(folder: Path) -> set[str]:
 
 def picture(after: str) -> str:
     """The first picture behind a heading."""
-    return TEXT.partition(after)[2].partition("```text\n")[2].partition("```")[0]
+    return ROOMS.partition(after)[2].partition("```text\n")[2].partition("```")[0]
 
 
 def test_every_path_exists() -> None:
@@ -55,17 +59,21 @@ def test_a_path_that_leads_nowhere_is_told_from_one_that_does(path: str, there: 
 
 
 def test_the_picture_of_the_house_shows_the_rooms_inside_the_rooms() -> None:
-    shown = set(re.findall(r"(\w\w+)/", picture("## The house")))
+    shown = set(re.findall(r"(\w\w+)/", picture("# The rooms")))
     inside = {name for room in rooms(PACKAGE) - {"source"} for name in rooms(PACKAGE / room)}
     assert shown == rooms(PACKAGE) | inside
 
 
 def test_the_picture_of_launch_shows_its_rooms_and_those_inside_them() -> None:
-    shown = set(re.findall(r"(\w\w+)/ ", picture("### Inside `launch/`")))
+    shown = set(re.findall(r"(\w\w+)/ ", picture("## Inside `launch/`")))
     there = rooms(PACKAGE / "launch")
     assert there <= shown <= there | {name for room in there for name in rooms(PACKAGE / "launch" / room)}
 
 
 def test_the_picture_of_source_shows_its_rooms() -> None:
-    shown = set(re.findall(r"^(\w+)/ ", picture("### Inside `source/`"), re.MULTILINE))
+    shown = set(re.findall(r"^(\w+)/ ", picture("## Inside `source/`"), re.MULTILINE))
     assert shown == rooms(PACKAGE / "source")
+
+
+def test_contributing_is_read_in_five_minutes() -> None:
+    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= MOST_LINES

@@ -107,12 +107,13 @@ def of_case(case: caselist.Case, fetch: Fetcher, scratch: Path) -> Result:
     mount.build(beside, there, fetch.folder)
     measured = measure(root, (case.top,), beside, case.profile)
     paths = {place.path for culprit in case.culprits for place in culprit.places}
-    files = [file for file in measured.done.files if _below(file.file, root) in paths]
-    ours = sum(changed_lines(file.before, file.after) for file in files)
+    names = {path: _names(case, root, path) for path in paths}
+    files = {_below(file.file, root): file for file in measured.done.files}
+    ours = sum(naming(files[path].before, files[path].after, names[path]) for path in paths & files.keys())
     theirs = None
     if case.fixed is not None:
         fixed = mount.package_root(fetch(case.fixed), case.top)
-        theirs = sum(_theirs(root / path, fixed / path, _names(case, root, path)) for path in paths)
+        theirs = sum(naming(_read(root / path), _read(fixed / path), names[path]) for path in paths)
     return _result(wanted, measured, paths, (ours, theirs))
 
 
@@ -165,11 +166,15 @@ def _changed(before: bytes, after: bytes) -> Iterator[str]:
             yield row[1:]
 
 
-def _theirs(before: Path, after: Path, names: set[str]) -> int:
-    """The changed lines of a release that name one of these; a file that is gone has them all changed."""
-    new = after.read_bytes() if after.is_file() else b""
+def _read(path: Path) -> bytes:
+    """Return the text of a file, which is empty where there is none."""
+    return path.read_bytes() if path.is_file() else b""
+
+
+def naming(before: bytes, after: bytes, names: set[str]) -> int:
+    """Count the changed lines that name one of these."""
     words = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-    return sum(1 for row in _changed(before.read_bytes(), new) if words.search(row))
+    return sum(1 for row in _changed(before, after) if words.search(row))
 
 
 def _names(case: caselist.Case, root: Path, path: str) -> set[str]:
@@ -216,10 +221,9 @@ Versions whose import wakes a device, mended with `--fix=unsafe` in memory and c
 
 {table}
 
-*Our lines* are those that the fixes take out and put in, in the files of the published fault. *The
-maintainers'* are those that their own release changed in the same files and that name what the faulty line
-binds, imports or calls: a release changes other things, too, and those are not counted. A field is empty
-where nobody has mended it, or we have not. Cases that are not listed have not been measured yet.
+*Our lines* and *the maintainers'* are counted alike: the lines taken out and put in, in the files of the
+published fault, that name what the faulty line binds, imports or calls, since a release changes other things,
+too. A field is empty where there is no such release, or no fix. Cases that are not listed are not measured.
 
 {kept}
 """

@@ -14,6 +14,7 @@ RESULT = mend.Result("torch-scatter 2.0.6", 2, 1, 0, 2, 1, 4, 6, "line 14 reads 
 def test_lines_are_counted_on_both_sides() -> None:
     assert mend.changed_lines(b"a\nb\n\nc\n", b"a\nd\n\n\nc\n") == 2
     assert mend.changed_lines(b"a\r\n", b"a\r\n") == 0
+    assert mend.naming(b"if x:\n    import bnb\n", b"import bnbx\n", {"bnb"}) == 1
 
 
 def test_a_row_says_what_was_mended_and_why_the_rest_is_not() -> None:

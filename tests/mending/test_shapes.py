@@ -477,6 +477,27 @@ def test_an_import_under_a_condition_moves_without_it(mended: Mend) -> None:
     )
 
 
+def test_imports_that_are_all_of_a_branch_take_the_condition_with_them(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/a.py": (
+                "from pkg.b import has\n\nif has():\n    import bitsandbytes.optim as optim\n"
+                "    from bitsandbytes.nn import Linear4bit, Linear8bitLt\n\n\n"
+                "def f():\n    return optim.Adam(Linear4bit)\n\n\ndef g():\n    return Linear8bitLt\n"
+            ),
+            "pkg/b.py": "def has():\n    return True\n",
+        },
+        UNSAFE,
+    )
+    both = "from bitsandbytes.nn import Linear4bit, Linear8bitLt\n"
+    assert text_of(done) == (
+        "from pkg.b import has\n\n\n"
+        f"def f():\n    if has():\n        import bitsandbytes.optim as optim\n        {both}"
+        "    return optim.Adam(Linear4bit)\n\n\n"
+        f"def g():\n    if has():\n        {both}    return Linear8bitLt\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("files", "reason"),
     [

@@ -65,10 +65,9 @@ class Deferred:
         return parent if self.form is Form.IMPORT and isinstance(parent, ast.If) else None
 
     @property
-    def whole(self) -> ast.stmt:
-        """All that it moves: the statement, or the `if` that holds nothing else."""
-        condition = self.condition
-        return condition if condition is not None and condition.body == [self.statement] else self.statement
+    def is_whole(self) -> bool:
+        """Whether all names that its statement imports are deferred, so that nothing of it stays."""
+        return len(self.names) == len(getattr(self.statement, "names", ()))
 
     def functions(self) -> list[Function]:
         """The outermost functions that use what it binds."""

@@ -67,39 +67,58 @@ class _File:
         if deferred.form is Form.CONSTANT:
             call = f"{self.functions[id(deferred)]}()"
             return [Replacement(*self.source.span(use.node), call) for use in deferred.uses]
-        return [self._at_top(function, deferred) for function in deferred.functions()]
+        return [
+            self._at_top(function, together)
+            for function in deferred.functions()
+            if (together := self._together(deferred, function))[0] is deferred
+        ]
 
-    def _at_top(self, function: Function, deferred: Deferred) -> Replacement:
+    def _together(self, deferred: Deferred, function: Function) -> list[Deferred]:
+        """Those that a function needs under the same condition, which is written once."""
+        if deferred.condition is None:
+            return [deferred]
+        beside = (each for each in self.here if each.condition is deferred.condition)
+        return [each for each in beside if function in each.functions()]
+
+    def _at_top(self, function: Function, together: list[Deferred]) -> Replacement:
         start, indent = above_body(self.tree, function)
-        if deferred.condition is not None:
+        condition = together[0].condition
+        if condition is not None:
             # Where it does not hold, the function goes without, as it did.
-            refuse_hidden(deferred.condition.test, function)
-        rows = self._call(deferred, step(self.source, function))
+            refuse_hidden(condition.test, function)
+        rows = self._call(together, step(self.source, function))
         line = self.source.newline
         return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in rows))
 
-    def _call(self, deferred: Deferred, inward: str) -> list[str]:
-        """The rows that bring its names about."""
-        if deferred.form is Form.BLOCK:
-            return [f"{self.functions[id(deferred)]}()"]
-        text = self._import(deferred)
-        if deferred.condition is None:
-            return [text]
-        return [f"if {self._expression(deferred.condition.test, deferred)}:", f"{inward}{text}"]
+    def _call(self, together: list[Deferred], inward: str) -> list[str]:
+        """Return the rows that bind the names of these, all of which have the same condition."""
+        first = together[0]
+        if first.form is Form.BLOCK:
+            return [f"{self.functions[id(first)]}()"]
+        if first.condition is None:
+            return [self._import(first)]
+        imports = [f"{inward}{self._import(each)}" for each in together]
+        return [f"if {self._expression(first.condition.test, first)}:", *imports]
 
     def _import(self, deferred: Deferred) -> str:
         statement = deferred.statement
         assert isinstance(statement, (ast.Import, ast.ImportFrom))
-        if len(deferred.names) == len(statement.names):
+        if deferred.is_whole:
             return self.source.of(statement) + self.source.comment_behind(statement)
         assert isinstance(statement, ast.ImportFrom)
         taken = [alias for alias in statement.names if (alias.asname or alias.name) in deferred.names]
         module = "." * statement.level + (statement.module or "")
         return f"from {module} import {', '.join(map(ast.unparse, taken))}"
 
+    def _moved(self, deferred: Deferred) -> ast.stmt:
+        """The statement, or the `if` around it where nothing of its body stays."""
+        condition = deferred.condition
+        gone = {each.statement for each in self.here if each.is_whole}
+        return condition if condition is not None and gone.issuperset(condition.body) else deferred.statement
+
     def _inner(self, deferred: Deferred) -> list[Replacement]:
         """The replacements within the statement itself; they are no longer the file's then."""
-        start, end = self.source.span(deferred.whole)
+        start, end = self.source.span(self._moved(deferred))
         found = [each for each in self.edits if start <= each.start and each.end <= end]
         self.edits = [each for each in self.edits if each not in found]
         for other, node in deferred.needs:
@@ -125,7 +144,7 @@ class _File:
             row
             for other, _ in deferred.needs
             if other.form is not Form.CONSTANT
-            for row in self._call(other, STEP)
+            for row in self._call([other], STEP)
         ]
         if deferred.form is Form.CONSTANT:
             value = statement.value  # type: ignore[attr-defined]
@@ -182,7 +201,7 @@ class _File:
             rows = ["import importlib", 'return importlib.import_module(f".{name}", __name__)']
         else:
             inward = STEP if deferred.condition is not None else ""
-            rows = [*self._call(deferred, STEP), f"{inward}return {name}"]
+            rows = [*self._call([deferred], STEP), f"{inward}return {name}"]
         return [f"{STEP}{row}" for row in rows]
 
     def _getattr(self, accessors: list[str]) -> list[str]:
@@ -207,10 +226,10 @@ class _File:
 
     def _without(self, deferred: Deferred, inner: list[Replacement]) -> Replacement:
         """The import taken out, with the empty lines below it that would be too many then."""
-        source, statement = self.source, deferred.whole
+        source, statement = self.source, self._moved(deferred)
         imports = deferred.statement
         assert isinstance(imports, (ast.Import, ast.ImportFrom))
-        if len(deferred.names) < len(imports.names):
+        if not deferred.is_whole:
             return _without_aliases(source, imports, deferred.names)
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         source.comment_behind(statement)

@@ -116,6 +116,19 @@ def test_a_patch_is_proven_and_nothing_is_written(project: Path, run: Run) -> No
     assert "| passed (OK) | passed (OK) |" in written
 
 
+def test_a_package_in_the_working_directory_is_imported_from_the_copies(
+    project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(project, {"src/pyproject.toml": '[tool.coldfork]\nsite-packages = ["../beside"]\n'})
+    write(project, {"src/near.py": "import os\nTEXT = open('data.txt').read()\n", "src/data.txt": "x"})
+    write(project, {"src/engine/attribute.py": f"import near\n{PACKAGE['src/engine/attribute.py']}"})
+    monkeypatch.chdir(project / "src")
+    result = CliRunner().invoke(
+        cli, ["check", "--python", sys.executable, "--diff", "--prove", "--format", "markdown", "engine"]
+    )
+    assert "3 causes mended, none left; 2 modules on virtual:h100: 2 proven." in result.stderr
+
+
 def test_what_changed_or_cannot_be_imported_is_told(project: Path, run: Run) -> None:
     write(
         project,

@@ -23,6 +23,16 @@ class Copy:
         """Where the copy of a file or folder lies."""
         return self.root.joinpath(*Path(path).absolute().parts[1:])
 
+    def folder(self, original: Path) -> Path:
+        """Make the copy of a folder complete, with links to what was not copied, and return it."""
+        made = self.place(original)
+        made.mkdir(parents=True, exist_ok=True)
+        for entry in original.iterdir():
+            there = made / entry.name
+            if not there.exists() and not there.is_symlink():
+                there.symlink_to(entry)
+        return made
+
 
 @contextmanager
 def copies(

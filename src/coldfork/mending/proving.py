@@ -67,7 +67,9 @@ def prove(
         with copies(sources, before, after) as (old, new):
             roots = tuple(dict.fromkeys(place.root for place in places))
             seen, interrupted = _imported(places, roots, request, old, new, progress)
-            proofs |= {place.module.path: _compared(place, *seen[place.module.path]) for place in places}
+            proofs |= {
+                place.module.path: _compared(place, seen[place.module.path], (old, new)) for place in places
+            }
             if request.command and files and not interrupted:
                 tests = _tests(request.command, roots, request, old, new)
     device = f"virtual:{request.setup.virtual}" if request.setup.virtual else "real"
@@ -112,7 +114,9 @@ def _imported(
             copy: Copy, asked: Mapping[str, Sequence[str]], names: tuple[str, ...] = names
         ) -> Probing:
             before = (*(str(copy.place(each)) for each in roots), *roots, *request.setup.before)
-            setup = replace(request.setup, before=before, names=asked, root=str(copy.root))
+            # Python searches the working directory first, and the originals may lie there.
+            folder = str(copy.folder(Path.cwd()))
+            setup = replace(request.setup, before=before, names=asked, root=str(copy.root), folder=folder)
             return probe(ProbeRequest(names, setup, request.jobs), progress)
 
         first = importing(old, {})
@@ -126,17 +130,20 @@ def _imported(
     return found, interrupted
 
 
-def _compared(place: _Place, before: ModuleProbe | None, after: ModuleProbe | None) -> ModuleProof:
-    """Judge a fix by two imports of its module."""
+def _compared(
+    place: _Place, seen: tuple[ModuleProbe | None, ModuleProbe | None], copies: tuple[Copy, Copy]
+) -> ModuleProof:
+    """Judge a fix by the imports of its module from two copies."""
     module, path = place.module.name, place.module.path
+    before, after = seen
     if before is None or after is None:
         return ModuleProof(module, path, "the imports were interrupted before its turn ended")
     proof = ModuleProof(module, path, before=before, after=after)
     if not (before.judged or after.judged):
         return replace(proof, reason=before.reason or "")
-    for seen in (before, after):
-        if seen.file is not None and not seen.file.endswith(place.file.file):
-            return replace(proof, reason=f"the interpreter imports {module} from {seen.file}")
+    for one, copy in zip((before, after), copies, strict=True):
+        if one.file is not None and Path(one.file) != copy.place(place.file.file):
+            return replace(proof, reason=f"the interpreter imports {module} from {one.file}")
     if before.values is None or after.values is None:
         return proof
     same, alike, changes = 0, 0, []

@@ -37,6 +37,8 @@ class ProbeSetup:
     """Asks what public names hold: by module those that it may not list; None asks for none."""
     root: str = ""
     """The folder of a copy, without which what they hold is told."""
+    folder: str | None = None
+    """The working directory, which Python searches first; None leaves it as it is."""
     base: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict(os.environ)))
 
     def variables(self, first: tuple[str, ...] = ()) -> dict[str, str]:
@@ -91,6 +93,7 @@ def run_trial(
             environment(settings, setup.variables(), setup.virtual),
             timeout=setup.timeout,
             stop=stop,
+            folder=setup.folder,
         )
         return _read(result, ended, setup.timeout)
 

@@ -139,7 +139,7 @@ FAULTS: tuple[Part, ...] = (
         "left",
         "The caller ends Ray under the pool.",
         (
-            r"^Ray was shut down: \{'PoolBrokenError: .*this process has left Ray",
+            r"^Ray was shut down: \{'PoolBrokenError: .*Ray was shut down in this process",
             r"^a task after that: PoolBrokenError",
             r"^and Ray was not started again: True$",
         ),

@@ -423,43 +423,43 @@ REFUSED = {
         "log = open(__import__('os').devnull)\ndef f(): return log",
         "f",
         "f uses the global `log`, a _io.TextIOWrapper, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
     "inside a global": (
         "import threading\nstate = {'lock': threading.Lock()}\ndef f(): return state",
         "f",
         "f uses the global `state`, a dict that holds a _thread.lock, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
     "a global of a function that is called": (
         "gen = (x for x in '')\ndef f(): return gen\ndef g(): return f()",
         "lambda: g()",
         "f uses the global `gen`, a generator, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
     "a variable": (
         "import socket\ndef make():\n s = socket.socket()\n s.close()\n return lambda: s",
         "make()",
         "make.<locals>.<lambda> uses the variable `s`, a socket.socket, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
     "an attribute of a class": (
         "import threading\nclass C: guard = threading.Lock()",
         "C()",
         "C has the attribute `guard`, a _thread.lock, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
     "a default": (
         "import threading\ndef f(a, b=1, *, lock=threading.Lock()): pass\ndef g(a, lock=threading.Lock()): pass",
         "g",
         "g has the default `lock`, a _thread.lock, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
     "a module made at run time": (
         "import types\nmade = types.ModuleType('made')\ndef f(): return made",
         "f",
         "f uses the global `made`, a module, which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from",
+        "make it inside the task, or pass what it is made from",
     ),
 }
 

@@ -201,7 +201,7 @@ def test_workers_may_have_children() -> None:
     ("arguments", "said"),
     [
         ({"workers": 0}, "workers has to be"),
-        ({"workers": 1, "timeout": 0}, "timeout is in seconds"),
+        ({"workers": 1, "timeout": 0}, "timeout has to be a number of seconds"),
         ({"workers": 1, "backend": "moon"}, "no backend 'moon'"),
         ({"workers": 1, "retries": -1}, "retries"),
         ({"workers": 1, "initializer": 5}, "initializer"),

@@ -28,9 +28,7 @@ def test_a_cap_that_no_worker_keeps_breaks_the_pool_and_says_so() -> None:
     with WorkerPool(1, max_memory=10) as pool:
         while not pool.health().broken:
             time.sleep(0.01)
-        with pytest.raises(
-            PoolBrokenError, match="max_memory is 10 bytes, and one that has done nothing holds"
-        ):
+        with pytest.raises(PoolBrokenError, match="it is 10 bytes, and an idle one holds"):
             pool.submit(targets.square, 4)
 
 

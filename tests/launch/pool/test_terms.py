@@ -21,16 +21,19 @@ from tests.launch.pool.faults.tasks import say_and_leave
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"timeout": "5"}, "timeout is in seconds and more than 0, and not '5'"),
-        ({"timeout": math.nan}, "timeout is in seconds"),
-        ({"timeout": True}, "timeout is in seconds"),
-        ({"retries": 1.5}, "retries has to be a whole number from 0 on, and not 1.5"),
-        ({"retries": -1}, "retries has to be a whole number from 0 on"),
-        ({"workers": 2.0}, "workers has to be a whole number from 1 on"),
-        ({"workers": 2, "max_workers": 2}, "workers and max_workers are the same"),
-        ({"mp_context": "spawn"}, "mp_context says how other executors start their processes"),
-        ({"env": {"A": 1}}, "env holds texts, or None for what is unset, and not 'A': 1"),
-        ({"env": {"A=B": "1"}}, "no environment can hold 'A=B'"),
+        ({"timeout": "5"}, "timeout has to be a number of seconds above 0, not '5'"),
+        ({"timeout": math.nan}, "timeout has to be a number of seconds"),
+        ({"timeout": True}, "timeout has to be a number of seconds"),
+        ({"retries": 1.5}, "retries has to be a whole number, 0 or more, not 1.5"),
+        ({"retries": -1}, "retries has to be a whole number, 0 or more"),
+        ({"workers": 2.0}, "workers has to be a whole number, 1 or more"),
+        ({"workers": 2, "max_workers": 2}, "give workers or max_workers, not both"),
+        (
+            {"mp_context": "spawn"},
+            "leave out mp_context: this pool's processes always come from a clean server",
+        ),
+        ({"env": {"A": 1}}, "env takes texts, or None to unset a variable, not 'A': 1"),
+        ({"env": {"A=B": "1"}}, "'A=B': '1' cannot stand in an environment"),
         ({"preload": ["json", "nowhere.at.all"]}, "preload: there is no module 'nowhere' here"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -58,7 +61,7 @@ def timed(timeout: float) -> float:
 
 
 def test_a_timeout_that_two_could_mean_is_refused(pool: WorkerPool) -> None:
-    with pytest.raises(UsageError, match=r"hand it its own as functools.partial\(timed, timeout=...\)"):
+    with pytest.raises(UsageError, match=r"submit functools.partial\(timed, timeout=...\)"):
         pool.submit(timed, timeout=5)
     assert pool.submit(timed, 5).result(LIMIT) == 5
     assert pool.submit(functools.partial(timed, timeout=4), timeout=LIMIT).result(LIMIT) == 4

@@ -1,1 +1,1 @@
-"""Tasks on warm workers: each fails alone, and what became of it is said."""
+"""Run tasks on warm workers; each task fails by itself, and its caller is told how it ended."""

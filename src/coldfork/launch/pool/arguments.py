@@ -1,6 +1,6 @@
-"""The arguments of a pool and of its tasks, each checked where it comes in.
+"""Check the arguments of a pool and of its tasks as they come in.
 
-They are checked before a pool's server is started, and so this loads next to nothing.
+This happens before a pool's server is started, so this module imports next to nothing.
 """
 
 from __future__ import annotations
@@ -18,76 +18,76 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SERVICE = "coldfork.launch.pool.local.service"
-"""The module that every worker runs, which its server has imported for all of them."""
+"""The module that every worker runs; the server imports it once for all of them."""
 
 
 def counted(name: str, value: object, least: int = 1) -> int | None:
-    """A number of something, where one is given."""
+    """Check a count, and return it; None where none is given."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UsageError(f"{name} has to be a whole number from {least} on, and not {value!r}")
+        raise UsageError(f"{name} has to be a whole number, {least} or more, not {value!r}")
     return value
 
 
 def seconds(name: str, value: object) -> float | None:
-    """How long something may take, where that is given; for ever, as None says it."""
+    """Check a duration, and return it; None means without limit."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise UsageError(f"{name} is in seconds and more than 0, and not {value!r}")
+        raise UsageError(f"{name} has to be a number of seconds above 0, not {value!r}")
     return None if value == math.inf else value
 
 
 def refuse_two_timeouts(function: Callable[..., object]) -> None:
-    """Refuse to guess whose timeout is meant, where the function of a task has one of its own."""
+    """Refuse a timeout that could be meant for the task or for a parameter of its function."""
     code = getattr(function, "__code__", None)
     if code is not None and "timeout" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         name = getattr(function, "__qualname__", repr(function))
         raise UsageError(
-            f"timeout limits the task, and {name} has a parameter of that name: hand it its own as "
-            f"functools.partial({name}, timeout=...), and submit that"
+            f"timeout limits the task, and {name} also has a parameter of that name: submit "
+            f"functools.partial({name}, timeout=...) to set the function's own"
         )
 
 
 def require_callable(initializer: object) -> None:
-    """Refuse an initializer that is none."""
+    """Refuse an initializer that cannot be called."""
     if initializer is not None and not callable(initializer):
-        raise UsageError("initializer has to be something that can be called")
+        raise UsageError("initializer has to be callable")
 
 
 def workers_wanted(workers: object, max_workers: object, mp_context: object) -> int | None:
-    """How many workers are asked for, by the name that a pool has for it or the one that executors have."""
+    """Return the number of workers asked for, by the pool's own name for it or by that of executors."""
     if mp_context is not None:
         raise UsageError(
-            "mp_context says how other executors start their processes, and those of this pool come from a "
-            "clean server whatever it says: leave it out"
+            "leave out mp_context: this pool's processes always come from a clean server, whatever start "
+            "method it names"
         )
     if max_workers is None:
         return counted("workers", workers)
     if workers is not None:
-        raise UsageError("workers and max_workers are the same; give one of them")
+        raise UsageError("give workers or max_workers, not both: they are the same")
     if isinstance(max_workers, int) and max_workers <= 0:
-        # As every executor says it.
+        # The error that every executor raises.
         raise ValueError("max_workers must be greater than 0")
     return counted("max_workers", max_workers)
 
 
 def environment(env: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
-    """The variables that workers are given, each a text, or None where they are not to have it."""
+    """Check the variables for workers: each value is a text, or None to unset it."""
     given: Mapping[Any, Any] = env or {}
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str | None):
-            raise UsageError(f"env holds texts, or None for what is unset, and not {name!r}: {value!r}")
+            raise UsageError(f"env takes texts, or None to unset a variable, not {name!r}: {value!r}")
         if not name or "=" in name or "\0" in name or "\0" in (value or ""):
-            raise UsageError(f"env: no environment can hold {name!r}: {value!r}")
+            raise UsageError(f"env: {name!r}: {value!r} cannot stand in an environment")
     return env or {}
 
 
 def require_found(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, str | None]) -> None:
-    """Refuse modules that are not there, before a server takes its time to find that out."""
+    """Refuse modules that do not exist before a server spends time to find that out."""
     if isinstance(preload, os.PathLike) or any(name.startswith("PYTHON") for name in env):
-        # They are named in a file, or looked for elsewhere.
+        # They are named in a file, or are found on another path.
         return
     from importlib.util import find_spec
 
@@ -102,5 +102,5 @@ def require_found(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, s
 
 
 def server_terms(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, str | None]) -> dict[str, Any]:
-    """The terms for the server of a pool's workers, checked."""
+    """Check the terms for the server of a pool's workers, and return them."""
     return {**terms(preload, "fail"), "environment": dict(env), "ready": [_SERVICE]}

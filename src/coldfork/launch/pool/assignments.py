@@ -1,4 +1,4 @@
-"""Which worker was given which task: what waits, what was given out, and what is given to whom next.
+"""Keep track of tasks and workers: which tasks wait, which worker has which, and who gets the next.
 
 All of it is called by the pool's thread.
 """
@@ -20,100 +20,100 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.task import Task
 
 _SECONDS_AHEAD = 0.005
-"""So much work a worker is given ahead, where tasks are so short that it would wait for the next one."""
+"""A worker gets this much work ahead where tasks are so short that it would have to wait for the next."""
 _MOST_AHEAD = 256
 _TOGETHER = 16
-"""So many tasks are worth a message of their own while nobody waits for one."""
+"""This many tasks are worth a message of their own while no worker is idle."""
 
 
 class Worker(ABC):
     """A worker as the dispatcher sees it: what it was given, and whether it takes more."""
 
     pid: int
-    """Its process."""
+    """The process ID."""
     device: str | None = None
-    """The device that it was given."""
+    """The device that the worker was given."""
 
     def __init__(self, place: int) -> None:
         self.place = place
-        """Its number among the workers of its pool, which whoever replaces it takes over."""
+        """Its number among the workers of the pool; its replacement takes it over."""
         self.asked: float = monotonic()
-        """When somebody began to start it."""
+        """When its start was requested."""
         self.given: deque[Task] = deque()
-        """What it has and has not answered, in its order."""
+        """The tasks that it has and has not answered, in its order."""
         self.taken = 0
-        """So many tasks it has had."""
+        """How many tasks it has been given so far."""
         self.takes_more = True
         self.deadline: float | None = None
-        """When what it does will have run too long."""
+        """When its current task will have run too long."""
         self.leaves = ""
-        """Why it ends, where that is the pool's doing."""
+        """Why it ends, where the pool ends it."""
         self.is_clearing = False
-        """Whether it is throwing away what was taken back from it, and hears nothing else meanwhile."""
+        """Whether it is discarding tasks that were taken back; until then it does nothing else."""
         self.finishing_since: float | None = None
 
     @abstractmethod
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Send it tasks, those that fit together; False if there is no room for more just now."""
+        """Send it as many of these tasks as fit together; False if there is no room just now."""
 
     def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
-        """Calls of C functions, with their arguments, that give it this task; none where it takes more."""
+        """Return C functions to call, with their arguments, to give it this task; none if it takes more."""
         return ()
 
     @abstractmethod
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take tasks from it that it has not come to, in their order, and return their numbers."""
+        """Take back tasks that it has not reached, in their order, and return their numbers."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Have it throw away what was taken back, which leaves no room for more."""
+        """Have it discard what was taken back, when that leaves no room for more."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End it and all that it has started."""
+        """Kill it and every process that it has started."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Let it end, for no more tasks come."""
+        """Let it end, because no more tasks come."""
 
 
 class Assignments:
     """The tasks of a pool that have not ended, and the workers that are ready for them."""
 
     def __init__(self, max_tasks: int | None, wake: Callable[[], None]) -> None:
-        """`wake` is called when a deadline comes sooner than every other."""
+        """`wake` is called when a task gets a deadline earlier than all others."""
         self.waiting: deque[Task] = deque()
         self.workers: dict[int, Worker] = {}
-        """The workers, by their places."""
+        """The workers by place."""
         self.running: dict[int, Worker] = {}
-        """Who has the tasks that were given out, by their numbers."""
+        """The worker of each task that was given out, by the task's number."""
         self.timed: int = 0
-        """So many workers do something that may run only so long."""
+        """How many workers run a task with a timeout."""
         self.durations: Durations | None = None
-        """Where they are counted, if somebody has asked."""
+        """Where durations are counted, if anyone has asked for them."""
         self._max_tasks = max_tasks
         self._wake = wake
         self.idle: dict[Worker, None] = {}
-        """Those that have nothing to do, whom a caller may give a task itself once it has taken them out."""
+        """The idle workers. A caller that takes one out may give it a task itself."""
         self._ahead = 1
         self._pace = 1.0
-        """How long tasks have taken lately."""
+        """How long recent tasks have taken."""
 
     # --- giving out ---
 
     def add(self, task: Task) -> None:
-        """Take a task on, and give it to a worker that has nothing to do."""
+        """Accept a task, and give it to an idle worker if there is one."""
         self.waiting.append(task)
         if self.idle or (self._ahead > 1 and not len(self.waiting) % _TOGETHER):
             self.give_out()
 
     def given_at_once(self, worker: Worker, task: Task) -> None:
-        """A caller has given a worker this task, which waited nowhere."""
+        """Note that a caller has given a task directly to this worker, without queueing it."""
         worker.given.append(task)
         self._note([task], worker)
 
     def unsent(self, worker: Worker, task: Task) -> None:
-        """Take back a task that a caller was about to give to a worker, and that has not come to it."""
+        """Take back a task that a caller was about to give to a worker, and that never reached it."""
         if task in worker.given:
             worker.given.remove(task)
             worker.taken -= 1
@@ -124,7 +124,7 @@ class Assignments:
             self.feed(worker)
 
     def give_out(self) -> None:
-        """Give what waits to whoever can begin with it, or is quick enough to come to it soon."""
+        """Give waiting tasks to workers that are idle, or that will be free soon."""
         while self.waiting and (worker := self._any_idle()):
             self.feed(worker)
         if self._ahead > 1 and len(self.waiting) >= _TOGETHER:
@@ -139,15 +139,15 @@ class Assignments:
             return None
 
     def _is_free(self, worker: Worker) -> bool:
-        """Whether a worker may be given something from here; not while a caller is at it."""
+        """Return whether a worker may be given something from here, and no caller is about to do so."""
         if worker.given:
             return True
         return worker in self.idle and self.idle.pop(worker, self) is None
 
     def feed(self, worker: Worker) -> None:
-        """Give a worker what waits, as much as it may have; it ends if it may have no more."""
+        """Give a worker as many waiting tasks as it may have; it ends if it may have no more."""
         if worker.is_clearing:
-            # It throws away all that it is sent before it has said that it is clear.
+            # Until it reports that it is clear, it discards all that it is sent.
             return
         while self.waiting and worker.takes_more:
             batch = self._batch(worker)
@@ -164,7 +164,7 @@ class Assignments:
             self.idle[worker] = None
 
     def _batch(self, worker: Worker) -> list[Task]:
-        """What a worker is given next: one task if it may run only so long, several if they are quick."""
+        """Return what a worker gets next: one task if that has a timeout, several if tasks are quick."""
         room = self._ahead - len(worker.given)
         if worker.given and (room <= 0 or worker.given[0].timeout is not None):
             return []
@@ -188,25 +188,25 @@ class Assignments:
         return batch[:fit]
 
     def _give(self, worker: Worker, batch: list[Task]) -> bool:
-        """Give tasks to a worker; False, and they wait again, if they could not be sent just now."""
+        """Send tasks to a worker; if there is no room just now, queue them again and return False."""
         if not worker.give(batch):
             self.waiting.extendleft(reversed(batch))
             if not worker.given and not worker.is_clearing:
-                # What was taken back from it is still on its way to it.
+                # What was taken back from it is still in its pipe.
                 worker.is_clearing = True
                 worker.clear()
             return False
         worker.given.extend(batch)
         self._note(batch, worker)
         if batch[0].timeout is not None:
-            # It is alone: what may run only so long is given to nobody who has something else to do.
+            # A task with a timeout is alone: it is only given to a worker that has nothing else to do.
             worker.deadline = monotonic() + batch[0].timeout
             self.timed += 1
             self._wake()
         return True
 
     def _note(self, batch: Sequence[Task], worker: Worker) -> None:
-        """Note who has these now."""
+        """Note that this worker now has these tasks."""
         pid, device = worker.pid, worker.device
         for task in batch:
             task.future.worker, task.future.device = pid, device
@@ -222,11 +222,11 @@ class Assignments:
         for task in batch:
             if task.submitted is not None:
                 durations.waits.add(now - task.submitted)
-                # What is taken back from a worker has waited once.
+                # What is taken back from a worker has already been counted as waiting.
                 task.submitted = None
 
     def _take_from_others(self, idle: Worker) -> None:
-        """Give a worker that has nothing to do what others were given ahead and have not come to."""
+        """Give an idle worker tasks that others were given ahead and have not reached."""
         most = max(self.workers.values(), key=lambda worker: len(worker.given), default=idle)
         if len(most.given) < 2:
             return
@@ -236,7 +236,7 @@ class Assignments:
             self._give(idle, batch)
 
     def take_back(self, worker: Worker, most: int | None = None) -> None:
-        """Let a worker's tasks wait again that it has not come to, those first that it would do next."""
+        """Queue a worker's unreached tasks again, first the one that it would do next."""
         numbers = set(worker.take_back(most))
         if wire.CLEAR in numbers:
             numbers.remove(wire.CLEAR)
@@ -250,16 +250,16 @@ class Assignments:
             self.waiting.extendleft(reversed(back))
 
     def withdraw(self, task: Task) -> bool:
-        """Let a task wait no more; False if it does not."""
+        """Take a task out of the queue; False if it is not in it."""
         if task not in self.waiting:
             return False
         self.waiting.remove(task)
         return True
 
-    # --- what becomes of it ---
+    # --- how tasks end ---
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """A worker has done tasks, each in so many seconds; it is given what waits."""
+        """Note that a worker has done these tasks, each in so many seconds, and give it waiting ones."""
         done = []
         if self.durations is not None:
             for _, seconds in answers:
@@ -277,7 +277,7 @@ class Assignments:
         return done
 
     def remove(self, worker: Worker) -> list[Task]:
-        """A worker has ended: what it had begun with is handed out, and the rest waits again."""
+        """Remove a worker that has ended: return the tasks that it had begun, and queue the rest again."""
         del self.workers[worker.place]
         self.take_back(worker)
         self._forget_deadline(worker)
@@ -289,12 +289,12 @@ class Assignments:
         return begun
 
     def next_deadline(self) -> float | None:
-        """When a task that runs will have run too long."""
+        """Return when a running task will have run too long."""
         deadlines = (worker.deadline for worker in self.workers.values())
         return min((moment for moment in deadlines if moment is not None), default=None)
 
     def overdue(self) -> list[Worker]:
-        """The workers whose tasks have run too long by now; each is said once."""
+        """Return the workers whose tasks have run too long by now, each of them once."""
         now = monotonic()
         workers = self.workers.values()
         late = [worker for worker in workers if worker.deadline is not None and worker.deadline <= now]

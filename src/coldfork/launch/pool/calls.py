@@ -1,4 +1,4 @@
-"""Many calls at once: in their order, in chunks, as a stream of an event loop; and how far they have come."""
+"""Make many calls: in order, in chunks or as an asynchronous stream, with progress."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def mapped(
     buffersize: int | None,
     progress: Progress | bool,
 ) -> Iterator[Any]:
-    """The results of calls, in their order; with `buffersize`, so many are submitted ahead.
+    """Yield the results of calls in order; with `buffersize`, this many are submitted ahead.
 
-    `timeout` is how long the caller waits in all, as with every executor.
+    `timeout` is the caller's total wait, as with every executor.
     """
     until = None if timeout is None else monotonic() + timeout
     ahead = deque(submit(*call) for call in itertools.islice(calls, buffersize))
@@ -44,7 +44,7 @@ def _results(
 ) -> Iterator[Any]:
     try:
         while ahead:
-            # It is let go of before its result is handed out.
+            # The future is dropped before its result is handed out.
             result = [_result(ahead.popleft(), until)]
             ahead.extend(submit(*call) for call in itertools.islice(calls, 1))
             yield result.pop()
@@ -62,19 +62,19 @@ def _result(future: Future[Any], until: float | None) -> Any:
 
 
 def chunked(calls: Iterable[tuple[Any, ...]], size: int) -> Iterator[tuple[tuple[Any, ...], ...]]:
-    """Calls, so many at a time."""
+    """Group calls into chunks of this size."""
     remaining = iter(calls)
     while chunk := tuple(itertools.islice(remaining, size)):
         yield chunk
 
 
 def call_all(function: Callable[..., Any], chunk: tuple[tuple[Any, ...], ...]) -> list[Any]:
-    """What a worker does with a chunk."""
+    """Make the calls of a chunk, in a worker."""
     return [function(*arguments) for arguments in chunk]
 
 
 async def awaited(future: Any) -> Any:
-    """A task's result; the task is killed when whoever awaits it is cancelled."""
+    """Await a task's result; when the awaiting coroutine is cancelled, the task is killed."""
     import asyncio
 
     try:
@@ -87,7 +87,7 @@ async def awaited(future: Any) -> Any:
 async def streamed(
     submit: Submit, calls: Iterator[tuple[Any, ...]], ahead: int, *, ordered: bool
 ) -> AsyncIterator[Any]:
-    """The results of calls, in their order or as they come, with so many under way at once."""
+    """Yield the results of calls, in order or as they come, with `ahead` of them under way at once."""
     import asyncio
 
     waiting: dict[asyncio.Future[Any], Any] = {}
@@ -105,13 +105,13 @@ async def streamed(
             yield done.result()
     finally:
         for awaiting, future in waiting.items():
-            # Nobody asks any more how it ended, and asyncio would say so of each.
+            # Otherwise asyncio would report each exception that nobody retrieves.
             awaiting.cancel()
             future.kill()
 
 
 def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
-    """Tell how many of these are done, each time that one is."""
+    """Report how many of these futures are done, each time one is."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     tell = progress if callable(progress) else _bar if progress and is_terminal else None
     if tell is None:

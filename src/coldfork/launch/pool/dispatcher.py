@@ -1,4 +1,4 @@
-"""The side of a pool for callers: they give a task to a worker that is idle, or hand on a request."""
+"""The callers' side of a pool: give a task to an idle worker, or pass a request to the pool's thread."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MANY = 16
 
 
 class Dispatcher(PoolLife):
-    """A pool as its callers have it. They change nothing themselves: its thread does, or a single C call."""
+    """A pool as its callers have it. They change nothing themselves: its thread or a single C call does."""
 
     def ask(self, request: Callable[[], object]) -> None:
-        """Have the pool's thread do this by and by."""
+        """Have the pool's thread do this soon."""
         self._requests.ask(request)
 
     def submit(self, task: Task) -> None:
-        """Take a task on; `RuntimeError`, as of every executor, after the end."""
+        """Accept a task; after the pool's end raise `RuntimeError`, as every executor does."""
         if self._assigned.durations is not None:
             task.submitted = monotonic()
         self._check()
@@ -40,19 +40,19 @@ class Dispatcher(PoolLife):
             self._requests.ask_when(self._has_room, task)
 
     def _is_given_at_once(self, task: Task) -> bool:
-        """Give a task to a worker that has nothing to do, if it may run for ever and nothing waits."""
+        """Give a task to an idle worker, if it has no timeout and none waits; return whether it was given."""
         if task.timeout is not None or task.payload.is_large or self._waiting():
             return False
         try:
             worker = next(reversed(self._assigned.idle))
         except (StopIteration, RuntimeError):
-            # There is none, or somebody takes one at this moment.
+            # There is none, or another thread is taking one at this moment.
             return False
         task.begun = task.begun or task.future.set_running_or_notify_cancel()
         try:
             return self._requests.hand_over(self._assigned.idle, worker, task)
         except (OSError, ValueError):
-            # It is about to be known that the worker has died.
+            # The worker has died, and the pool is about to learn of it.
             self.ask(partial(self._assigned.unsent, worker, task))
             return True
 
@@ -68,25 +68,25 @@ class Dispatcher(PoolLife):
 
     @property
     def many_wait(self) -> bool:
-        """Whether what is submitted now will wait behind others for a while."""
+        """Return whether what is submitted now will wait behind others for a while."""
         return self._waiting() > _MANY
 
     def kill(self, task: Task) -> bool:
-        """End a task, wherever it is; False if it has ended already."""
+        """Kill a task, wherever it is; False if it has ended already."""
         return not task.future.done() and self._requests.answer(partial(self._kill, task))
 
     def close(self, *, cancel: bool, kill: bool = False) -> None:
-        """Take nothing on any more; the workers end when nothing is left to do."""
+        """Accept no more tasks; the workers end when nothing is left to do."""
         self._closing = True
         close = partial(self._close, cancel=cancel, kill=kill)
         if cancel:
-            # Who cancels finds it cancelled, unless a callback waits for something that the canceller holds.
+            # On return the tasks are cancelled, unless a callback waits for something that this caller holds.
             self._requests.answer(close, _LONGEST_CALLBACK)
         else:
             self.ask(close)
 
     def await_workers(self, wanted: int, timeout: float | None) -> bool:
-        """Wait until so many are ready; False when the time is up, `PoolBrokenError` when none will be."""
+        """Wait for this many ready workers; False on timeout, `PoolBrokenError` if there can be none."""
 
         def are_ready() -> bool:
             return len(self._assigned.workers) >= wanted
@@ -97,12 +97,12 @@ class Dispatcher(PoolLife):
         return are_ready()
 
     def await_end(self) -> None:
-        """Wait until nothing is left of the workers, unless it is the pool's own thread that asks."""
+        """Wait until no worker is left, unless the pool's own thread asks."""
         if not self._requests.are_own:
             self._over.wait()
 
     def health(self) -> PoolHealth:
-        """How the pool stands."""
+        """Return the pool's current health."""
         workers = sorted(self._assigned.workers.copy().items())
         return PoolHealth(
             workers=self._terms.workers,
@@ -119,6 +119,6 @@ class Dispatcher(PoolLife):
         )
 
     def measure(self) -> Durations:
-        """Count durations from now on, or go on with it; where they are counted."""
+        """Count durations from now on, or keep counting; return where they are counted."""
         self._assigned.durations = self._assigned.durations or Durations()
         return self._assigned.durations

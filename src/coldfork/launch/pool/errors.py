@@ -1,4 +1,4 @@
-"""What goes wrong with a pool or with one of its tasks, each an error that says when you get it."""
+"""Errors of a pool and of its tasks; each says when it is raised."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from coldfork.model.errors import ColdforkError
 
 
 class PoolError(ColdforkError, RuntimeError):
-    """You get it where a pool cannot be used like this: in another process, or while it is imported."""
+    """Raised where a pool cannot be used like this: in another process, or during its own import."""
 
 
 class PoolBrokenError(ColdforkError, BrokenExecutor):
-    """No worker can be started any more; the message says why. Every task that had not ended gets it."""
+    """No worker can be started any more; the message says why. Every unfinished task fails with it."""
 
 
 class WorkerDiedError(ColdforkError, RuntimeError):
-    """The worker that ran the task has died, and not because the pool ended it. No other task fails of it."""
+    """The worker that ran the task died, and the pool had not ended it. No other task fails because of it."""
 
     def __init__(
         self,
@@ -31,20 +31,20 @@ class WorkerDiedError(ColdforkError, RuntimeError):
         self.message = message
         self.pid = pid
         self.exitcode = exitcode
-        """As `multiprocessing` has it: negative for a signal."""
+        """The exit code as `multiprocessing` has it: negative for a signal."""
         self.signal = signal
         """The name of the signal that ended it, such as `SIGSEGV`."""
         self.device = device
-        """The device that it was given."""
+        """The device that the worker was given."""
         self.errors = errors
-        """The last lines that it wrote to its standard error."""
+        """The last lines that the worker wrote to standard error."""
 
     def __str__(self) -> str:
         return self.message
 
 
 class MemoryCapError(WorkerDiedError):
-    """The worker that ran the task, with all it had started, came to hold more memory than `max_memory`."""
+    """The worker that ran the task, with all it had started, exceeded `max_memory`."""
 
 
 class TaskTimeoutError(ColdforkError, TimeoutError):
@@ -56,7 +56,7 @@ class TaskKilledError(ColdforkError):
 
 
 def kind(error: BaseException) -> str:
-    """Why a task failed, in a word: that of `FAILURES` in the module about health."""
+    """Return why a task failed, in one of the words of `health.FAILURES`."""
     kinds = (
         (MemoryCapError, "memory-cap"),
         (WorkerDiedError, "worker-died"),
@@ -68,11 +68,11 @@ def kind(error: BaseException) -> str:
 
 
 class RemoteError(ColdforkError):
-    """A task raised something, or returned something, that cannot be handed over; this says what it was."""
+    """A task raised or returned something that cannot be handed over; this says what it was."""
 
 
 class RemoteTraceback(Exception):
-    """The cause of an exception that a task raised: where it was raised, in the worker."""
+    """The cause of an exception that a task raised: its traceback in the worker."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

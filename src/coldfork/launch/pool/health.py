@@ -1,4 +1,4 @@
-"""How a pool stands, truthfully: who is warm, who is not, and why not."""
+"""Report the state of a pool: which workers are warm, which are not, and why."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from coldfork.launch.distribution import Distribution
 from coldfork.launch.pool.errors import kind
 
 FAILURES = ("raised", "timed-out", "killed", "worker-died", "memory-cap", "pool-broken")
-"""Why a task may fail."""
+"""The reasons for which a task may fail."""
 ENDS = ("max-tasks", "max-memory", "memory-cap", "timed-out", "killed", "shutdown", "pool-broken", "died")
-"""Why a worker may end: all but the last are the pool's doing."""
+"""The reasons for which a worker may end; all but the last are the pool's doing."""
 
 
 @dataclass(slots=True)
@@ -22,26 +22,26 @@ class Counts:
     failed: int = 0
     """Tasks that raised, or whose worker died or was killed."""
     retried: int = 0
-    """Tasks that were done again because their worker had died."""
+    """Tasks that were run again because their worker had died."""
     seconds: float = 0.0
-    """How long tasks have run in all."""
+    """Total running time of tasks."""
     started: int = 0
     """Workers that became ready."""
     start_seconds: float = 0.0
-    """How long their starts have taken in all."""
+    """Total time that their starts have taken."""
     failed_starts: int = 0
     ended: int = 0
     died: int = 0
-    """Workers that died with a task, not of the pool's doing."""
+    """Workers that died with a task, without the pool's doing."""
     recycled: int = 0
-    """Workers that were replaced for the memory that they held."""
+    """Workers that were replaced because of the memory that they held."""
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FAILURES, 0))
-    """Why tasks have failed."""
+    """How many tasks failed for each reason."""
     ends: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ENDS, 0))
-    """Why workers have ended."""
+    """How many workers ended for each reason."""
 
     def count(self, error: BaseException | None) -> None:
-        """A task has ended, by this error if it failed."""
+        """Count a task that has ended, with this error if it failed."""
         if error is None:
             self.done += 1
         else:
@@ -49,44 +49,44 @@ class Counts:
             self.failures[kind(error)] += 1
 
     def copied(self) -> Counts:
-        """As they are now."""
+        """Return a copy of the current counts."""
         return replace(self, failures=dict(self.failures), ends=dict(self.ends))
 
 
 class Durations:
-    """In seconds; counted where somebody has asked, and added to by the pool's thread."""
+    """Durations in seconds, counted once someone asks; only the pool's thread adds to them."""
 
     __slots__ = ("starts", "tasks", "waits")
 
     def __init__(self) -> None:
         self.tasks: Distribution = Distribution()
-        """From when a worker began with a task to its answer."""
+        """From the moment a worker began a task to its answer."""
         self.waits: Distribution = Distribution()
-        """From when a task was submitted to when a worker was given it."""
+        """From the submission of a task to the moment a worker got it."""
         self.starts: Distribution = Distribution()
-        """From when a worker was asked for to when it was ready."""
+        """From the request for a worker to the moment it was ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolHealth:
-    """How a pool stands at one moment."""
+    """The state of a pool at one moment."""
 
     workers: int
-    """So many there ought to be."""
+    """How many workers there should be."""
     warm: int
-    """Ready for tasks, or at one."""
+    """Workers that are ready for tasks or at work."""
     busy: int
     starting: int
     waiting: int
-    """Tasks that nobody has begun with."""
+    """Tasks that no worker has begun."""
     failures: int
-    """Starts that have failed since the last one that did not."""
+    """Failed starts since the last successful one."""
     last_failure: str
-    """Why the last of them did."""
+    """Why the last of them failed."""
     broken: bool
     closed: bool
     pids: tuple[int, ...]
-    """The processes of those that are warm."""
+    """The processes of the warm workers."""
     counts: Counts
 
     @property

@@ -1,8 +1,8 @@
-"""The life of a pool as its thread leads it: tasks that are taken on, workers that come and go, every end.
+"""A pool's life as its thread runs it: tasks are accepted, workers come and go, everything comes to an end.
 
-It knows nothing of processes. A backend starts workers, says what becomes of them, and is told by `wake` that
-it is to call `attend`. Only the pool's thread changes anything here. Callers hand it requests, so that no
-interrupt, signal handler or callback ever comes upon a pool that is half changed.
+It knows nothing of processes. A backend starts workers, reports what becomes of them, and is told by `wake`
+to call `attend`. Only the pool's thread changes anything here. Callers hand it requests, so that no
+interrupt, signal handler or callback ever finds a pool half changed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 _MORE_FAILURES = 2
-"""So many more starts than there are workers may fail in a row, while none is ready, until it is hopeless."""
+"""While no worker is ready, this many more starts than workers may fail in a row before the pool gives up."""
 _LONGEST_START = 5.0
-"""So long the first task of a pool waits for a worker when all is cancelled."""
+"""When everything is cancelled, a pool's first task still waits this long for a worker."""
 
 
 class PoolLife:
-    """The tasks of one pool and the workers that it has."""
+    """The tasks of one pool, and its workers."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class PoolLife:
         wake: Callable[[], None],
         write: Callable[[Callable[[], object]], object] = lambda action: action(),
     ) -> None:
-        """`start` has a worker started for a place, by and by.
+        """`start` requests the start of a worker for a place.
 
-        `write` does what may have to wait until somebody reads, as it may be with a log.
+        `write` runs what may have to wait for a reader, such as logging.
         """
         self._terms = terms
         self._start = start
@@ -56,15 +56,15 @@ class PoolLife:
         self._last_failure = ""
         self._broken: PoolBrokenError | None = None
         self._closing = False
-        """Whether nothing more is taken on; the pool's thread sees to what follows from it."""
+        """Whether no more tasks are accepted; the pool's thread does the rest."""
         self._is_letting_go = False
         self._last_chance: float | None = None
-        """Until then the first worker may still come, though what waits was cancelled."""
+        """Until then the first worker may still come, although the waiting tasks were cancelled."""
         self._counts = Counts()
         self._over = threading.Event()
 
     def open(self, turn: Callable[[], object], end: Callable[[], object]) -> None:
-        """Ask for the workers; a thread takes turns while anything is left to be done, and then ends it."""
+        """Ask for the workers, and start a thread that takes turns until nothing is left, and then ends."""
         self.staff()
         threading.Thread(target=self._run, args=(turn, end), name="worker pool", daemon=True).start()
 
@@ -75,8 +75,8 @@ class PoolLife:
                 turn()
         except BaseException as error:
             self._write(partial(_LOG.error, "the pool's thread has failed", exc_info=error))
-            # No task waits for ever.
-            self.give_up(f"the pool cannot go on: its thread has failed: {error!r}", unheard=True)
+            # So that no task waits for ever.
+            self.give_up(f"the pool's thread has failed, and the pool cannot go on: {error!r}", unheard=True)
         finally:
             try:
                 end()
@@ -89,27 +89,27 @@ class PoolLife:
         return not (self._requests or self._assigned.workers or self._assigned.waiting)
 
     def attend(self) -> None:
-        """See to what was asked for, and to the clock: the pool's thread, in each of its turns."""
+        """Handle requests and deadlines: the pool's thread does this in each of its turns."""
         self._requests.is_asleep = False
         self.hear_requests()
         if self._closing and not self._is_letting_go:
-            # Whoever has closed it was interrupted before it could say how.
+            # The caller that closed the pool was interrupted before it could say how.
             self._close(cancel=False, kill=False)
         self._see_to_deadlines()
 
     def hear_requests(self) -> None:
-        """See to what was asked for, before anything else that may follow from it."""
+        """Handle all requests, before anything else that may follow from them."""
         self._requests.see_to(self._take_on, self._note)
 
     def may_sleep(self) -> bool:
-        """Whether the pool's thread may wait now: whoever asks for something from here on wakes it."""
+        """Return whether the pool's thread may wait now; any request from here on wakes it."""
         self._requests.is_asleep = True
         return not self._requests
 
     # --- workers that come and go ---
 
     def staff(self) -> None:
-        """Have as many workers started as there ought to be."""
+        """Request as many workers as are missing."""
         if self._broken is not None or (self._is_letting_go and not self._assigned.waiting):
             return
         places = set(range(self._terms.workers))
@@ -119,7 +119,7 @@ class PoolLife:
             self._start(place)
 
     def ready(self, worker: Worker) -> None:
-        """A worker is ready for tasks."""
+        """Note that a worker is ready for tasks."""
         seconds = monotonic() - worker.asked
         self._starting.discard(worker.place)
         self._failures = 0
@@ -133,7 +133,7 @@ class PoolLife:
         self._requests.tell()
 
     def failed_to_start(self, place: int, why: str, *, for_good: bool = False) -> bool:
-        """A worker could not be started; whether it is worth another attempt."""
+        """Note that a worker could not be started; return whether another attempt makes sense."""
         self._starting.discard(place)
         self._failures += 1
         self._counts.failed_starts += 1
@@ -147,7 +147,7 @@ class PoolLife:
         return not hopeless
 
     def give_up(self, why: str, *, unheard: bool = False) -> None:
-        """The pool is at its end: what waits fails, and what workers were given if nobody hears them."""
+        """End the pool: waiting tasks fail, and with `unheard` also those that workers were given."""
         if self._broken is None:
             self._broken = PoolBrokenError(why)
             self._starting.clear()
@@ -166,12 +166,12 @@ class PoolLife:
             self.settle(task, error=PoolBrokenError(str(self._broken)))
 
     def stop_worker(self, worker: Worker, error: BaseException) -> None:
-        """Kill a worker for what it does to the machine; what it runs fails with this error."""
+        """Kill a worker that endangers the machine; the task that it runs fails with this error."""
         if self._assigned.workers.get(worker.place) is worker:
             self._end(worker, error)
 
     def retire(self, worker: Worker) -> None:
-        """Have a worker replaced when it has done what it has begun."""
+        """Have a worker replaced when it has finished what it has begun."""
         if self._assigned.workers.get(worker.place) is worker and worker.takes_more:
             self._withhold(worker)
             self._counts.recycled += 1
@@ -180,7 +180,7 @@ class PoolLife:
             self._assigned.feed(worker)
 
     def died(self, worker: Worker, error: BaseException) -> None:
-        """A worker has ended: what it had begun fails, and what it had not goes to others."""
+        """Handle a worker's end: the task that it had begun fails, and the others go to other workers."""
         self._withhold(worker)
         failed: list[tuple[Task, BaseException]] = []
         begun = self._assigned.remove(worker)
@@ -189,7 +189,7 @@ class PoolLife:
         self._counts.ends[is_ours or "died"] += 1
         for task in begun:
             if task.is_on_its_way:
-                # It never got there; whoever was about to send it hears of that.
+                # It never got there; the caller that was about to send it learns of that.
                 self._assigned.waiting.appendleft(task)
                 continue
             if task.stopped is None:
@@ -200,7 +200,7 @@ class PoolLife:
             task.retries -= 1
             task.future.attempts += (error,)
             self._counts.retried += 1
-            self._write(partial(_LOG.warning, "a task is done again, because %s", error))
+            self._write(partial(_LOG.warning, "running a task again, because %s", error))
             self._assigned.waiting.appendleft(task)
         self._assigned.give_out()
         self._let_go_when_done()
@@ -210,13 +210,13 @@ class PoolLife:
         self.staff()
 
     def _withhold(self, *workers: Worker) -> None:
-        """Let no caller give them a task from now on, and know of what somebody has given them."""
+        """Let no caller give tasks to these workers from now on, and note what callers have given them."""
         for worker in workers:
             self._assigned.idle.pop(worker, None)
         self.hear_requests()
 
     def _end(self, worker: Worker, why: BaseException) -> None:
-        """Kill a worker, with what it has begun and with nothing else."""
+        """Kill a worker, with the task that it has begun and no other."""
         self._withhold(worker)
         self._assigned.take_back(worker)
         for task in worker.given:
@@ -225,7 +225,7 @@ class PoolLife:
         worker.kill()
 
     def _let_go_when_done(self) -> None:
-        """Let the workers go, when nothing is left for them to do."""
+        """Let the workers end when nothing is left for them to do."""
         if not self._is_letting_go:
             return
         self._withhold(*self._assigned.workers.values())
@@ -235,7 +235,7 @@ class PoolLife:
                 worker.finish()
             self._wake()
 
-    # --- what becomes of tasks ---
+    # --- how tasks end ---
 
     def _take_on(self, task: Task) -> None:
         if self._broken is not None:
@@ -264,7 +264,7 @@ class PoolLife:
             if task in worker.given:
                 self._end(worker, why)
                 return True
-        # It waits, also once more, because its worker died or was busy; or its answer is here.
+        # It waits, perhaps again because its worker died or was busy; or its answer has just come.
         if not self._assigned.withdraw(task):
             return False
         if worker is not None:
@@ -279,7 +279,7 @@ class PoolLife:
                 self._end(worker, TaskKilledError("the pool was ended while the task ran"))
         dropped = [task for task in self._assigned.waiting if kill or (cancel and not task.begun)]
         if dropped and not (kill or self._counts.started or self._last_chance is not None):
-            # Another executor would have begun by now, and who has submitted this relies on it.
+            # Another executor would have begun it by now, and its submitter relies on that.
             del dropped[0]
             self._last_chance = monotonic() + _LONGEST_START
         for task in dropped:
@@ -287,13 +287,13 @@ class PoolLife:
         self._let_go_when_done()
         self._requests.tell()
         for task in dropped:
-            # One that was begun with once cannot be cancelled any more.
+            # A task that was begun once cannot be cancelled any more.
             if not task.cancel():
                 self.settle(task, error=TaskKilledError("the pool was ended before the task had begun"))
         return True
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """A worker has done tasks, which are handed out to be settled; it is given what waits."""
+        """Note that a worker has done tasks, return them to be settled, and give it waiting ones."""
         done = self._assigned.answered(worker, answers)
         self._counts.seconds += sum(seconds for _, seconds in answers)
         if self._terms.max_queue is not None:
@@ -302,19 +302,19 @@ class PoolLife:
         return done
 
     def cleared(self, worker: Worker) -> None:
-        """A worker has thrown away what was taken back from it."""
+        """Note that a worker has discarded what was taken back from it."""
         worker.is_clearing = False
         self._assigned.feed(worker)
 
     def next_deadline(self) -> float | None:
-        """When there is something to be seen to at the latest."""
+        """Return when the thread has to look again at the latest."""
         if not self._assigned.timed and self._last_chance is None:
             return None
         moments = (self._assigned.next_deadline(), self._last_chance)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _see_to_deadlines(self) -> None:
-        """End what has run too long."""
+        """End tasks that have run too long."""
         if not self._assigned.timed and self._last_chance is None:
             return
         for worker in self._assigned.overdue():

@@ -1,4 +1,4 @@
-"""How a pool begins, and how it ends though its caller has not shut it: interrupted, or simply gone."""
+"""Open a pool, and end it if its caller was interrupted or has gone without shutting it down."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ _NO_THREAD = "can't start new thread"
 
 
 class Opening:
-    """A pool that is opened, by a thread of its own: the caller may be interrupted at any moment.
+    """A pool that is being opened by its own thread, because the caller may be interrupted at any moment.
 
-    Then what the thread has begun is whole all the same, and ends as soon as it is known that nobody has it.
+    What the thread has begun is then complete all the same, and ends as soon as it is known that no caller
+    has it.
     """
 
     def __init__(self, backend: str, server: dict[str, Any]) -> None:
-        """`server` is what a server is to be that starts workers of this machine."""
+        """`server` holds the terms of the server that starts workers on this machine."""
         self._is_local = backend == LOCAL
         self._server = server
         self._home = os.getpid()
         self._living = _living(self._home)
         self._is_abandoned = False
         self._handed: queue.SimpleQueue[PoolTerms | None] = queue.SimpleQueue()
-        """The terms, or that none will come."""
+        """The terms, or None if none will come."""
         self._began = threading.Event()
         self._thread = threading.Thread(target=self._open, name="worker pool opens", daemon=True)
         self._dispatcher: Dispatcher | None = None
         self._error: BaseException | None = None
 
     def begin(self) -> None:
-        """Have the server start, and go on meanwhile."""
+        """Start the server, and return meanwhile."""
         if not self._is_local:
             return
         try:
@@ -54,13 +55,13 @@ class Opening:
         except RuntimeError as error:
             self._error = error
         else:
-            # Who imports at once would leave the thread no time.
+            # A caller that imports at once would leave the thread no time.
             self._began.wait()
 
     def dispatcher(self, terms: PoolTerms) -> Dispatcher:
-        """Have workers started; returns who gives them their tasks."""
+        """Have workers started; return the dispatcher that gives them their tasks."""
         if self._is_local:
-            # Imported by the caller, who may hold the lock of an import itself.
+            # Imported by the caller, which may hold an import lock itself.
             import coldfork.launch.pool.local.backend  # noqa: F401
 
             self._handed.put(terms)
@@ -69,7 +70,7 @@ class Opening:
         else:
             from coldfork.launch.pool.on_ray.backend import RayBackend
 
-            # What connects to a cluster asks for the main thread.
+            # Connecting to a cluster needs the main thread.
             self._opened(RayBackend(terms).dispatcher)
         if self._dispatcher is None:
             assert self._error is not None
@@ -101,7 +102,7 @@ class Opening:
             self.abandon()
 
     def abandon(self) -> None:
-        """Nobody has the pool any more: it ends when what it has taken on is done."""
+        """Give up the pool: it ends when its accepted tasks are done."""
         self._is_abandoned = True
         self._handed.put(None)
         if self._dispatcher is not None and os.getpid() == self._home:
@@ -109,9 +110,9 @@ class Opening:
 
 
 def check_backend(backend: str, max_memory: object, log_dir: object, max_device_memory: object) -> None:
-    """Refuse a backend that there is none of, or that cannot keep these terms."""
+    """Refuse an unknown backend, or one that cannot keep these terms."""
     if backend not in BACKENDS:
-        raise UsageError(f"there is no backend {backend!r}; it is one of {', '.join(BACKENDS)}")
+        raise UsageError(f"there is no backend {backend!r}; choose {', '.join(BACKENDS)}")
     if backend == RAY:
         from coldfork.launch.pool.on_ray.cluster import ray_package, refuse_what_ray_lacks
 
@@ -120,7 +121,7 @@ def check_backend(backend: str, max_memory: object, log_dir: object, max_device_
 
 
 def usual_workers(backend: str) -> int:
-    """So many workers a pool has unless it is told: one for each processor that it may use."""
+    """Return the default number of workers: one for each processor that the pool may use."""
     if backend == LOCAL:
         return len(os.sched_getaffinity(0))
     from coldfork.launch.pool.on_ray.cluster import cluster
@@ -131,20 +132,22 @@ def usual_workers(backend: str) -> int:
 
 @cache
 def _living(home: int) -> weakref.WeakSet[Dispatcher]:
-    """The pools of this process, which are waited for at its end as those of `concurrent.futures` are."""
+    """Return this process's pools; its end waits for them as for those of `concurrent.futures`."""
     living: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
 
     def end() -> None:
         if os.getpid() != home:
-            # A child of this process has it with its memory, and none of the threads that it waits for.
+            # A forked child of this process inherits the set with its memory, but not the threads to wait
+            # for.
             return
         for dispatcher in list(living):
-            # After a Ctrl-C that nobody has caught, nobody waits for what was to be done.
+            # After an uncaught Ctrl-C nothing waits for pending tasks.
             interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
             dispatcher.close(cancel=interrupted, kill=interrupted)
         for dispatcher in list(living):
             dispatcher.await_end()
 
-    # Before threads are waited for, as `concurrent.futures` does it: functions of `atexit` come too late.
+    # This runs before threads are joined, as in `concurrent.futures`; functions of `atexit` would come too
+    # late.
     threading._register_atexit(end)  # type: ignore[attr-defined]
     return living

@@ -1,6 +1,6 @@
-"""A value as it travels between a pool and its workers, and how its objects are taken apart for that.
+"""Pack values that travel between a pool and its workers, and take apart the objects in them.
 
-Every worker has this: it imports little.
+Every worker imports this, so it imports little.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
     from typing import Any
 
 _OPEN = ("multiprocessing.connection", "socket", "_socket")
-"""Where the classes stand whose objects are open here, and are opened there by what multiprocessing knows.
+"""The modules of open objects, which multiprocessing knows how to open in another process.
 
-It knows what to do with tensors as well, once torch has told it: to share their memory with the caller.
-They are copied here, as everything else is.
+Once torch is imported, multiprocessing also knows how to share a tensor's memory with the caller. Tensors are
+copied here, as everything else is.
 """
 
 
 def reducers() -> dict[type, Callable[[Any], Any]]:
-    """How objects of some classes are taken apart, beside what `pickle` knows by itself."""
+    """Return how objects of some classes are taken apart, beyond what `pickle` knows."""
     known = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     return _joined(len(copyreg.dispatch_table), len(known))
 
 
 @cache
 def _joined(_generally: int, _to_processes: int) -> dict[type, Callable[[Any], Any]]:
-    """Anew when there are more of them: joining them for each value would take longer than pickling it."""
+    """Join the tables again only when they have grown: joining takes longer than pickling a value."""
     known: dict[type, Callable[[Any], Any]] = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     return {**copyreg.dispatch_table, **{each: known[each] for each in known if each.__module__ in _OPEN}}
 
 
 class Payload:
-    """A value, packed."""
+    """A packed value."""
 
     __slots__ = ("data", "kept", "memory")
 
     def __init__(self, data: bytes, memory: int = -1, kept: tuple[bytes | memoryview, ...] = ()) -> None:
         self.data: bytes = data
-        """The pickle, or where a memory file is, what tells its pieces apart."""
+        """The pickle, or the layout of the memory file."""
         self.memory: int = memory
         """The descriptor of the memory file."""
         self.kept: tuple[bytes | memoryview[int], ...] = kept
-        """The content of the memory file, where there is none yet."""
+        """The content for the memory file, where that is not made yet."""
 
     @property
     def is_large(self) -> bool:
@@ -63,15 +63,17 @@ class Payload:
             self.memory = channel.holding("coldfork", *self.kept)
 
     def close(self) -> None:
-        """Let go of the memory file."""
-        # Two threads may come here at once, and the number is another file's as soon as it is closed.
+        """Close the memory file."""
+        # Two threads may come here at once, and the number belongs to another file once it is closed.
         memory, self.memory = self.memory, -1
         if memory >= 0:
             os.close(memory)
 
 
 class LostDescriptorError(OSError):
-    """Something large was sent in a memory file, and this process had no descriptor free to receive it."""
+    """Something large was sent in a memory file, and this process had no free descriptor to receive it."""
 
     def __init__(self) -> None:
-        super().__init__(EMFILE, f"{os.strerror(EMFILE)}: it was sent something large, in a memory file")
+        super().__init__(
+            EMFILE, f"{os.strerror(EMFILE)}: cannot receive something large, which was sent in a memory file"
+        )

@@ -47,14 +47,15 @@ class WorkerPool(Executor):
     `devices` gives each worker devices of its own. `initializer` is called with `initargs` in each of them.
 
     A task that runs longer than `timeout` seconds is ended with its worker, which is replaced; `submit` takes
-    a `timeout` for one task. A worker is replaced after `max_tasks` tasks, and when it holds much of
-    `max_memory`; one that comes to hold more is killed. No task is ever run twice unless `retries` says how
-    often it may be when its worker dies.
+    a `timeout` for one task. A worker is replaced after `max_tasks` tasks, or when it holds much of
+    `max_memory`; one that exceeds it is killed. A task is run again only if its worker dies, at most
+    `retries` times, by default never.
 
-    Each of them may hold `max_device_memory` of each device, where MPS or a framework can be told.
+    Each worker may hold `max_device_memory` of each device, where MPS or a framework can enforce that.
 
-    What workers write goes to a file for each of them in `log_dir`, else to standard error. A file that would
-    grow beyond `most_logged` is set aside as `worker-0.older.log`, in place of the one set aside before.
+    The output of workers goes to a file for each of them in `log_dir`, else to standard error. A file that
+    would grow beyond `most_logged` is set aside as `worker-0.older.log`, in place of the one set aside
+    before.
 
     With `backend="ray"` the workers are actors on the nodes of a Ray cluster and import `preload` themselves.
     """
@@ -95,9 +96,9 @@ class WorkerPool(Executor):
             from coldfork.launch.pool.terms import capped
 
             given = capped(given, max_device_memory)
-        # First, so that the server starts while this process still imports what it needs beside that.
+        # First, so that the server starts while this process imports the rest of what it needs.
         opening = Opening(backend, server_terms(preload, given))
-        # Before there is anything to close: who opens it may be interrupted, and then nobody has it.
+        # Registered before there is anything to close: an interrupted caller would never get the pool.
         self._closed = weakref.finalize(self, opening.abandon)
         self._closed.atexit = False
         try:
@@ -110,7 +111,7 @@ class WorkerPool(Executor):
                 preload=preload,
                 devices=devices,
                 env=given,
-                # The nodes of a cluster have no such file, or another one.
+                # The nodes of a cluster have no such file, or a different one.
                 main=preparation() if backend == LOCAL else {},
                 timeout=seconds("timeout", timeout),
                 initializer=initializer,
@@ -145,14 +146,17 @@ class WorkerPool(Executor):
     def submit(  # type: ignore[misc]
         self, fn: Callable[..., Any], /, *args: Any, timeout: float | None = None, **kwargs: Any
     ) -> PoolFuture[Any]:
-        """Have a worker call this function; returns its future.
+        """Have a worker call this function; return its future.
 
-        It is pickled now, so that what is changed afterwards makes no difference. `timeout` is in seconds
-        from when a worker begins with it, and is not handed to the function: one that has a parameter of that
-        name is given it by `functools.partial`.
+        The call is pickled now, so later changes make no difference. `timeout` is in seconds from when a
+        worker begins, and is not passed to the function: use `functools.partial` for a parameter of that
+        name.
         """
         if self._home != os.getpid():
-            raise PoolError(f"this pool belongs to process {self._home}, which forked this one")
+            raise PoolError(
+                f"this pool belongs to process {self._home}, which forked this one: make a pool in this "
+                "process"
+            )
         future: PoolFuture[Any] = PoolFuture()
         if timeout is None:
             timeout = self._terms.timeout
@@ -160,10 +164,10 @@ class WorkerPool(Executor):
             timeout = seconds("timeout", timeout)
             refuse_two_timeouts(fn)
         try:
-            # Each memory file needs a descriptor, and whoever waits may wait without.
+            # Each memory file needs a descriptor, and a waiting task can do without.
             payload = pack((fn, args, kwargs), self._dumps, keep=self._dispatcher.many_wait)
         except Exception as error:
-            # As every executor does it, so that one call among many that cannot be sent fails alone.
+            # As every executor does, so that one unsendable call among many fails alone.
             future.set_running_or_notify_cancel()
             future.set_exception(error)
             return future
@@ -185,11 +189,12 @@ class WorkerPool(Executor):
         buffersize: int | None = None,
         progress: Progress | bool = False,
     ) -> Iterator[T]:
-        """The results of a call for each group of arguments, in their order.
+        """Return the results of a call for each group of arguments, in order.
 
-        `timeout` is how long the caller waits for all of them. With `chunksize`, so many calls are one task,
-        which fails as one. With `buffersize`, so many tasks are submitted ahead of the results that are asked
-        for. `progress` shows a bar on a terminal, or is called with how many tasks are done and how many are.
+        `timeout` is how long the caller waits for all of them. With `chunksize`, this many calls form one
+        task, which fails as one. With `buffersize`, this many tasks are submitted ahead of the results that
+        are asked for. `progress` shows a bar on a terminal, or is called with the number of tasks done and
+        the number of all.
         """
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
@@ -213,7 +218,7 @@ class WorkerPool(Executor):
         async def arun(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 
     async def arun(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """`submit`, and await its result; when that is cancelled, the task is killed."""
+        """`submit`, and await the result; when that is cancelled, the task is killed."""
         return await awaited(self.submit(fn, *args, **kwargs))
 
     def astream(
@@ -224,19 +229,19 @@ class WorkerPool(Executor):
         ahead: int | None = None,
         ordered: bool = True,
     ) -> AsyncIterator[T]:
-        """The results of a call for each group of arguments, for `async for`; in their order or as they come.
+        """Yield the results of a call for each group of arguments, for `async for`; in order or as they come.
 
-        So many calls are under way `ahead` of the results, twice as many as there are workers unless told.
-        `timeout` is that of each task. What is under way when the loop is left is killed.
+        `ahead` is how many calls are under way at once, by default twice the number of workers. `timeout` is
+        that of each task. What is under way when the loop is left is killed.
         """
         submit = partial(self.submit, fn, timeout=timeout)
         calls = zip(*iterables, strict=False)
         return streamed(submit, calls, ahead or 2 * self._terms.workers, ordered=ordered)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; the workers end when those that were taken have been done.
+        """Accept no more tasks; the workers end when the accepted ones are done.
 
-        With `wait`, return when they have ended. With `cancel_futures`, what has not begun is cancelled.
+        With `wait`, return when the workers have ended. With `cancel_futures`, cancel what has not begun.
         """
         if self._home == os.getpid():
             self._dispatcher.close(cancel=cancel_futures)
@@ -245,14 +250,14 @@ class WorkerPool(Executor):
                 self._dispatcher.await_end()
 
     def kill(self) -> None:
-        """End the pool now: what runs is killed, what waits is cancelled."""
+        """End the pool now: kill running tasks, cancel waiting ones."""
         if self._home == os.getpid():
             self._dispatcher.close(cancel=True, kill=True)
             self._closed.detach()
             self._dispatcher.await_end()
 
     def wait(self, workers: int | None = None, timeout: float | None = None) -> WorkerPool:
-        """Wait until all workers are ready, or so many; `PoolError` says why they are not."""
+        """Wait until all workers, or this many, are ready; `PoolError` says why they are not."""
         wanted = self._dispatcher.health().workers if workers is None else workers
         if not self._dispatcher.await_workers(wanted, timeout):
             raise PoolError(f"{wanted} workers were not ready within {timeout:g} s: {self.health()}")
@@ -260,15 +265,15 @@ class WorkerPool(Executor):
 
     @property
     def _max_workers(self) -> int:
-        """How many workers there are, by the name under which dask and others ask an executor for it."""
+        """How many workers there are, under the name by which dask and others ask an executor for it."""
         return self._terms.workers
 
     def health(self) -> PoolHealth:
-        """How the pool stands: who is warm, at work or starting, and why workers could not be started."""
+        """Return the pool's state: which workers are warm, busy or starting, and why any failed to start."""
         return self._dispatcher.health()
 
     def _measure(self) -> tuple[Durations, Callable[[], PoolHealth]]:
-        """Where durations are counted from now on, and who tells the rest, also when nobody has the pool."""
+        """Count durations from now on; return them, and a health function that does not hold the pool."""
         return self._dispatcher.measure(), self._dispatcher.health
 
     def __exit__(

@@ -1,7 +1,7 @@
-"""Requests of callers to the pool's thread, and how they wait for what it does.
+"""Requests of callers to the pool's thread, and how callers wait for the outcome.
 
-Nothing here is changed in two steps. A caller may be interrupted anywhere, and a signal handler may come here
-while its thread does; so there is no lock either that the pool's thread would ever wait for.
+Nothing here is changed in two steps. A caller may be interrupted anywhere, and a signal handler may run this
+code while its thread does; so there is no lock that the pool's thread would ever wait for.
 """
 
 from __future__ import annotations
@@ -29,55 +29,55 @@ ENDED = "cannot schedule new futures after shutdown"
 
 
 class Requests:
-    """The requests of callers in their order, each a task to be taken on or a call; and who waits."""
+    """The requests of callers in order, each a task or a call; and the callers that wait."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        """`wake` has the pool's thread see to them."""
+        """`wake` has the pool's thread handle them."""
         self._wake = wake
         self._asked: deque[Task | Request] = deque()
         self._in_hand = 0
         self.handed_over: deque[tuple[Worker, Task]] = deque()
-        """What callers have given to workers, and the thread has not noted."""
+        """Tasks that callers have given to workers, and that the thread has not noted yet."""
         self._waiters: deque[LockType] = deque()
-        """Locks of callers that wait for something to change, each released once."""
+        """Locks of callers that wait for a change, each released once."""
         self._one_at_a_time = threading.RLock()
         """Held by callers that may ask only while there is room, and never by the pool's thread."""
         self._thread: threading.Thread | None = None
         self._unattended = False
-        """Whether no thread sees to them any more."""
+        """Whether no thread handles requests any more."""
         self._is_over = False
         self.is_asleep = True
-        """Whether it has to be woken; the thread says so before it looks for requests the last time."""
+        """Whether the thread has to be woken; it sets this before it looks for requests the last time."""
 
     def __len__(self) -> int:
         return len(self._asked) + self._in_hand
 
     def begin(self) -> None:
-        """This thread sees to them from now on."""
+        """Handle requests in this thread from now on."""
         self._thread = threading.current_thread()
 
     @property
     def are_own(self) -> bool:
-        """Whether it is the pool's thread that asks, in a callback."""
+        """Return whether the caller is the pool's thread, in a callback."""
         return threading.current_thread() is self._thread
 
     def ask(self, request: Task | Request) -> None:
-        """Have the pool's thread see to this by and by."""
+        """Have the pool's thread handle this soon."""
         self._asked.append(request)
         if self.is_asleep:
             self._wake()
         if len(self._asked) > _MANY and not self.are_own:
-            # Whoever asks without a pause leaves the thread no time to begin with any of it.
+            # A caller that asks without a pause would leave the thread no time to handle any of it.
             self.await_change(lambda: len(self._asked) <= _MANY, _MOMENT)
         if self._unattended:
-            # The thread has found it when it ended, or whoever comes here does.
+            # The thread found it when it ended, or the next caller does here.
             self._refuse()
 
     def hand_over(self, offered: dict[Worker, None], worker: Worker, task: Task) -> bool:
-        """Give a task to a worker that is offered; False if somebody else was quicker.
+        """Give a task to an offered worker; False if another caller was quicker.
 
-        `OSError` or `ValueError` where it could not be sent. It is a single call that runs no Python code, so
-        that no signal handler comes in between; and who has the task is noted before the worker can answer.
+        Raises `OSError` or `ValueError` where it could not be sent. It is a single call that runs no Python
+        code, so that no signal handler can interrupt it; and the worker is noted before it can answer.
         """
         sending = worker.handing(task)
         if not sending:
@@ -96,7 +96,7 @@ class Requests:
         return True
 
     def ask_when(self, may: Callable[[], bool], request: Task | Request) -> None:
-        """Have it see to this once it may be asked to.
+        """Have the thread handle this once it may be asked to.
 
         A callback is not kept waiting: it would wait for itself.
         """
@@ -109,7 +109,7 @@ class Requests:
         self.ask(request)
 
     def answer(self, request: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Have the pool's thread do this, and wait for what it says; False when the time is up."""
+        """Have the pool's thread do this, and return its answer; False when the time is up."""
         if self.are_own:
             return request()
         answers: list[bool] = []
@@ -123,7 +123,7 @@ class Requests:
         return answers == [True]
 
     def see_to(self, take_on: Callable[[Task], None], note: Callable[[Worker, Task], None]) -> None:
-        """Do what was asked for: `take_on` is given the tasks, and `note` those that workers have by now."""
+        """Handle all requests: `take_on` gets new tasks, and `note` those that workers have by now."""
         asked, handed_over = self._asked, self.handed_over
         while asked or handed_over:
             while handed_over:
@@ -135,7 +135,7 @@ class Requests:
                 asked.popleft()
                 request()
             else:
-                # Whoever counts what waits finds it in one place at least.
+                # A count of the waiting tasks then finds it in at least one place.
                 self._in_hand += 1
                 asked.popleft()
                 take_on(request)
@@ -143,7 +143,7 @@ class Requests:
         self.tell()
 
     def end(self) -> None:
-        """No thread sees to them from now on: tasks are refused, and who waits need not."""
+        """Handle no more requests: tasks are refused, and waiting callers return."""
         self._unattended = True
         self._refuse()
         self._is_over = True
@@ -161,12 +161,12 @@ class Requests:
                 request.settle(None, RuntimeError(ENDED))
 
     def await_change(self, is_so: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait until something is so, which the pool's thread brings about; False when the time is up."""
+        """Wait until the pool's thread has made a condition true; False when the time is up."""
         until = None if timeout is None else monotonic() + timeout
         while True:
             waiter = allocate_lock()
             waiter.acquire()
-            # Before it looks, so that no change goes unnoticed.
+            # Registered before the check, so that no change goes unnoticed.
             self._waiters.append(waiter)
             if is_so():
                 return True
@@ -177,6 +177,6 @@ class Requests:
                 return is_so()
 
     def tell(self) -> None:
-        """Let those that wait look again."""
+        """Let waiting callers look again."""
         while self._waiters:
             self._waiters.popleft().release()

@@ -1,4 +1,4 @@
-"""A task of a pool, and the future by which its caller hears of it."""
+"""A task of a pool, and the future through which its caller learns how it ended."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class PoolFuture(Future["T"]):
-    """What `submit` returns: a `concurrent.futures.Future` that knows who works on it, and can end that."""
+    """The future that `submit` returns: it knows which worker has the task, and can end it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.worker: int | None = None
-        """The process that works on it, or has."""
+        """The process that runs the task, or ran it."""
         self.device: str | None = None
         """The device of that process."""
         self.attempts: tuple[BaseException, ...] = ()
-        """How earlier attempts ended, where the pool was asked to try again."""
+        """How earlier attempts ended, where the pool was asked to retry."""
         self._killer: Callable[[], bool] | None = None
         self._raised: list[BaseException] | None = None
-        """What callbacks have raised, where it is the pool's thread that has called them."""
+        """The exceptions of callbacks that the pool's thread has called."""
 
     def _invoke_callbacks(self) -> None:
-        """Call what was to be called; what that raises in the pool's thread is kept, whatever it is."""
+        """Call the callbacks; keep every exception that one raises in the pool's thread."""
         if self._raised is None:
             super()._invoke_callbacks()  # type: ignore[misc]
             return
@@ -41,9 +41,9 @@ class PoolFuture(Future["T"]):
                 self._raised.append(error)
 
     def kill(self) -> bool:
-        """End it, even while it runs: its worker is killed and replaced. False if it has ended already.
+        """End the task, even while it runs: its worker is killed and replaced. False if it has ended already.
 
-        One that had not begun is cancelled. One that runs raises `TaskKilledError`.
+        A task that had not begun is cancelled. One that runs raises `TaskKilledError`.
         """
         if self.cancel():
             return True
@@ -78,24 +78,24 @@ class Task:
         self.future: PoolFuture[Any] = future
         self.payload: Payload = payload
         self.timeout: float | None = timeout
-        """So many seconds it may run."""
+        """How many seconds it may run."""
         self.retries: int = retries
-        """So often it is done again when its worker dies."""
+        """How often it is run again when its worker dies."""
         self.submitted: float | None = None
-        """When, by the monotonic clock, where somebody asks how long tasks wait."""
+        """When it was submitted, by the monotonic clock, if waiting times are measured."""
         self.begun: bool = False
-        """Whether its future says that it runs."""
+        """Whether its future is marked as running."""
         self.is_on_its_way: bool = False
         """Whether a caller is about to give it to a worker."""
         self.stopped: BaseException | None = None
-        """Why its worker is being killed, when that was the pool."""
+        """Why the pool is killing its worker, if it is."""
 
     def settle(self, value: object, error: BaseException | None) -> list[BaseException]:
-        """Tell its caller how it ended; what callbacks have raised."""
+        """Tell its caller how it ended; return the exceptions of callbacks."""
         self.payload.close()
         future = self.future
         raised = future._raised = []
-        # Or the two would keep each other until somebody collects garbage.
+        # Otherwise a reference cycle would keep both until the next garbage collection.
         future._killer = None
         if error is None:
             future.set_result(value)
@@ -104,7 +104,7 @@ class Task:
         return raised
 
     def cancel(self) -> bool:
-        """Cancel it, if nobody has begun with it."""
+        """Cancel it, if no worker has begun it."""
         if not self.future.cancel():
             return False
         self.future.set_running_or_notify_cancel()

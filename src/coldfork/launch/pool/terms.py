@@ -1,4 +1,4 @@
-"""The options of a pool, as one object that travels to whoever makes its workers."""
+"""The options of a pool, as one object that travels to the backend."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class PoolTerms:
     retries: int = 0
     log_dir: Path | None = None
     most_logged: int = 16 << 20
-    """Bytes of each worker's log; when there would be more, what there is is set aside."""
+    """The most bytes of a worker's log; before it grows beyond, it is set aside."""
 
 
 def variables(env: Mapping[str, str | None]) -> dict[str, str]:
-    """The environment of workers that are given these variables beside those of this process."""
+    """Return the environment of workers: this process's, changed by these variables."""
     return {name: value for name, value in {**os.environ, **env}.items() if value is not None}
 
 
 def capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -> dict[str, str | None]:
-    """What is set for the workers, with a cap on what each of them may hold of each device."""
+    """Return the variables for the workers, with a cap on the memory that each may hold of each device."""
     if max_device_memory is None:
         return dict(env)
     from coldfork.launch.devices.memory_cap import cap
@@ -61,7 +61,7 @@ def capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -
 
 
 def log_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder for the workers' logs, which is made."""
+    """Make the folder for the workers' logs, and return it."""
     folder = Path(os.path.abspath(os.fsdecode(path)))
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,12 @@
-"""How tasks go to a worker and answers come back.
+"""How tasks travel to a worker, and answers back.
 
 Tasks travel several to a message, over a socket that can carry a memory file with one of them. A *permit*
-follows for each, over a pipe: a worker reads one before it begins with a task, and so may the pool, to take
-back what the worker has not come to. Whoever has read the permit has the task, and nobody else. Answers are
-frames in a pipe, so that many are read at once; what is large comes over the socket, before its frame.
+follows for each, over a pipe: a worker reads one before it begins a task, and the pool may read one too, to
+take back a task that the worker has not reached. Only the reader of the permit has the task. Answers are
+frames in a pipe, so that many are read at once; large ones come over the socket, before their frame.
 
 A value is a pickle in the message itself, or a memory file beside it. Large buffers, such as those of arrays,
-follow it in the memory file, and whoever unpickles them works on the pages of that file.
+follow the pickle in the memory file, and the unpickled objects use the pages of that file.
 """
 
 from __future__ import annotations
@@ -37,45 +37,45 @@ RETURNED = 1
 RAISED = 2
 READY = 3
 UNFIT = 4
-"""A worker could not be made ready; the payload is the text that says why."""
+"""A worker could not be prepared; the payload is a text that says why."""
 CLEARED = 5
 """What the pool had taken back is gone, and there is room again."""
 ENDED = 6
-"""The worker has ended; the number is its status as the kernel has it, told by the process above it."""
+"""The worker has ended; the number is its wait status, reported by its reaper."""
 LARGE = 128
 """Added to the kind where the payload comes over the socket."""
 LONGEST_TEXT = 16_384
-"""So many bytes of a text are told."""
+"""The most bytes of a text that are sent."""
 LOST = -2
-"""In place of a memory file that this process had no descriptor for."""
+"""In place of a memory file for which this process had no descriptor."""
 INLINE = 65_536
-"""What is larger goes into a memory file."""
+"""Larger pickles go into a memory file."""
 _APART = 32_768
-"""Buffers from this size on are kept out of the pickle."""
+"""Buffers of at least this size are kept out of the pickle."""
 _MOST_APART = 2_000
-"""Where they lie has to fit into a message."""
+"""The most such buffers: their layout has to fit into a message."""
 _ALIGNMENT = 64
 
 _TASK = struct.Struct("<QI")
 _ANSWER = struct.Struct("<HBIQd")
 _BEGIN = 0xC01D
 _END = b"\xf0\x4b"
-"""Around each answer: a task may write to any pipe that it finds."""
+"""Marks both ends of each answer, because a task may write to any pipe that it finds."""
 _KINDS = frozenset({RETURNED, RAISED, READY, UNFIT, CLEARED, ENDED, RETURNED | LARGE, RAISED | LARGE})
 PERMIT = struct.Struct("<Q")
 CLEAR = 0
-"""In place of a task's number: nothing that was sent is wanted."""
+"""In place of a task's number: discard everything that was sent."""
 END = (1 << 64) - 1
-"""In place of a task's number: no more will come."""
+"""In place of a task's number: no more tasks will come."""
 _ROOM = 2 * INLINE + 4096
 _MOST_TOGETHER = 64
-# As plain numbers: joining members of an enumeration takes longer than sending.
+# Plain numbers, because combining enumeration members takes longer than sending.
 _QUIETLY = int(socket.MSG_NOSIGNAL)
 AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
 
 def reopened(descriptor: int) -> int:
-    """The reading end of a pipe once more, from which it is read without waiting."""
+    """Open the reading end of a pipe once more, for reading without blocking."""
     return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
@@ -83,7 +83,7 @@ def reopened(descriptor: int) -> int:
 
 
 def by_reference(value: object, apart: Apart | None = None) -> bytes:
-    """A value pickled for a process that can import this program's main module."""
+    """Pickle a value for a process that can import this program's main module."""
     file = io.BytesIO()
     pickler = pickle.Pickler(file, 5, buffer_callback=apart)
     pickler.dispatch_table = reducers()
@@ -97,14 +97,14 @@ def by_reference(value: object, apart: Apart | None = None) -> bytes:
 
 
 def by_value(value: object, apart: Apart | None = None) -> bytes:
-    """A value pickled for one that cannot: this program is a notebook, or came from a command line."""
+    """Pickle a value for a process that cannot: this program is a notebook, or came from a command line."""
     from coldfork.launch.pool.by_value.sender import dumps
 
     return dumps(value, apart, main_by_value=True)
 
 
 def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> Payload:
-    """A value as it travels; what `pickle` raises, where it cannot.
+    """Pack a value for travel; raises what `pickle` raises where it cannot.
 
     With `keep` it is copied into this process, and needs no descriptor until it is opened.
     """
@@ -126,7 +126,7 @@ def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> P
         return Payload(data)
     contents: list[bytes | memoryview] = []
     layout: list[tuple[int, int, bool]] = []
-    """Of each piece, where it lies, its length, and whether it is sealed."""
+    """For each piece, its position, its length, and whether it is read-only."""
     position = 0
     pieces: list[bytes | memoryview] = [data, *(buffer.raw() for buffer in buffers)]
     for piece in pieces:
@@ -143,14 +143,14 @@ def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> P
 
 
 def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
-    """The value of a payload; the memory file is closed."""
+    """Return the value of a payload; the memory file is closed."""
     if memory == LOST:
         raise LostDescriptorError
     if memory < 0:
         return pickle.loads(data)
     layout: list[tuple[int, int, bool]] = pickle.loads(data)
     try:
-        # Whoever changes what it was given changes it for itself: the same may be sent to another worker.
+        # A private mapping: changes stay with this worker, because others may be sent the same file.
         pages = memoryview(mmap.mmap(memory, os.fstat(memory).st_size, access=mmap.ACCESS_COPY))
     finally:
         os.close(memory)
@@ -166,7 +166,7 @@ def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
 
 
 def together(tasks: Sequence[Task]) -> int:
-    """How many of the first of these fit into one message."""
+    """Return how many of the first of these fit into one message."""
     size = count = 0
     for task in tasks:
         if task.payload.is_large:
@@ -179,19 +179,19 @@ def together(tasks: Sequence[Task]) -> int:
 
 
 def send_tasks(to: socket.socket, permits: FileIO, tasks: Sequence[Task]) -> None:
-    """Send these to a worker in one message; `OSError` and nothing sent if there is no room for it now."""
+    """Send these to a worker in one message; raise `OSError`, and send nothing, if there is no room now."""
     content = b"".join([task_message(task) for task in tasks])
     send(to, content, tasks[0].payload.memory, AT_ONCE)
     permits.write(b"".join([PERMIT.pack(task.number) for task in tasks]))
 
 
 def task_message(task: Task) -> bytes:
-    """One task, as it stands in a message."""
+    """Return one task as it stands in a message."""
     return _TASK.pack(task.number, len(task.payload.data)) + task.payload.data
 
 
 def tasks_in(content: bytes) -> Iterator[tuple[int, memoryview]]:
-    """The tasks of a message, by their numbers."""
+    """Yield the tasks of a message with their numbers."""
     view, position = memoryview(content), 0
     while position < len(content):
         number, length = _TASK.unpack_from(content, position)
@@ -204,7 +204,7 @@ def tasks_in(content: bytes) -> Iterator[tuple[int, memoryview]]:
 
 
 def answer(pipe: int, over: socket.socket, kind: int, number: int, payload: Payload, seconds: float) -> None:
-    """Send an answer; `BrokenPipeError` if nobody is there to read it."""
+    """Send an answer; raise `BrokenPipeError` if there is no reader."""
     data = payload.data
     if payload.memory >= 0:
         send(over, PERMIT.pack(number) + data, payload.memory)
@@ -215,12 +215,12 @@ def answer(pipe: int, over: socket.socket, kind: int, number: int, payload: Payl
 
 
 def end_of_worker(status: int) -> bytes:
-    """The frame that says how a worker has ended."""
+    """Return the frame that says how a worker has ended."""
     return _ANSWER.pack(_BEGIN, ENDED, 0, status, 0.0) + _END
 
 
 def large(over: socket.socket, number: int) -> tuple[bytes, int] | None:
-    """The data and the memory file of an answer that was told of; None where something else has come."""
+    """Receive the data and the memory file of an announced answer; None where something else has come."""
     try:
         message = receive(over, socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -231,16 +231,16 @@ def large(over: socket.socket, number: int) -> tuple[bytes, int] | None:
 
 
 class Answers:
-    """What comes out of a worker's pipe, frame by frame."""
+    """Reads the frames that come out of a worker's pipe."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._rest = b""
         self.is_garbled: bool = False
-        """Whether somebody else has written to it: what comes next is nobody's answer."""
+        """Whether something else has written to the pipe: what follows cannot be trusted."""
 
     def read(self) -> list[tuple[int, int, float, bytes]] | None:
-        """Those that are there now, as kind, number, seconds and data; None when there are no more."""
+        """Return the frames that are there now, as kind, number, seconds and data; None at the pipe's end."""
         try:
             content = os.read(self._pipe, _ROOM)
         except BlockingIOError:
@@ -270,9 +270,9 @@ class Answers:
 
 
 def raised(error: BaseException) -> Payload:
-    """An exception as it travels, with where it was raised.
+    """Pack an exception for travel, with its traceback.
 
-    One that cannot be pickled, or not unpickled again, travels as its name and its words.
+    One that cannot be pickled, or not unpickled again, travels as its name and its message.
     """
     try:
         content = by_reference(error)
@@ -289,8 +289,8 @@ def raised(error: BaseException) -> Payload:
 
 
 def arrived(data: bytes, memory: int) -> BaseException:
-    """The exception that a worker has sent."""
-    # Loaded in every caller, and more than a worker needs.
+    """Return the exception that a worker has sent."""
+    # Not imported at the top: every caller has it loaded, and a worker does not need it.
     from coldfork.launch.pool.errors import RemoteError, RemoteTraceback
 
     content, named, text = unpack(data, memory)
@@ -300,13 +300,13 @@ def arrived(data: bytes, memory: int) -> BaseException:
             raise pickle.UnpicklingError
         error = pickle.loads(content)
     except BaseException:
-        error = RemoteError(f"the task raised {named}, which cannot be handed over to this process")
+        error = RemoteError(f"the task raised {named}, which cannot be sent to this process")
     error.__cause__ = RemoteTraceback(f'\n"""\n{text}"""')
     return error
 
 
 def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
-    """Do a task: how it ended, and what has come of it."""
+    """Do a task; return how it ended, and its result."""
     try:
         function, arguments, keywords = unpack(data, memory)
         return RETURNED, pack(function(*arguments, **keywords))
@@ -315,7 +315,7 @@ def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
 
 
 def ended(kind: int, data: bytes, memory: int) -> tuple[object, BaseException | None]:
-    """A task's result, or the error that it has raised, as its worker says it."""
+    """Return a task's result, or the error that it raised."""
     try:
         return (unpack(data, memory), None) if kind == RETURNED else (None, arrived(data, memory))
     except BaseException as error:
@@ -339,7 +339,7 @@ def send(to: socket.socket, content: bytes, memory: int = -1, flags: int = _QUIE
 
 
 def receive(source: socket.socket, flags: int = 0) -> tuple[bytes, int] | None:
-    """The next message and its memory file; None when the other end is closed."""
+    """Receive the next message and its memory file; None when the other end is closed."""
     received = channel.receive_bytes(source, _ROOM, 1, flags)
     if received is None:
         return None

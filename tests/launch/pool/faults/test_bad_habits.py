@@ -274,13 +274,13 @@ def test_the_pool_works_on(script: Script, habit: str) -> None:
 def test_a_task_that_writes_where_its_worker_answers_fails_alone(script: Script) -> None:
     said, errors = script(HEAD + WRITES + END).communicate(timeout=2 * LIMIT)
     lines = said.splitlines()
-    assert "was killed, because something that it ran has written to the pipe of its answers" in lines[0]
+    assert "was killed, because the code that it ran has written to the pipe of its answers" in lines[0]
     assert lines[-1] == "8", errors
 
 
 def test_so_does_one_that_writes_where_large_answers_come(script: Script) -> None:
     said, errors = script(HEAD + SENDS + END).communicate(timeout=2 * LIMIT)
-    assert "was killed, because something that it ran has written to" in said.splitlines()[0]
+    assert "was killed, because the code that it ran has written to" in said.splitlines()[0]
     assert said.splitlines()[-1] == "8", errors
 
 

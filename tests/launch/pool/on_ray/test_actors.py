@@ -92,7 +92,7 @@ def test_an_initializer_that_fails_says_so() -> None:
 def test_a_preload_that_fails_is_named() -> None:
     said = TaskActor().prepare(("json", "no_such_module_at_all"), None)
     assert isinstance(said, str)
-    assert said.startswith("the import of no_such_module_at_all, which is to be preloaded, raised:\n")
+    assert said.startswith("the preload import of no_such_module_at_all raised:\n")
 
 
 class Answering:

@@ -60,5 +60,5 @@ def test_a_cluster_that_begins_meanwhile_is_waited_for(port: int, caplog: pytest
         thread.join()
         listening.close()
     assert [record.getMessage() for record in caplog.records] == [
-        f"RAY_ADDRESS=127.0.0.1:{port} does not answer yet (Connection refused); it has 60 s"
+        f"RAY_ADDRESS=127.0.0.1:{port} does not answer yet (Connection refused); waiting 60 s more"
     ]

@@ -56,7 +56,7 @@ def test_it_is_ray_that_chooses_the_devices(devices: object) -> None:
 
 
 def test_devices_that_cannot_be_dealt_out_evenly_are_refused() -> None:
-    with pytest.raises(UsageError, match="devices=3 cannot be dealt out evenly to 2 workers"):
+    with pytest.raises(UsageError, match="devices=3 cannot be divided evenly among 2 workers"):
         share_of(PoolTerms(2, devices=3))
 
 
@@ -86,5 +86,5 @@ def test_preload_may_be_a_file_here_too(tmp_path: Path) -> None:
     listed = tmp_path / "preload.toml"
     listed.write_text('wanted = ["json"]\nmodules = ["json", "decimal"]\n', encoding="utf-8")
     assert share_of(PoolTerms(1, preload=listed)).preload == ("json", "decimal")
-    with pytest.raises(UsageError, match="preload is a list of modules"):
+    with pytest.raises(UsageError, match="preload has to be a list of"):
         share_of(PoolTerms(1, preload="json"))

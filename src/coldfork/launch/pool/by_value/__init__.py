@@ -1,1 +1,1 @@
-"""Pickles by value: functions and classes that another process cannot import, taken apart and made again."""
+"""Pickle by value: take apart functions and classes that another process cannot import, and rebuild them."""

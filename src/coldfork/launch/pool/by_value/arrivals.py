@@ -1,4 +1,4 @@
-"""Where a pickle by value arrives: the functions and classes that are made as copies of another process's."""
+"""Rebuild the functions and classes that arrive as copies of another process's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIMPLE = (bool, bytes, complex, float, int, str, type(None))
 
 
 def is_simple(value: object) -> bool:
-    """Whether a value can be compared at no cost and without running anybody's code."""
+    """Return whether a value can be compared at no cost and without running foreign code."""
     return type(value) in _SIMPLE
 
 
@@ -33,20 +33,20 @@ def _is_same(value: object, other: object) -> bool:
     return is_simple(value) and type(value) is type(other) and value == other
 
 
-# --- who is who ---------------------------------------------------------------------------------------------
+# --- identity -----------------------------------------------------------------------------------------------
 
 
 class Origins:
-    """Which classes and type variables travel by value, from here or to here."""
+    """The classes and type variables that travel by value, from here or to here."""
 
     def __init__(self) -> None:
         self._identities: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._by_identity: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._received: WeakKeyDictionary[Any, Globals | None] = WeakKeyDictionary()
-        """Of each copy, the plain values of its attributes as they came last; None before they came."""
+        """The plain attribute values that each copy last received; None before any came."""
 
     def identity(self, thing: Any) -> str:
-        """The name of `thing` in every process."""
+        """Return the name by which every process knows `thing`."""
         known = self._identities.get(thing)
         return self._called(thing, os.urandom(12).hex()) if known is None else known
 
@@ -56,23 +56,23 @@ class Origins:
         return identity
 
     def known(self, identity: str) -> Any:
-        """What goes by this identity in this process, or None."""
+        """Return the object with this identity in this process, or None."""
         return self._by_identity.get(identity)
 
     def came(self, identity: str, thing: Any) -> None:
-        """Remember that `thing` was made here as the copy of what another process calls so."""
+        """Remember that `thing` was made here as the copy of another process's object with this identity."""
         self._called(thing, identity)
         self._received[thing] = None
 
     def is_copy(self, thing: Any) -> bool:
-        """Whether it came from another process."""
+        """Return whether `thing` came from another process."""
         return thing in self._received
 
     def news(self, copy: Any, attributes: Globals) -> tuple[Globals, set[str], bool]:
-        """Attributes to set on a copy and to delete, for it to be as its original is now; whether it is new.
+        """Return the attributes to set and to delete on a copy to match its original, and whether it is new.
 
-        A plain value that is sent as it was sent before is no news: the copy may have changed it meanwhile,
-        as one does that loads a model once and keeps it.
+        A plain value that is sent unchanged is left alone: the copy may have changed it meanwhile, as a class
+        does that loads a model once and keeps it.
         """
         before = self._received[copy]
         self._received[copy] = {name: v if is_simple(v) else _MISSING for name, v in attributes.items()}
@@ -83,20 +83,20 @@ class Origins:
 
 
 class Legacy:
-    """The globals that functions of another process's main module assigned here, for those that come after.
+    """The globals that functions of another process's main module assigned here, kept for later calls.
 
-    Each call brings the globals that it needs along, so that it sees what its sender has now. What an
-    earlier call assigned with a `global` statement (`global model; model = load()`) is no business of the
-    sender's, and later calls find it.
+    Each call brings the globals that it needs, and so sees what its sender has now. What an earlier call
+    assigned with a `global` statement (`global model; model = load()`) does not concern the sender, and later
+    calls find it.
     """
 
     def __init__(self) -> None:
         self._homes: dict[str, Globals] = {}
-        """For each name that was assigned, the globals of the latest call that does so."""
+        """For each assigned name, the globals of the latest call that assigns it."""
         self._sent: Globals = {}
 
     def settle(self, target: Globals, sent: Globals, used: frozenset[str], assigned: frozenset[str]) -> None:
-        """Fill the globals of one call with what its sender has, and with what was left for it."""
+        """Fill the globals of one call with what its sender has, and with what earlier calls have left."""
         for name in used | assigned:
             home = self._homes.get(name, {})
             is_old = name not in sent or _is_same(sent[name], self._sent.get(name, _MISSING))
@@ -115,18 +115,18 @@ class Legacy:
 
 @cache
 def origins() -> Origins:
-    """Those of this process."""
+    """Return the origins of this process."""
     return Origins()
 
 
 @cache
 def _legacy(_sender: str) -> Legacy:
-    """What functions of this sender's main module have left in their globals."""
+    """Return what functions of this sender's main module have left in their globals."""
     return Legacy()
 
 
 def main_module() -> Globals:
-    """The variables of the main module of this process."""
+    """Return the variables of this process's main module."""
     module = sys.modules.get("__main__")
     return {} if module is None else vars(module)
 
@@ -135,22 +135,22 @@ def main_module() -> Globals:
 
 
 def make_cell() -> CellType:
-    """A variable of an enclosing function, empty still."""
+    """Make a variable of an enclosing function, without a value yet."""
     return CellType()
 
 
 def imported_globals(module: str) -> Globals:
-    """The globals of a module that this process can import."""
+    """Return the globals of a module that this process can import."""
     return vars(importlib.import_module(module))
 
 
 def own_globals(module: str, package: str | None) -> Globals:
-    """Globals for the functions of one pickle that were defined in the same place."""
+    """Return globals for the functions of one pickle that were defined in the same place."""
     return {"__name__": module, "__package__": package, "__builtins__": builtins}
 
 
 def make_function(code: CodeType, namespace: Globals, name: str, cells: tuple[CellType, ...]) -> FunctionType:
-    """A function without what it refers to, which may refer to it."""
+    """Make a function without what it refers to, because that may in turn refer to the function."""
     return FunctionType(code, namespace, name, None, cells or None)
 
 
@@ -176,12 +176,12 @@ def fill_function(function: FunctionType, state: tuple[Any, ...]) -> None:
 
 
 def fill_attributes(thing: Any, attributes: dict[str, Any]) -> None:
-    """Give an object its own attributes, whatever its class makes of assigning them."""
+    """Set an object's own attributes, bypassing its class's `__setattr__`."""
     thing.__dict__.update(attributes)
 
 
 def make_lru_cache(function: Any, maximum: int | None, typed: bool) -> Any:
-    """A function behind a cache of the same size, which is empty."""
+    """Put a function behind an empty cache of the same size."""
     return lru_cache(maxsize=maximum, typed=typed)(function)
 
 
@@ -191,9 +191,9 @@ def make_lru_cache(function: Any, maximum: int | None, typed: bool) -> Any:
 def make_class(
     identity: str, metaclass: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
 ) -> type:
-    """The class that goes by this identity here, which is made where none does; it has no attributes yet.
+    """Return the class with this identity, or make it, without attributes yet.
 
-    Neither its metaclass nor its bases get to run anything: what they did to the original comes with it.
+    Neither its metaclass nor its bases run any code: what they did to the original comes with it.
     """
     found: type | None = origins().known(identity)
     if found is not None:
@@ -221,22 +221,22 @@ def fill_class(made: type, state: tuple[dict[str, Any], Sequence[type]]) -> None
 
 
 def known_class(identity: str, name: str) -> Any:
-    """This process's own class of which another process has a copy."""
+    """Return this process's own class, of which another process has a copy."""
     found = origins().known(identity)
     if found is None:
         raise pickle.UnpicklingError(
-            f"{name} came from another process as a copy of a class that is not in this one, or not any more"
+            f"{name} came from another process as a copy of a class that is not, or no longer, in this one"
         )
     return found
 
 
 def make_tuple(kind: type[tuple[Any, ...]], content: tuple[Any, ...]) -> Any:
-    """A named tuple, also of a class that does not know yet how its instances are made."""
+    """Make a named tuple, even if its class does not know yet how its instances are made."""
     return tuple.__new__(kind, content)
 
 
 def make_member(enumeration: type, name: str, arguments: tuple[Any, ...]) -> Any:
-    """A member of an enumeration, as the one that is there or without its attributes."""
+    """Return the enumeration's member: the existing one, or a new one without attributes."""
     members = enumeration.__dict__.get("_member_map_", {})
     if name in members:
         return members[name]
@@ -247,7 +247,7 @@ def make_member(enumeration: type, name: str, arguments: tuple[Any, ...]) -> Any
 def make_type_variable(
     identity: str | None, kind: Any, arguments: tuple[Any, ...], options: dict[str, Any], module: str
 ) -> Any:
-    """The type variable that goes by this identity here."""
+    """Return the type variable with this identity."""
     if identity is None:
         return kind(*arguments, **options)
     found = origins().known(identity)
@@ -265,7 +265,7 @@ def _set_attributes(made: type, attributes: dict[str, Any]) -> None:
 
 @contextmanager
 def _without_hooks(bases: tuple[type, ...]) -> Iterator[None]:
-    """Have no `__init_subclass__` called: the class is bare still, and its keywords are not known."""
+    """Suppress `__init_subclass__`: the class has no attributes yet, and its keywords are unknown."""
     hooks = {c: c.__dict__["__init_subclass__"] for base in bases for c in base.__mro__ if _has_hook(c)}
     for owner in hooks:
         type.__setattr__(owner, "__init_subclass__", classmethod(lambda made, **keywords: None))
@@ -281,10 +281,10 @@ def _has_hook(owner: type) -> bool:
 
 
 def _tell_importable_base(made: type) -> bool:
-    """Let a base that this process imported know of its new subclass, as a registry of subclasses must."""
+    """Tell an importable base of its new subclass, which a registry of subclasses relies on."""
     owner = next((c for c in made.__mro__[1:] if _has_hook(c)), None)
     if owner is None or owner.__module__ in ("typing", "typing_extensions") or origins().is_copy(owner):
         return False
-    with suppress(Exception):  # with keywords that only the `class` statement knew
+    with suppress(Exception):  # takes keywords known only to the `class` statement
         super(made, made).__init_subclass__()  # type: ignore[arg-type]
     return True

@@ -1,4 +1,4 @@
-"""The parts of functions, classes and other objects: which travel, and which every process has itself."""
+"""Tell which parts of functions, classes and other objects travel, and which every process has itself."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     Names = frozenset[str]
 
 MAINS = frozenset(("__main__", "__mp_main__"))
-"""What the module that a program began with is called, and multiprocessing's copy of it."""
+"""The names of the main module: Python's, and that of multiprocessing's copy of it."""
 _NOT_COPIED = frozenset(("__dict__", "__slots__", "__weakref__", "_abc_impl", "__annotations_cache__"))
-"""What a class gets anew when it is made."""
+"""Attributes that every class gets when it is made."""
 _ANNOTATIONS = "__annotate__" if sys.version_info >= (3, 14) else "__annotations__"
 _OF_FUNCTIONS = ("__defaults__", "__doc__", "__kwdefaults__", "__type_params__", _ANNOTATIONS)
 _TYPE_VARIABLES = frozenset(("NewType", "ParamSpec", "TypeAliasType", "TypeVar", "TypeVarTuple"))
@@ -35,10 +35,10 @@ _ASSIGNING = frozenset((opmap["STORE_GLOBAL"], opmap["DELETE_GLOBAL"]))
 
 @lru_cache(maxsize=1024)
 def names_in(code: CodeType) -> tuple[Names, Names, Names]:
-    """In a function's code and all code inside it: the globals read, the globals assigned, and all names.
+    """Return the globals read, the globals assigned, and all names in a function's code and any code inside.
 
-    A class body's own names are among those read, as it looks for both in one way. Only what a `global`
-    statement names is assigned, or deleted.
+    A class body's own names count as read, because it looks up both in the same way. Assigned, or deleted, is
+    only what a `global` statement names.
     """
     used: set[str] = set()
     assigned: set[str] = set()
@@ -59,7 +59,7 @@ def names_in(code: CodeType) -> tuple[Names, Names, Names]:
 
 
 def imported_parts(package: str, words: Names) -> Iterator[str]:
-    """The modules below a package that code may mean by `package.part`, and that were imported."""
+    """Yield the imported modules below a package that code may mean by `package.part`."""
     for word in words:
         name = f"{package}.{word}"
         if name in sys.modules:
@@ -68,12 +68,12 @@ def imported_parts(package: str, words: Names) -> Iterator[str]:
 
 
 def can_be_imported(module: ModuleType) -> bool:
-    """Whether it came from somewhere, and was not made while the program ran."""
+    """Return whether a module was loaded from somewhere, and not made while the program ran."""
     return getattr(module, "__spec__", None) is not None or getattr(module, "__file__", None) is not None
 
 
 def is_found_by_name(thing: Any, module: object) -> bool:
-    """Whether whoever imports this module finds the very thing in it under its qualified name."""
+    """Return whether importing this module gives this very object under its qualified name."""
     found: Any = sys.modules.get(module) if isinstance(module, str) else None
     if found is None or not (module in MAINS or can_be_imported(found)):
         return False
@@ -85,8 +85,8 @@ def is_found_by_name(thing: Any, module: object) -> bool:
 
 
 def has_content(cell: CellType) -> bool:
-    """Whether a variable of an enclosing function has a value by now."""
-    # Contents are compared only where both have some.
+    """Return whether a variable of an enclosing function has a value yet."""
+    # Cells compare their contents only where both have some.
     return cell != CellType()
 
 
@@ -94,14 +94,14 @@ def has_content(cell: CellType) -> bool:
 
 
 def attributes_of(function: FunctionType) -> dict[str, Any]:
-    """What is set on the copy of a function, beside its own `__dict__`."""
+    """Return what is set on the copy of a function, beside its own `__dict__`."""
     given = {name: getattr(function, name, None) for name in _OF_FUNCTIONS}
     named = {"__module__": function.__module__, "__qualname__": function.__qualname__}
     return {**named, **{name: value for name, value in given.items() if value}}
 
 
 def attributes_of_class(value: type) -> dict[str, Any]:
-    """What is set on the copy of a class: all that it does not have from being made."""
+    """Return what is set on the copy of a class: all that making it does not give it."""
     attributes = {}
     for name, item in value.__dict__.items():
         is_slot = type(item) in (GetSetDescriptorType, MemberDescriptorType) and item.__objclass__ is value
@@ -117,7 +117,7 @@ def attributes_of_class(value: type) -> dict[str, Any]:
 
 
 def builtin_type(value: type) -> Any:
-    """How a type of the interpreter travels: some, like `function`, are not in `builtins` as they say."""
+    """Return how a type of the interpreter travels: some, like `function`, are not really in `builtins`."""
     if value.__module__ == "builtins" and getattr(builtins, value.__name__, None) is not value:
         for name, item in vars(types).items():
             if item is value:
@@ -126,19 +126,19 @@ def builtin_type(value: type) -> Any:
 
 
 def sentinel_of_dataclasses(value: object) -> Any:
-    """The names by which fields know that they have no default, and of which kind they are."""
+    """Return the name of a sentinel of dataclasses: for a missing default, or for a kind of field."""
     named = vars(sys.modules["dataclasses"]).items()
     return next((name for name, item in named if item is value), NotImplemented)
 
 
 def is_type_variable(value: object) -> bool:
-    """Whether it is what `typing` finds again by its identity, and would pickle by its name alone."""
+    """Return whether `typing` knows this by identity, so that pickling by name alone would lose it."""
     kind = type(value)
     return kind.__module__ == "typing" and kind.__name__ in _TYPE_VARIABLES
 
 
 def described(value: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any], str]:
-    """The type of a type variable, what it is called with, and the module that it belongs to."""
+    """Return a type variable's type, the arguments and options to call it with, and its module."""
     kind = type(value)
     arguments: tuple[Any, ...] = (value.__name__,)
     options: dict[str, Any] = {}

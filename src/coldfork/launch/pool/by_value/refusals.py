@@ -1,4 +1,4 @@
-"""Says which global of which function cannot be sent to another process."""
+"""Tell which global of which function cannot be sent to another process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CannotBeSentError(ColdforkError, pickle.PicklingError):
-    """You get it where a task is submitted: what it calls refers to what no other process can be sent."""
+    """Raised where a task is submitted: its function refers to something that cannot be sent."""
 
     def __init__(self, message: str, user: str, name: str, kind: str) -> None:
         super().__init__(message, user, name, kind)
@@ -26,14 +26,14 @@ class CannotBeSentError(ColdforkError, pickle.PicklingError):
         self.name = name
         """The global, variable or attribute that holds it."""
         self.kind = kind
-        """The type of what cannot be sent."""
+        """The type of the object that cannot be sent."""
 
     def __str__(self) -> str:
         return self.message
 
 
 def explained(failed: Any) -> CannotBeSentError | None:
-    """The use, by a function or class that travels by value, that made this `Sender` fail, if it was one."""
+    """Return the error that names the function or class whose use of an object made this `Sender` fail."""
     wider: CannotBeSentError | None = None
     for thing in reversed(failed.taken_apart):
         for how, name, value in _uses(thing, failed):
@@ -54,14 +54,14 @@ def _refusal(user: Any, how: str, name: str, value: object, culprit: object) -> 
     kind = _called(culprit)
     what = f"{_an(kind)}," if culprit is value else f"{_an(_called(value))} that holds {_an(kind)},"
     message = (
-        f"{user.__qualname__} {how} `{name}`, {what} which cannot be sent to another process; "
-        "let the task make its own, or pass what it is made from"
+        f"{user.__qualname__} {how} `{name}`, {what} which cannot be sent to another process; make it "
+        "inside the task, or pass what it is made from"
     )
     return CannotBeSentError(message, user.__qualname__, name, kind)
 
 
 def _uses(thing: Any, failed: Any) -> Iterator[tuple[str, str, object]]:
-    """How, under which name and what a function or class refers to."""
+    """Yield what a function or class refers to: how, under which name, and the object."""
     if isinstance(thing, FunctionType):
         code = thing.__code__
         for name in sorted(names_in(code)[0]):

@@ -1,13 +1,13 @@
-"""Pickles by value what another process cannot import: lambdas, nested functions, what a notebook defines.
+"""Pickle by value what another process cannot import: lambdas, nested functions, what a notebook defines.
 
-What comes out is loaded with `pickle.loads`, in a process that can import coldfork and runs the same Python.
+The result is loaded with `pickle.loads`, in a process that can import coldfork and runs the same Python.
 
 - A function brings the globals that its code refers to, and those of one pickle share them. Code that finds
   its globals by their text (`globals()`, `eval`) does not say which it needs. A lambda or nested function of
   a module that can be imported uses that module's globals as they are there, like the functions beside it.
 - A class is copied with its attributes; neither its metaclass nor its decorators run again. It arrives as one
   class however often it is sent, and its instances come home as instances of the original.
-- Modules travel by name, and everything else as pickle has it.
+- Modules travel by name, and everything else as pickle does it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     Apart = Callable[[pickle.PickleBuffer], object]
 
 _GIVEN = frozenset(("__builtins__", "__loader__", "__name__", "__spec__"))
-"""Globals that every module is given by Python itself."""
+"""Globals that Python itself gives every module."""
 _HEAP_TYPE = 1 << 9
 
 
 def dumps(value: object, apart: Apart | None = None, *, main_by_value: bool, onward: bool = False) -> bytes:
     """Pickle `value` with protocol 5, by value where another process could not import it.
 
-    `main_by_value` says that the functions and classes of the main module travel by value too, because there
-    is no file that the other process could import them from. A class that came from another process goes back
-    as a reference to the original; with `onward`, which is for a third process, it is copied there as well.
+    With `main_by_value`, functions and classes of the main module travel by value too, because there is no
+    file that the other process could import them from. A class that came from another process goes back as a
+    reference to the original; with `onward`, for a third process, it is copied there too.
     """
     file = io.BytesIO()
     pickler = Sender(file, apart, main_by_value, onward)
@@ -63,7 +63,7 @@ def dumps(value: object, apart: Apart | None = None, *, main_by_value: bool, onw
 
 
 class Sender(pickle.Pickler):
-    """A pickler that takes functions and classes apart where they could not be imported."""
+    """A pickler that takes apart functions and classes that cannot be imported."""
 
     def __init__(self, file: io.BytesIO, apart: Apart | None, main_by_value: bool, onward: bool) -> None:
         super().__init__(file, 5, buffer_callback=apart)
@@ -71,22 +71,22 @@ class Sender(pickle.Pickler):
         self.onward = onward
         self.dispatch_table = reducers()
         self.taken_apart: list[Any] = []
-        """The functions and classes that travel by value, in their order; for who explains a failure."""
+        """The functions and classes that travel by value, in order; `explained` needs them."""
         self.last: Any = None
-        """What was looked at last, which is what cannot be pickled when that fails."""
+        """The last object looked at; when pickling fails, it is the one that cannot be pickled."""
         self._globals: dict[int, _Globals] = {}
         self._sent: dict[int, CellType] = {}
-        """The variables of enclosing functions whose values are on their way."""
+        """The cells of enclosing functions whose values are already part of the pickle."""
         own = ((sys, "stdin"), (sys, "stdout"), (sys, "stderr"), (os, "environ"))
         self._fixtures = {id(getattr(module, name)): (module, name) for module, name in own}
-        """What every process has one of, by identity, and where it is found."""
+        """Objects that exist once in every process, by identity, with the place where each is found."""
 
     def like_this(self) -> Sender:
-        """Another pickler of the same kind, whose file nobody reads."""
+        """Return another pickler of the same kind, whose output is discarded."""
         return Sender(io.BytesIO(), lambda buffer: None, self.main_by_value, self.onward)
 
     def reducer_override(self, value: Any) -> Any:
-        """How `value` is put together again; NotImplemented for what pickle does well itself."""
+        """Return how `value` is rebuilt; NotImplemented where pickle does that well itself."""
         self.last = value
         kind = type(value)
         reduce = _REDUCERS.get(kind)
@@ -107,7 +107,7 @@ class Sender(pickle.Pickler):
         return NotImplemented
 
     def is_by_value(self, thing: Any) -> bool:
-        """Whether the other process could not import it under its name."""
+        """Return whether the other process could not import it under its name."""
         module = getattr(thing, "__module__", None)
         if module in MAINS and self.main_by_value:
             return True
@@ -116,7 +116,7 @@ class Sender(pickle.Pickler):
     # --- functions -----------------------------------------------------------------------------------------
 
     def function(self, value: FunctionType) -> Any:
-        """A function by value: bare at first, so that what it refers to may refer to it."""
+        """Reduce a function by value: bare at first, so that what it refers to may refer back to it."""
         if not self.is_by_value(value):
             return NotImplemented
         self.taken_apart.append(value)
@@ -132,7 +132,7 @@ class Sender(pickle.Pickler):
         return arrivals.make_function, made, state, None, None, arrivals.fill_function
 
     def brings_globals(self, function: FunctionType) -> bool:
-        """Whether its globals travel, which they do not where its module can be imported."""
+        """Return whether a function's globals travel; they do not if its module can be imported."""
         return self._shared_globals(function.__globals__).reduced[0] is not arrivals.imported_globals
 
     def _globals_of(self, function: FunctionType) -> tuple[Any, ...]:
@@ -146,7 +146,7 @@ class Sender(pickle.Pickler):
         return _called(os.getpid()) if main else None, main and not self.main_by_value, sent, used, assigned
 
     def _modules_meant(self, function: FunctionType) -> list[str]:
-        """The modules that `package.module` in the code means, where only the package is a global."""
+        """Return the modules that `package.module` in the code means, where only the package is a global."""
         words = names_in(function.__code__)[2]
         inside = (cell.cell_contents for cell in function.__closure__ or () if parts.has_content(cell))
         packages = {
@@ -170,19 +170,19 @@ class Sender(pickle.Pickler):
         return shared
 
     def cell(self, value: CellType) -> Any:
-        """A variable of an enclosing function; its value comes with the first function that has it."""
+        """Reduce a variable of an enclosing function; its value comes with the first function that has it."""
         made = (arrivals.make_cell, ())
         return (*made, (None, {"cell_contents": value.cell_contents})) if self._is_news(value) else made
 
     def _is_news(self, cell: CellType) -> bool:
-        """Whether a variable has a value that is not on its way, as it is from now on."""
+        """Return whether a variable's value still has to be sent, and note that it now is."""
         if id(cell) in self._sent or not parts.has_content(cell):
             return False
         self._sent[id(cell)] = cell
         return True
 
     def cached_function(self, value: Any) -> Any:
-        """A function behind `functools.lru_cache`, which arrives with an empty cache."""
+        """Reduce a function behind `functools.lru_cache`, which arrives with an empty cache."""
         if not self.is_by_value(value):
             return NotImplemented
         options = value.cache_parameters()
@@ -214,7 +214,7 @@ class Sender(pickle.Pickler):
         return arrivals.make_class, made, state, None, None, arrivals.fill_class
 
     def _goes_home(self, thing: Any) -> bool:
-        """Whether it is a copy, and a reference to the original will do."""
+        """Return whether it is a copy for which a reference to the original is enough."""
         return not self.onward and origins().is_copy(thing)
 
     def _member(self, value: Enum) -> Any:
@@ -225,7 +225,7 @@ class Sender(pickle.Pickler):
         made = (kind, name, value.__getnewargs__() if hasattr(value, "__getnewargs__") else ())
         own = dict(value.__dict__)
         if own.get("_inverted_") is not None:
-            own["_inverted_"] = None  # remembered by flags, and no member itself
+            own["_inverted_"] = None  # remembered by flags, and not itself a member
         return arrivals.make_member, made, own, None, None, arrivals.fill_attributes
 
     def _type_variable(self, value: Any) -> Any:
@@ -234,24 +234,24 @@ class Sender(pickle.Pickler):
         if is_found and not (value.__module__ in MAINS and self.main_by_value):
             return NotImplemented
         if type(value).__name__ == "TypeAliasType":
-            # One alias is as good as another that means the same.
+            # Aliases that mean the same are interchangeable.
             return arrivals.make_type_variable, (None, *parts.described(value))
         identity = origins().identity(value)
         if self._goes_home(value):
             return arrivals.known_class, (identity, value.__name__)
         return arrivals.make_type_variable, (identity, *parts.described(value))
 
-    # --- what pickle does not know -------------------------------------------------------------------------
+    # --- beyond pickle -------------------------------------------------------------------------------------
 
     def module(self, value: ModuleType) -> Any:
-        """A module by its name."""
+        """Reduce a module to its name."""
         name = value.__name__
         if sys.modules.get(name) is not value or not (name in MAINS or can_be_imported(value)):
             raise pickle.PicklingError(f"the module {name} was made at run time and cannot be imported")
         return import_module, (name,)
 
     def method(self, value: MethodType) -> Any:
-        """A bound method, which pickle would look for in an object that may have none yet."""
+        """Reduce a bound method, which pickle would look up on an object that may not have it yet."""
         function = value.__func__
         owner = value.__self__ if isinstance(value.__self__, type) else type(value.__self__)
         if self._goes_home(owner):
@@ -271,7 +271,7 @@ class _Globals:
 
 @cache
 def _called(pid: int) -> str:
-    """The name of this process where its functions arrive; a forked child is another sender."""
+    """Return the name under which other processes know this one; a forked child is another sender."""
     return f"{pid}-{os.urandom(8).hex()}"
 
 

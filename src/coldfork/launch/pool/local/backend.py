@@ -1,4 +1,4 @@
-"""The threads that start the workers of a pool and hear them: their answers, their ends, what they hold."""
+"""The threads that start the workers of a pool, read their answers, and watch their memory and their ends."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.handle import Zygote
 
 GRACE_SECONDS = 5.0
-"""So long a worker may take to end when no more tasks come."""
+"""How long a worker may take to end when no more tasks come."""
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 _MUCH = 0.75
-"""Who holds more than this part of its cap is replaced when it has done what it is at."""
+"""A worker above this part of its memory cap is replaced when it has finished its task."""
 
 
 class LocalBackend:
@@ -47,11 +47,11 @@ class LocalBackend:
                 undoing.callback(lease.release)
             self._terms = terms
             self._zygote = zygote
-            # After what may be refused, for it opens files.
+            # Only after the checks that may refuse, because it opens files.
             self._outputs = OutputPump()
             undoing.callback(self._outputs.end)
             self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-            """The places that workers are to be started for."""
+            """The places for which workers are to be started."""
             self._pause = 0.0
             self._ending = threading.Event()
             self._starting = threading.Thread(target=self._start, name="worker pool starts", daemon=True)
@@ -64,7 +64,7 @@ class LocalBackend:
             undoing.callback(self._bell.close)
             self._workers: dict[int, LocalWorker] = {}
             self._finishing: dict[LocalWorker, float] = {}
-            """Those that were told to end, and when."""
+            """The workers that were told to end, and when."""
             self._memory: _WorkersMemory | None = None
             self._outputs.open()
             self._starting.start()
@@ -75,7 +75,7 @@ class LocalBackend:
             self.dispatcher.open(self._turn, self._end)
             undoing.pop_all()
 
-    # --- what starts workers does: a server that imports for long keeps no answer waiting ---
+    # --- the starting thread: a server that imports for long delays no answer ---
 
     def _start(self) -> None:
         while True:
@@ -102,10 +102,10 @@ class LocalBackend:
             return to_standard_error
         return LogFile(self._terms.log_dir / f"worker-{place}.log", self._terms.most_logged).take
 
-    # --- what the pool's thread does ---
+    # --- the pool's thread ---
 
     def _unbegun(self, place: int, error: Exception) -> None:
-        """Say why a worker was not started, and whether that is so for good."""
+        """Report why a worker was not started, and whether every further start would fail too."""
         if isinstance(error, ZygoteError):
             for_good = error.module is not None
         else:
@@ -135,7 +135,7 @@ class LocalBackend:
                 self._finishing[worker] = worker.finishing_since
 
     def _hear(self, worker: LocalWorker) -> bool:
-        """Take what a worker has answered by now; False if that is nothing."""
+        """Read what a worker has answered by now; False if that is nothing."""
         self.dispatcher.hear_requests()
         answers = worker.incoming.read()
         if answers is None:
@@ -163,14 +163,14 @@ class LocalBackend:
             for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
                 self.dispatcher.settle(task, *wire.ended(kind & ~wire.LARGE, data, memory))
         if worker.incoming.is_garbled:
-            # What else it says cannot be told from what it does not say.
+            # After garbage nothing that it says can be told from an answer.
             self._loop.forget(worker.answers)
             worker.kill()
             return False
         return True
 
     def _ended(self, worker: LocalWorker) -> None:
-        """A worker's process has ended: take what it has still said, and tell the dispatcher."""
+        """Handle the end of a worker's process: read its last answers, and tell the dispatcher."""
         self._loop.forget(worker.answers)
         self._loop.forget(worker.process.sentinel)
         while not worker.incoming.is_garbled and self._hear(worker):
@@ -197,7 +197,7 @@ class LocalBackend:
     def _end(self) -> None:
         self._ending.set()
         self._wanted.put(None)
-        # The thread may be waiting for a server that takes long: that ends now, unless others have it too.
+        # The thread may be waiting for a slow server: that ends now, unless others use it too.
         self._zygote.leave()
         if self._starting.is_alive() and not self._zygote.is_waiting_with_others:
             self._starting.join()
@@ -217,7 +217,7 @@ class LocalBackend:
 
 
 class _WorkersMemory:
-    """A thread that looks at what each worker holds, with all it has started, and ends who holds too much."""
+    """A thread that watches the memory of each worker's processes, and kills a worker above its cap."""
 
     def __init__(self, most: int, dispatcher: Dispatcher, workers: dict[int, LocalWorker]) -> None:
         self._most = most
@@ -229,7 +229,7 @@ class _WorkersMemory:
         self._thread.start()
 
     def end(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._ended.set()
         self._thread.join()
 
@@ -241,11 +241,14 @@ class _WorkersMemory:
             pause = min((self._look(*each) for each in self._watches.items()), default=0.1)
 
     def _look(self, worker: LocalWorker, watch: MemoryWatch) -> float:
-        """Look at one worker; returns how long it can be left alone."""
+        """Check one worker; return how long it can be left alone."""
         if watch.look(worker.processes()):
             if not worker.taken:
-                held = f"one that has done nothing holds {spoken(watch.held)}"
-                why = f"no worker of the pool can live: max_memory is {spoken_cap(self._most)}, and {held}"
+                held = f"an idle one holds {spoken(watch.held)}"
+                why = (
+                    f"max_memory is too low for a worker of this pool: it is {spoken_cap(self._most)}, and "
+                    f"{held}"
+                )
                 self._dispatcher.ask(partial(self._dispatcher.give_up, why))
                 return watch.pause
             held = f"killed at {spoken(watch.held)} of {spoken_cap(self._most)}"
@@ -258,7 +261,7 @@ class _WorkersMemory:
 
 
 def _leases(terms: PoolTerms) -> list[Lease]:
-    """A lease for each worker, on devices that this process and they may see."""
+    """Make a lease for each worker, on devices that this process and the workers may see."""
     if terms.devices is None:
         return []
     from coldfork.launch.devices.leases import take

@@ -1,7 +1,7 @@
-"""The caller's main module in a worker: it is imported when something of it is asked for, and not before.
+"""The caller's main module in a worker: imported only when something in it is asked for.
 
-A task whose function stands in another module needs no `if __name__ == "__main__":` in the script, then,
-and a script that takes long to import makes no worker late.
+So a task whose function is defined in another module needs no `if __name__ == "__main__":` in the script, and
+a script that imports slowly delays no worker.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 KEYS = ("init_main_from_name", "init_main_from_path")
-"""What multiprocessing says of the main module in what it has a new process prepare."""
+"""The keys that name the main module in multiprocessing's preparation of a new process."""
 _COMPARED = re.compile(rb"__name__\s*[!=]=|[!=]=\s*__name__")
 _NAMES = ("__main__", "__mp_main__")
 
 
 class AwaitedMain(ModuleType):
-    """Stands in for the main module until something of it is asked for."""
+    """Stands in for the main module until something in it is asked for."""
 
     def __init__(self, preparation: Mapping[str, Any]) -> None:
         super().__init__("__main__")
         self.__dict__["_preparation"] = dict(preparation)
 
     def __getattr__(self, name: str) -> Any:
-        """Something of the main module, which is imported now."""
+        """Import the main module now, and return this attribute of it."""
         preparation = self.__dict__["_preparation"]
         if name.startswith("__") or not preparation or is_inheriting():
             raise AttributeError(f"module '__main__' has no attribute {name!r}")
@@ -41,23 +41,23 @@ class AwaitedMain(ModuleType):
 
 
 def preparation() -> dict[str, Any]:
-    """How another process imports the main module of this one; empty where it cannot."""
+    """Return how another process imports this one's main module; empty where it cannot."""
     said = preparation_data("coldfork")
     path = said.get("init_main_from_path")
     if path is not None and not os.path.isfile(path):
-        # What is read from standard input says that it is in a file of that name.
+        # A program read from standard input claims to be in a file of that name.
         return {}
     if path is not None and not _is_guarded(path):
-        # All of it would run again in every worker.
+        # Otherwise the whole script would run again in every worker.
         return {}
     if str(said.get("init_main_from_name")).endswith(".__main__"):
-        # multiprocessing imports no module that is there to be run.
+        # multiprocessing imports no module that was made to be run.
         return {}
     return {name: said[name] for name in KEYS if name in said}
 
 
 def _is_guarded(path: str) -> bool:
-    """Whether a script asks how it is called; one that does not cannot tell a worker from its caller."""
+    """Return whether a script tests `__name__`; without that it cannot tell a worker from its caller."""
     try:
         with open(path, "rb") as stream:
             return _COMPARED.search(stream.read()) is not None
@@ -66,7 +66,7 @@ def _is_guarded(path: str) -> bool:
 
 
 def await_main(preparation: Mapping[str, Any]) -> None:
-    """Have the main module imported when it is asked for, unless the server has imported it already."""
+    """Have the main module imported on demand, unless the server has imported it already."""
     if sys.modules["__main__"].__name__ == "__mp_main__":
         return
     awaited = AwaitedMain(preparation)
@@ -90,5 +90,5 @@ def _imported(preparation: dict[str, Any]) -> ModuleType:
 
 
 def is_inheriting() -> bool:
-    """Whether this is a worker that only imports its caller's main module just now."""
+    """Return whether this is a worker that is only importing its caller's main module."""
     return bool(getattr(process.current_process(), "_inheriting", False))

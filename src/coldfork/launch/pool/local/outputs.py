@@ -1,4 +1,4 @@
-"""What workers write to their standard streams: passed on, kept in a file, and its last lines remembered."""
+"""Pass on what workers write to their standard streams, keep it in a file, and remember its last lines."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _REMEMBERED = 4_096
 _LAST_LINES = 20
 _OLDER = ".older.log"
 _PATIENCE = 1.0
-"""So long the end of a pool waits for who reads what its workers wrote."""
+"""How long the end of a pool waits for the reader of its workers' output."""
 
 
 class OutputStream:
     """The output of one worker, read by one thread while the worker lives, and by another at its end."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
-        """`sink` takes what is read, and may take its time."""
+        """`sink` takes what is read, and may block."""
         pipe = os.pipe2(os.O_CLOEXEC)
         self.reading: int = pipe[0]
         self.writing: int = pipe[1]
@@ -40,11 +40,11 @@ class OutputStream:
         self._tail = b""
         self._rest: list[bytes] = []
         self._lock = threading.Lock()
-        """Held while it is read, and never while somebody else takes it."""
+        """Held while output is read, but not while the sink takes it."""
         self._open = True
 
     def read(self) -> bytes | None:
-        """Take what there is; None when nothing more will come."""
+        """Read what there is; None when nothing more will come."""
         with self._lock:
             if not self._open:
                 return None
@@ -58,7 +58,7 @@ class OutputStream:
             return content or None
 
     def drain(self) -> None:
-        """Read all that a worker that has ended had written."""
+        """Read everything that a worker had written when it ended."""
         while readable([self.reading], 0) and (content := self.read()):
             self._rest.append(content)
 
@@ -68,13 +68,13 @@ class OutputStream:
         return b"".join(rest)
 
     def last_lines(self) -> str:
-        """The last lines of what it wrote, without their secrets: errors go to logs and reports."""
+        """Return its last lines without secrets: errors go to logs and reports."""
         lines = self._tail.decode("utf-8", "backslashreplace").splitlines()
         said = "\n".join(lines[-_LAST_LINES:])
         return hidden(said, secret_spans(said), REDACTED)
 
     def close(self) -> None:
-        """Read no more of it."""
+        """Stop reading."""
         with self._lock:
             if self._open:
                 self._open = False
@@ -84,25 +84,25 @@ class OutputStream:
 class OutputPump:
     """A thread that passes on what the workers of a pool write.
 
-    Whoever is to read that may take long, or never come: then nothing but this thread waits.
+    The reader at the other end may be slow, or absent: then only this thread waits.
     """
 
     def __init__(self) -> None:
         self._loop = Loop(shared=True)
         self._pumping: dict[OutputStream, Callable[[], object]] = {}
         self._left: deque[Callable[[], object]] = deque()
-        """What else is to be written, such as the rest of what workers had to say when they ended."""
+        """Other things to write, such as the last output of workers that have ended."""
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
-        # A message, and no end that is closed: a child that the program forks has a copy of every end.
+        # A message, not a closed end: a child that the program forks holds a copy of every end.
         self._bell = Bell(self._loop, self._pass_on)
 
     def open(self) -> None:
-        """Begin while there can be new threads: a program that ends has none, and its pool goes on."""
+        """Start the thread if the interpreter still can; at its shutdown the pool goes on without."""
         self._thread.start()
 
     def add(self, stream: OutputStream) -> None:
-        """Pass on what comes from there."""
+        """Pass on what comes from this stream."""
         pump = self._pumping[stream] = partial(self._pump, stream)
         self._loop.watch(stream.reading, pump)
 
@@ -124,7 +124,7 @@ class OutputPump:
             stream.sink(content)
 
     def remove(self, stream: OutputStream) -> None:
-        """It has nothing more to say than what was drained, and may be closed."""
+        """Stop reading this stream, so that it may be closed; it has only what was drained."""
         self._forget(stream)
         content = stream.rest()
         if content:
@@ -136,18 +136,18 @@ class OutputPump:
         self._bell.ring()
 
     def log(self, action: Callable[[], object]) -> None:
-        """Have the thread log something, once there is room where that goes."""
+        """Have the thread log something once there is room in the log's destination."""
         self.write(partial(_with_room, action))
 
     def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
         if pump is not None:
-            # Whoever comes second finds it forgotten, too: only then may it be closed.
+            # Only then may it be closed; a second caller finds it already forgotten.
             self._loop.forget(stream.reading, pump)
             self._pumping.pop(stream, None)
 
     def end(self) -> None:
-        """End the thread, which goes on alone if nobody reads what it passes on."""
+        """End the thread; if its output is not read, it goes on by itself."""
         self._going_on = False
         if self._thread.ident is None:
             self._close()
@@ -161,7 +161,7 @@ class OutputPump:
 
 
 def to_standard_error(content: bytes) -> None:
-    """Pass it on to where this program's errors go, which is a cell in a notebook."""
+    """Write this to the program's standard error, which is a cell's output in a notebook."""
     stream = sys.stderr
     try:
         is_own = stream is not None and stream.fileno() == 2
@@ -180,10 +180,10 @@ def to_standard_error(content: bytes) -> None:
 
 
 def _with_room(log: Callable[[], object]) -> None:
-    """Log something without holding the lock of a standard error that nobody reads.
+    """Log without holding the lock of a standard error that nobody reads.
 
-    Whoever flushes it meanwhile, as multiprocessing does at each start, would wait for that lock. A program
-    that has handlers of its own chooses itself where its log goes.
+    Any other thread that flushes it meanwhile, as multiprocessing does at each start, would wait for that
+    lock. A program with handlers of its own decides itself where its log goes.
     """
     try:
         if not _LOG.hasHandlers() and sys.stderr is not None:
@@ -194,12 +194,12 @@ def _with_room(log: Callable[[], object]) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that nobody else may read: what a worker prints may hold what is not for others."""
+    """Open a file that no other user may read: a worker's output may be confidential."""
     return os.open(path, flags, 0o600)
 
 
 class LogFile:
-    """A file that keeps what a worker writes, and no more than so much of it."""
+    """A file of limited size that keeps what a worker writes."""
 
     def __init__(self, path: Path, most: int) -> None:
         self._path = path
@@ -207,9 +207,9 @@ class LogFile:
         self._failed = False
 
     def take(self, content: bytes) -> None:
-        """Write this; where the disk is full, it is lost and said so once, and no task fails of it."""
+        """Write this; on a full disk it is lost, which is reported once, and no task fails."""
         try:
-            # Its size is asked each time: the worker before this one has written to it, and another pool.
+            # Its size is asked each time: earlier workers and other pools write to it as well.
             with open(self._path, "ab", buffering=0, opener=_private) as stream:
                 if stream.tell() + len(content) <= self._most or stream.tell() == 0:
                     stream.write(content)
@@ -221,5 +221,5 @@ class LogFile:
                 stream.write(content)
         except OSError as error:
             if not self._failed:
-                _LOG.warning("%s cannot be written: %s", self._path, error.strerror)
+                _LOG.warning("cannot write %s: %s", self._path, error.strerror)
             self._failed = True

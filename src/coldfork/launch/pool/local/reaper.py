@@ -1,7 +1,7 @@
 """The reaper, a process above each worker: all that the worker starts ends with it, and both with the caller.
 
 A task may fork children that outlive it in sessions of their own. Only an ancestor that adopts orphans can
-find those once the worker is dead, and the pool's process is somebody else's program, which adopts nobody.
+find those once the worker is dead, and the pool's process is the user's program, which adopts nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from coldfork.launch.pool import wire
 from coldfork.observe.processes.endings import end_as
 
 _PATIENCE = 5.0
-"""So long processes may take to end that were killed."""
+"""How long killed processes may take to end."""
 
 
 def stay_above(caller: int, answers: int, permits: int) -> None:
-    """Go on in a child of this process; this one stays above it as its reaper and ends as it does.
+    """Return in a child of this process; this one stays above it as its reaper and ends as it does.
 
-    It tells how the worker has ended in the pipe of its `answers`: the caller may not be able to wait for it.
-    The writing end of `permits` is open in the caller alone, also when that becomes another program.
+    It reports how the worker has ended through the pipe of its `answers`, because the caller may not be able
+    to wait for it. The writing end of `permits` is open in the caller alone, even after an exec.
     """
     control = kernel.process_control()
-    # Of its own, so that neither a terminal's Ctrl-C nor what a task does to its group ends it.
+    # A group of its own, so that neither a terminal's Ctrl-C nor what a task does to its group ends it.
     os.setpgid(0, 0)
     if not kernel.adopt_orphans(control):
         return
@@ -42,7 +42,7 @@ def stay_above(caller: int, answers: int, permits: int) -> None:
         os.setpgid(0, 0)
         return
     try:
-        # Wakes it where it was stopped: then it sees for itself that the caller has gone.
+        # Continues a stopped reaper, which then notices that the caller has gone.
         kernel.hear_of_parent(control, signal.SIGCONT)
         status = _watched(worker, caller, answers, permits)
         _tell(answers, status)
@@ -53,8 +53,8 @@ def stay_above(caller: int, answers: int, permits: int) -> None:
 
 
 def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
-    """Wait for the worker's end, or the caller's, and end all that is left; the worker's status."""
-    # An object that is thrown away must not close a file that has its descriptor's number by then.
+    """Wait for the worker's end, or the caller's, and end all that is left; return the worker's status."""
+    # A discarded object must not close a descriptor whose number belongs to another file by then.
     gc.disable()
     _close_all_but({answers, permits})
     waking = _woken_by_children()
@@ -62,14 +62,14 @@ def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     hearing = select.poll()
     hearing.register(waking, select.POLLIN)
-    # It is read by the worker; here it only says that its other end is gone.
+    # The worker reads it; here it only shows that its other end is closed.
     hearing.register(permits, 0)
     try:
         hearing.register(os.pidfd_open(caller), select.POLLIN)
     except ProcessLookupError:
         os.kill(worker, signal.SIGKILL)
     except OSError:
-        # Where there is nothing of the kind, the other end of the permits is gone when the caller is.
+        # Without pidfd, the caller's end shows in the permits, whose other end closes with it.
         pass
     status = None
     while status is None:
@@ -92,26 +92,26 @@ def _close_all_but(kept: set[int]) -> None:
 
 
 def _tell(answers: int, status: int) -> None:
-    """Say how the worker has ended, if there is room: who does not read is not waited for."""
+    """Report how the worker has ended, if there is room: never wait for the reader."""
     with suppress(OSError):
         if writable(answers, 0):
             os.write(answers, wire.end_of_worker(status))
 
 
 def _woken_by_children() -> int:
-    """A descriptor that can be read when a child has ended."""
+    """Return a descriptor that becomes readable when a child has ended."""
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    # The pool's process may have blocked it, and this one is like it in that.
+    # The pool's process may have blocked the signal, and this process inherits that.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    # One may have ended before anybody listened.
+    # One may have ended before the handler was set.
     os.write(writing, b"\0")
     return reading
 
 
 def _reaped(worker: int) -> int | None:
-    """Wait for the children that have ended; the worker's status if it is one of them."""
+    """Wait for the children that have ended; return the worker's status if it is one of them."""
     status = None
     while True:
         try:
@@ -125,7 +125,7 @@ def _reaped(worker: int) -> int | None:
 
 
 def _end_all() -> None:
-    """Kill whatever is below, and wait for its end."""
+    """Kill every descendant, and wait for their ends."""
     until = monotonic() + _PATIENCE
     while monotonic() < until:
         kernel.signal_all(kernel.descendants(os.getpid()), signal.SIGKILL)

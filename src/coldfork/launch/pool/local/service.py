@@ -1,4 +1,4 @@
-"""A worker's life: it is made ready once, and does one task after the other until there are no more."""
+"""Run a worker: prepare it once, then do one task after the other until there are no more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _AWAKE_SECONDS = 0.0002
-"""So long a worker looks for its next task before it sleeps, where there is more than one processor."""
+"""How long a worker polls for its next task before it sleeps, where there is more than one processor."""
 
 
 class Descriptor:
@@ -44,10 +44,10 @@ def _arrived(duplicate: Any) -> Descriptor:
 
 
 class Initializer:
-    """A function and its arguments, which a worker unpickles when its main module can be imported.
+    """A function and its arguments, which a worker unpickles once it can import its main module.
 
-    They are pickled while the process is, so that they may hold what goes to new processes only: queues,
-    locks.
+    They are pickled together with the process, so that they may hold what only new processes can be given:
+    queues, locks.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ def serve(
 ) -> None:
     """Do tasks until the pool says that no more will come.
 
-    `permits` and `answers` are pipes; `outputs` are written to in place of the standard streams with these
-    numbers. `main` is how the main module is imported, and `initializer` an `Initializer` or None. `caller`
-    is the pool's process, without which nobody needs a worker.
+    `permits` and `answers` are pipes; `outputs` replace the standard streams with these numbers. `main` says
+    how the main module is imported, and `initializer` is an `Initializer` or None. `caller` is the pool's
+    process; without it the worker ends.
     """
-    # First, so that the pool hears of whatever fails from here on.
+    # First, so that the pool learns of anything that fails from here on.
     _take_outputs(outputs)
     stay_above(caller, answers.number, permits.number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -112,7 +112,7 @@ class Desk:
         self._waiting: deque[tuple[int, memoryview, int]] = deque()
 
     def next(self) -> tuple[int, memoryview, int] | None:
-        """The next task's number, its data and its memory file; None when no more will come."""
+        """Return the next task's number, its data and its memory file; None when no more will come."""
         permit = self._permit()
         if not permit:
             return None
@@ -136,8 +136,8 @@ class Desk:
             _let_go(task[2])
 
     def _permit(self) -> bytes:
-        """The next permit; none when no more will come."""
-        # A processor that falls asleep takes longer to wake than a caller to send what comes next.
+        """Return the next permit, or nothing when no more will come."""
+        # Waking a sleeping processor takes longer than a caller takes to send the next task.
         until = perf_counter() + self._awake_seconds
         while True:
             try:
@@ -147,7 +147,7 @@ class Desk:
                     return os.read(self._permits, wire.PERMIT.size)
 
     def _clear(self) -> None:
-        """Throw away what the pool has taken back."""
+        """Discard what the pool has taken back."""
         for _, _, memory in self._waiting:
             _let_go(memory)
         self._waiting.clear()
@@ -159,7 +159,7 @@ class Desk:
         self.answer(wire.CLEARED, 0, Payload(b""))
 
     def answer(self, kind: int, number: int, payload: Payload, seconds: float = 0.0) -> None:
-        """Say how a task ended, or how this worker is."""
+        """Report how a task ended, or the worker's own state."""
         wire.answer(self._answers, self._tasks, kind, number, payload, seconds)
 
 
@@ -173,7 +173,7 @@ def _take_outputs(outputs: dict[int, Descriptor]) -> None:
         os.dup2(descriptor.number, number)
         os.close(descriptor.number)
     for stream in (sys.stdout, sys.stderr):
-        # What was written before a crash is what people look for after it.
+        # After a crash people look for what was written just before it.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
     try:
@@ -204,14 +204,14 @@ def _work(desk: Desk) -> None:
         number, began = task[0], perf_counter()
         kind, payload = wire.outcome(task[1], task[2])
         if os.getpid() != home:
-            # A child that the task has forked has come back from it: the answer is its parent's to give.
+            # A child that the task forked has returned from it: the answer is for its parent to give.
             os._exit(0)
-        # What the task was given is not kept while the worker waits for the next one.
+        # The task's arguments are not kept while the worker waits for the next one.
         task = None
         try:
             desk.answer(kind, number, payload, perf_counter() - began)
         except BrokenPipeError:
-            # The pool has gone, and nobody wants to know.
+            # The pool has gone: there is no reader.
             return
         if payload.memory >= 0:
             payload.close()

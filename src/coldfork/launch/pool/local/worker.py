@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine: started, given their tasks, and seen to their ends."""
+"""Start workers that are processes of this machine, give them tasks, and handle their ends."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.requests import Started
 
 _ALL_PERMITS = 1 << 16
-_TOO_LARGE = "what the task was given is large, and could not be put into a memory file"
+_TOO_LARGE = "the task's arguments are large, and could not be put into a memory file"
 
 
 class LocalWorker(Worker):
-    """A worker's process, and what connects the pool with it: a socket for tasks, pipes for the rest."""
+    """A worker's process with its connections to the pool: a socket for tasks, pipes for the rest."""
 
     def __init__(self, place: int, sink: Callable[[bytes], None]) -> None:
-        """`sink` takes what it writes."""
+        """`sink` takes the output of the worker."""
         super().__init__(place)
         self.process: Popen
-        """The process above it, once that was started, whose end is its own."""
+        """The reaper above the worker, once started; it ends when the worker does."""
         self.is_ready = False
         self.is_unfit = False
-        """Whether it has said itself why it cannot begin."""
+        """Whether the worker has said itself why it cannot begin."""
         self.status: int | None = None
-        """As what it has ended, where the process above it could tell."""
+        """The status with which it ended, where its reaper could tell."""
         self._gone = False
         with ExitStack() as opened:
             tasks = channel.pair()
@@ -56,7 +56,7 @@ class LocalWorker(Worker):
             opened.callback(self._their_tasks.close)
             opened.callback(self.tasks.close)
             self._their_permits, permitting = _pipe(opened)
-            # Not a number, which could be another file's by the time that somebody writes to it.
+            # An object and no bare number, which could be another file's by the time it is written to.
             self._permitting = FileIO(permitting, "wb")
             self._permits_back = wire.reopened(self._their_permits)
             opened.callback(os.close, self._permits_back)
@@ -98,17 +98,17 @@ class LocalWorker(Worker):
             os.close(self._answering)
             os.close(self.output.writing)
         self.device: str | None = None if lease is None else lease.device
-        # Until it is ready, that of the process above it.
+        # The reaper's, until the worker is ready.
         self.pid: int = self.process.pid
         self.asked: float = monotonic()
 
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Send it tasks, in one message; False if there is no room for that just now."""
+        """Send it tasks in one message; False if there is no room for that just now."""
         payload = tasks[0].payload
         try:
             payload.open()
         except OSError as error:
-            # Its own place is where an error of a task belongs.
+            # The error's traceback belongs to its own task.
             said = f"{error.strerror}: {_TOO_LARGE}"
             tasks[0].payload = payload = wire.pack((_fail, (error.errno, said), {}))
         try:
@@ -121,11 +121,11 @@ class LocalWorker(Worker):
         return True
 
     def awaits(self, number: int, after: int) -> bool:
-        """Whether this is the task that it answers next, after so many others."""
+        """Return whether this is the task that it answers next, after `after` others."""
         return after < len(self.given) and self.given[after].number == number
 
     def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
-        """A message and a permit, where neither needs a file."""
+        """Return calls for a message and a permit, where neither needs a file."""
         if task.payload.is_large:
             return ()
         return (
@@ -134,11 +134,11 @@ class LocalWorker(Worker):
         )
 
     def whole(self, kind: int, number: int, data: bytes) -> tuple[bytes, int] | None:
-        """The data of an answer and its memory file, also where it is large; None where it is none."""
+        """Return an answer's data and its memory file, however large; None if the frame is no answer."""
         return wire.large(self.tasks, number) if kind & wire.LARGE else (data, -1)
 
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take the permits of what it has not come to, so that it never will."""
+        """Take the permits of tasks that it has not reached, so that it never will."""
         try:
             size = _ALL_PERMITS if most is None else most * wire.PERMIT.size
             permits = os.read(self._permits_back, size)
@@ -151,38 +151,39 @@ class LocalWorker(Worker):
         return numbers
 
     def clear(self) -> None:
-        """Have it throw away what was taken back, which leaves no room for more."""
+        """Have it discard what was taken back, when that leaves no room for more."""
         self._permit(wire.CLEAR)
 
     def _permit(self, number: int) -> None:
-        # It may have ended and be closed.
+        # The worker may have ended, and the pipe may be closed.
         with suppress(OSError, ValueError):
             self._permitting.write(wire.PERMIT.pack(number))
 
     def kill(self) -> None:
-        """End it and all that it has started."""
+        """Kill it and every process that it has started."""
         if not self._gone:
             above = [self.process.pid]
             below = self.processes()
             kernel.signal_all(below or above, signal.SIGKILL)
             if below:
-                # It ends when they have, and finds what they have started meanwhile.
+                # The reaper ends after the others, and finds what they started meanwhile.
                 kernel.signal_all(above, signal.SIGCONT)
 
     def processes(self) -> list[int]:
-        """Its own and all that it has started."""
+        """Return its process and all that it has started."""
         return kernel.descendants(self.process.pid)
 
     def finish(self) -> None:
         """Let it end when it has done what it has permits for."""
         if self.finishing_since is None:
             self.finishing_since: float | None = monotonic()
-            # Said, and not by closing a pipe that a child which the program has forked holds open.
+            # Said with a permit, because closing the pipe is not enough: a forked child of the program holds
+            # it open.
             self._permit(wire.END)
 
     def leave(self) -> int | None:
-        """See to what is left of it, now that it has ended; the status that it left, where that is known."""
-        # While nobody has waited for it, no other process can have its number.
+        """Clean up after its end; return its status, where that is known."""
+        # Until it is waited for, its number cannot be reused.
         self._gone = True
         status = self.process.poll()
         self.output.drain()
@@ -190,7 +191,7 @@ class LocalWorker(Worker):
         return self.status if status is None else status
 
     def let_go(self) -> None:
-        """Close what this process has of it."""
+        """Close this process's ends of its connections."""
         if self.process.finalizer is not None:
             self.process.finalizer()
         self._close()
@@ -203,13 +204,13 @@ class LocalWorker(Worker):
         self.output.close()
 
     def ended_by(self, status: int | None) -> str:
-        """How it ended, in words."""
+        """Say how it ended, in words."""
         if self.incoming.is_garbled:
-            return "was killed, because something that it ran has written to the pipe of its answers"
+            return "was killed, because the code that it ran has written to the pipe of its answers"
         return _ended_by(status)
 
     def died(self, status: int | None) -> WorkerDiedError:
-        """What its task is told."""
+        """Make the error that its task gets."""
         who = f"pid {self.pid}" if self.device is None else f"pid {self.pid}, {self.device}"
         errors = self.output.last_lines()
         said = f"the worker that ran the task ({who}) {self.ended_by(status)}"
@@ -227,23 +228,25 @@ def _pipe(opened: ExitStack) -> tuple[int, int]:
 
 
 def _fail(number: int, text: str) -> NoReturn:
-    """What a task does that could not be sent."""
+    """Stand in for a task that could not be sent: raise the reason."""
     raise OSError(number, text)
 
 
 def _ended_by(status: int | None) -> str:
     if status is None:
-        return "has ended; how is not known, because this program waits for children that are not its own"
+        return (
+            "has ended, with an unknown status, because this program waits for children that it did not start"
+        )
     if status < 0:
         return f"was killed by {kernel.signal_name(-status)}"
     return f"ended with status {status}"
 
 
 class WorkerPopen(Popen):
-    """A worker's process, which imports the main module only when it is asked for something of it."""
+    """A worker's process, which imports the main module only on demand."""
 
-    # That would wait for a thread which writes to them and is not read. No process is forked here that could
-    # write what they hold once more.
+    # Flushing would wait for a thread that writes to them unread. And no process is forked here that could
+    # write their buffers a second time.
     flushes = False
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
@@ -251,7 +254,7 @@ class WorkerPopen(Popen):
 
 
 class _Environment:
-    """A zygote, as far as a process sees it, that sets these variables beside those of the caller."""
+    """A zygote, as a process sees it, that adds these variables to those of the caller."""
 
     def __init__(self, zygote: Zygote, variables: Mapping[str, str]) -> None:
         self._zygote = zygote

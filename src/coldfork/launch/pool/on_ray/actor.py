@@ -1,6 +1,6 @@
-"""A worker's life on Ray: an actor that is made ready once, and does the task that it is sent.
+"""A worker on Ray: an actor that is prepared once, and does the tasks that it is sent.
 
-It runs on a node of the cluster, which has coldfork, and the same Python, installed.
+It runs on a node of the cluster, where coldfork and the same Python are installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Parcel: TypeAlias = tuple[bytes, tuple[Any, ...]]
-    """The pickle, and what the memory file beside it is to hold, which Ray's object store carries."""
+    """The pickle, and the content for the memory file beside it, which Ray's object store carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ class Whereabouts:
     """The address of its node."""
     node_id: str
     devices: tuple[str, ...]
-    """The devices that Ray has given it, by its numbers."""
+    """The devices that Ray has given it, by Ray's numbers."""
 
 
 class TaskActor:
-    """What Ray runs in a worker's process, call after call, in its main thread."""
+    """The class that Ray runs in a worker's process, call after call, in its main thread."""
 
     def prepare(self, preload: tuple[str, ...], initializer: bytes | None) -> Whereabouts | str:
-        """Get ready for tasks; the text says why that is not possible."""
+        """Get ready for tasks, or return a text that says why that is not possible."""
         doing = ""
         try:
             for module in preload:
-                doing = f"the import of {module}, which is to be preloaded,"
+                doing = f"the preload import of {module}"
                 importlib.import_module(module)
             doing = "the initializer"
             if initializer is not None:
@@ -63,17 +63,17 @@ class TaskActor:
         return Whereabouts(os.getpid(), ray.util.get_node_ip_address(), context.get_node_id(), devices)
 
     def work(self, number: int, parcel: Parcel) -> tuple[int, int, float, Parcel]:
-        """Do a task; its number, how it ended, how long it took, and what has come of it."""
+        """Do a task; return its number, how it ended, how long it took, and its result."""
         home, began = os.getpid(), perf_counter()
         try:
             given = received(parcel)
         except OSError:
-            # There was no room for it, or no descriptor: the task is told as one on this machine would be.
+            # There was no room for it, or no descriptor: the task fails as it would on this machine.
             kind, payload = wire.outcome(memoryview(b""), wire.LOST)
         else:
             kind, payload = wire.outcome(memoryview(given.data), given.memory)
         if os.getpid() != home:
-            # A child that the task has forked has come back from it: the answer is its parent's to give.
+            # A child that the task forked has returned from it: the answer is for its parent to give.
             os._exit(0)
         try:
             return number, kind, perf_counter() - began, sent(payload)
@@ -82,19 +82,19 @@ class TaskActor:
             _flush()
 
     def look(self) -> None:
-        """Nothing: who can call this has a worker that lives."""
+        """Do nothing: an answer shows that the worker lives."""
 
 
 def _flush() -> None:
-    """What a task has printed is shown when it is done, and is there when the next one ends the process."""
+    """Flush what a task has printed, so that it is shown even if the next one ends the process."""
     for stream in (sys.stdout, sys.stderr):
-        # A task may have closed it, or put something else there.
+        # A task may have closed the stream, or replaced it.
         with suppress(Exception):
             stream.flush()
 
 
 def sent(payload: Payload) -> Parcel:
-    """What is handed to Ray, which copies it."""
+    """Return what is handed to Ray, which copies it."""
     if payload.memory >= 0:
         size = os.fstat(payload.memory).st_size
         pages = mmap.mmap(payload.memory, size, access=mmap.ACCESS_READ)
@@ -103,7 +103,7 @@ def sent(payload: Payload) -> Parcel:
 
 
 def received(parcel: Parcel) -> Payload:
-    """What has come out of Ray, in a memory file of its own: it is neither read-only nor bound to a node."""
+    """Put what Ray delivers into a memory file of its own: writable, and not bound to a node."""
     data, pieces = parcel
     payload = Payload(data, kept=tuple(memoryview(piece).cast("B") for piece in pieces))
     payload.open()

@@ -1,4 +1,4 @@
-"""The thread that hears the actors of a pool: their answers, their ends, and when one has run too long."""
+"""The thread that receives from the actors of a pool: their answers, their ends, and their deadlines."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 GRACE_SECONDS = 5.0
-"""So long a worker may take to end when no more tasks come."""
+"""How long a worker may take to end when no more tasks come."""
 ROUND_SECONDS = 1.0
-"""So often those that have nothing to do are asked after, and the connection is looked at."""
+"""How often idle workers and the connection are checked."""
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 
@@ -49,36 +49,36 @@ class RayBackend:
         self._round = 0.0
         self._pause = 0.0
         self._again: float | None = None
-        """When those that could not be started are asked for again."""
+        """When those that could not be started are requested again."""
         self._tell_of_shortage(share.gpus * terms.workers)
         self.dispatcher.open(self._turn, self._end)
 
     def _tell_of_shortage(self, gpus: float) -> None:
-        """Say it where the cluster has not enough devices: Ray waits for more without a word."""
+        """Warn if the cluster has too few devices: Ray waits for more without a word."""
         there = self._ray.cluster_resources().get("GPU", 0) if gpus else 0
         if there < gpus:
             _LOG.warning(
-                "the pool's workers ask Ray for %g GPU in all, and the cluster has %g: the others are "
-                "started when it has more",
+                "the pool's workers ask Ray for %g GPU in all, and the cluster has %g: the others start "
+                "when it has more",
                 gpus,
                 there,
             )
 
-    # --- what the dispatcher asks, from any thread ---
+    # --- called by the dispatcher, from any thread ---
 
     def _start(self, place: int) -> None:
-        """Have a worker started."""
+        """Request a worker."""
         self._post(partial(self._hire, place))
 
     def _wake(self) -> None:
-        """Look at the clock, and at whether all is over."""
-        # It is enough to wake up.
+        """Have the thread check the deadlines, and whether the pool has ended."""
+        # Waking up is enough.
         self._post(lambda: None)
 
     def _post(self, event: Callable[[], object]) -> None:
         self._events.put(event)
 
-    # --- what the thread does ---
+    # --- called by the thread ---
 
     def _turn(self) -> None:
         try:
@@ -100,7 +100,7 @@ class RayBackend:
         return max(0.0, min(moment for moment in moments if moment is not None) - monotonic())
 
     def _go_round(self) -> None:
-        """See to what nobody says by itself."""
+        """Check what does not report itself."""
         if not self._is_connected():
             return
         now = monotonic()
@@ -112,18 +112,18 @@ class RayBackend:
                 worker.look()
 
     def _is_connected(self) -> bool:
-        """Whether Ray is there still; without it no actor says anything any more."""
+        """Return whether Ray is still there; without it no actor can report."""
         if self._connection.lasts():
             return True
         self._workers.clear()
-        why = "this process has left Ray, which was shut down while the pool used it"
+        why = "Ray was shut down in this process while the pool used it"
         self.dispatcher.give_up(why, unheard=True)
         return False
 
-    # --- what actors say ---
+    # --- reports of actors ---
 
     def _hire(self, place: int) -> None:
-        """Ask for an actor."""
+        """Request an actor."""
         if not self._is_connected():
             return
         try:
@@ -135,7 +135,7 @@ class RayBackend:
             self.dispatcher.failed_to_start(place, f"{type(error).__name__}: {error}", for_good=True)
 
     def _prepared(self, worker: RayWorker, future: Future[Any]) -> None:
-        """An actor is ready, or is not."""
+        """Handle an actor's report that it is ready, or its failure."""
         if not self._has(worker):
             return
         error = future.exception()
@@ -152,7 +152,7 @@ class RayBackend:
             self._again = monotonic() + self._pause
 
     def _answered(self, worker: RayWorker, future: Future[Any]) -> None:
-        """An actor has done a task, or has died of it."""
+        """Handle a task's answer, or the actor's death during it."""
         if not self._has(worker):
             return
         error = future.exception()
@@ -174,15 +174,15 @@ class RayBackend:
         self.dispatcher.settle(task, *wire.ended(kind, data, memory))
 
     def _undelivered(self, worker: RayWorker, error: BaseException) -> None:
-        """What a task was given, or what it returned, could not be handed over: it fails of that alone."""
+        """Fail a task because its arguments or its result could not be handed over."""
         number = worker.next()
         (task,) = self.dispatcher.answered(worker, [(number, 0.0)])
-        failure = RemoteError(f"Ray could not hand over what the task was given or has returned: {error}")
+        failure = RemoteError(f"Ray could not hand over the task's arguments or its result: {error}")
         failure.__cause__ = error
         self.dispatcher.settle(task, error=failure)
 
     def _found(self, worker: RayWorker, future: Future[Any]) -> None:
-        """An actor that was asked after is there, or is not."""
+        """Handle the answer of an actor that was checked, or its absence."""
         error = future.exception()
         if error is None:
             worker.found()
@@ -190,7 +190,7 @@ class RayBackend:
             self._lost(worker, error)
 
     def _lost(self, worker: RayWorker, error: BaseException) -> None:
-        """An actor has died, or Ray cannot reach it."""
+        """Handle an actor that has died, or that Ray cannot reach."""
         if self._is_connected():
             self._let_go(worker)
             self.dispatcher.died(worker, worker.died(error))
@@ -200,7 +200,7 @@ class RayBackend:
 
     def _let_go(self, worker: RayWorker) -> None:
         del self._workers[worker.place]
-        # Ray may have lost it for a while only: what it does then would be done for nobody.
+        # Ray may have lost it only for a while: what it does then has no use.
         worker.dismiss()
 
     def _end(self) -> None:
@@ -210,20 +210,20 @@ class RayBackend:
         try:
             self._cluster.leave()
         except Exception:
-            _LOG.exception("the Ray that the pool has started could not be ended")
+            _LOG.exception("cannot end the Ray that the pool has started")
 
     # --- what Ray's errors mean ---
 
     def _is_end(self, error: BaseException) -> bool:
-        """Whether this says that an actor is lost, and not that one of its calls was in vain."""
+        """Return whether this error says that an actor is lost, and not just that one of its calls failed."""
         errors = self._ray.exceptions
         vain = (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)
         return isinstance(error, errors.RayError) and not isinstance(error, vain)
 
     def _is_hopeless(self, error: BaseException) -> bool:
-        """Whether no actor will ever be ready, since this is why one was not."""
+        """Return whether this failure means that no actor will ever be ready."""
         errors = self._ray.exceptions
         if isinstance(error, errors.RayTaskError | errors.RuntimeEnvSetupError):
             return True
-        # The constructor has nothing to do: coldfork cannot be imported there.
+        # The constructor does nothing, so coldfork cannot be imported there.
         return isinstance(error, errors.RayActorError) and error.actor_init_failed

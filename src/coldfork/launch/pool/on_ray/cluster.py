@@ -1,6 +1,6 @@
-"""The Ray that the pools of this process use, the caller's or one that the first of them has started.
+"""The Ray that the pools of this process use: the caller's, or one that the first of them started.
 
-And what each worker asks of it, and which terms of a pool no cluster can keep.
+Also what each worker asks of it, and which terms of a pool no cluster can keep.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 _PATIENCE = 30.0
-"""So long a cluster that is only about to begin is waited for."""
+"""How long a cluster that has yet to start is waited for."""
 _MOMENT = 0.2
 
 
 def ray_package() -> Any:
-    """Ray itself; `UsageError` says how to get it where it is not installed."""
+    """Return Ray itself; raise `UsageError` that says how to get it where it is not installed."""
     found = find_spec("ray")
-    # The folder that Ray keeps its sessions in is an empty package of this name for a script beside it.
+    # Next to a script, the folder in which Ray keeps its sessions is an empty package of this name.
     if found is None or found.origin is None:
         raise UsageError(
             "backend=\"ray\" needs Ray, which is not installed here: pip install 'coldfork[ray]'"
@@ -49,9 +49,9 @@ def ray_package() -> Any:
 
 
 def await_answer(address: str, patience: float) -> None:
-    """Wait until somebody listens at the address of a cluster; `PoolError` if nobody does for so long.
+    """Wait until something listens at the address of a cluster; raise `PoolError` when the time is up.
 
-    What names no host and port is left to Ray.
+    An address without host and port is left to Ray.
     """
     try:
         named = urlsplit(address if "//" in address else f"//{address}")
@@ -71,7 +71,9 @@ def await_answer(address: str, patience: float) -> None:
                 raise PoolError(f"no cluster of Ray answers at RAY_ADDRESS={address}: {why}") from None
             if not told:
                 told = True
-                _LOG.warning("RAY_ADDRESS=%s does not answer yet (%s); it has %g s", address, why, patience)
+                _LOG.warning(
+                    "RAY_ADDRESS=%s does not answer yet (%s); waiting %g s more", address, why, patience
+                )
             sleep(_MOMENT)
         else:
             return
@@ -85,7 +87,7 @@ class Connection:
         self._which = _which(ray)
 
     def lasts(self) -> bool:
-        """Whether it is still there. Who does not ask, and calls Ray, has Ray start a cluster."""
+        """Whether it is still there. Without this check, a call of Ray would start a cluster."""
         return bool(self._which) and _which(self._ray) == self._which
 
     def kill(self, actor: Any) -> None:
@@ -96,7 +98,7 @@ class Connection:
 
 
 def _which(ray: Any) -> str:
-    """What tells a connection from one that is made after it; empty where there is none."""
+    """Return what tells a connection from later ones; empty where there is none."""
     return str(ray.get_runtime_context().get_worker_id()) if ray.is_initialized() else ""
 
 
@@ -107,35 +109,35 @@ class Cluster:
         self._lock = threading.Lock()
         self._users = 0
         self._mine: Connection | None = None
-        """The connection that a pool has made, and a pool ends."""
+        """The connection that a pool has made; the last pool ends it."""
 
     def connect(self) -> None:
-        """See that there is a connection. What the caller has made is left as it is.
+        """Make sure that there is a connection. One that the caller has made is left as it is.
 
-        Where there is none, it is Ray that decides, as for every program that does not say where:
-        RAY_ADDRESS, the cluster that `ray start` has begun on this machine, or one for this process alone.
+        Otherwise Ray decides, as for every program that names no cluster: RAY_ADDRESS, the cluster that `ray
+        start` has begun on this machine, or one for this process alone.
         """
         ray = ray_package()
         with self._lock:
             if ray.is_initialized():
                 return
-            # Ray asks again and again for ten minutes, and says nothing of it.
+            # Ray retries silently for ten minutes.
             await_answer(os.environ.get("RAY_ADDRESS", ""), _PATIENCE)
             try:
                 ray.init(include_dashboard=False)
             except (OSError, RuntimeError, ValueError) as error:
-                raise PoolError(f"no cluster of Ray can be reached or started: {error}") from error
+                raise PoolError(f"cannot reach or start a Ray cluster: {error}") from error
             self._mine = Connection(ray)
 
     def enter(self) -> Connection:
-        """One more pool uses the connection."""
+        """Register one more pool that uses the connection."""
         self.connect()
         with self._lock:
             self._users += 1
             return Connection(ray_package())
 
     def leave(self) -> None:
-        """A pool needs it no more. The last of them ends what a pool has begun."""
+        """Release the connection. The last pool ends what a pool has started."""
         with self._lock:
             self._users -= 1
             if self._users == 0 and self._mine is not None:
@@ -144,7 +146,7 @@ class Cluster:
                 self._mine = None
 
     def processors(self) -> int:
-        """How many processors its nodes have."""
+        """Return how many processors its nodes have."""
         return max(1, int(ray_package().cluster_resources().get("CPU", 1)))
 
 
@@ -154,24 +156,24 @@ def _joined(_home: int) -> Cluster:
 
 
 def cluster() -> Cluster:
-    """The one of this process."""
+    """Return the cluster of this process."""
     return _joined(os.getpid())
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a worker asks for, and what it is told before its first task."""
+    """The resources and settings that a worker asks for."""
 
     gpus: float = 0.0
     variables: Mapping[str, str] = field(default_factory=dict)
     preload: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
-        """As Ray has them. Neither an actor nor a task of one is ever begun again by Ray.
+        """Return them as Ray's options. Ray never restarts an actor or one of its tasks.
 
-        An actor takes no processor from Ray's count, which is Ray's own way: a pool may have more workers
-        than there are processors, one may use another, and after the loss of a node the others take its
-        workers.
+        An actor takes no processor from Ray's count, which is Ray's default: a pool may have more workers
+        than there are processors, one worker may use several, and after the loss of a node the others take
+        its workers.
         """
         asked: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         if self.gpus:
@@ -182,7 +184,7 @@ class Share:
 
 
 def refuse_what_ray_lacks(max_memory: object, log_dir: object, max_device_memory: object = None) -> None:
-    """Say what cannot be had on Ray, rather than do without it in silence."""
+    """Refuse options that Ray cannot offer, rather than ignore them silently."""
     if max_memory is not None:
         raise UsageError(
             'max_memory is not for backend="ray": Ray watches the memory of whole nodes '
@@ -201,7 +203,7 @@ def refuse_what_ray_lacks(max_memory: object, log_dir: object, max_device_memory
 
 
 def share_of(terms: PoolTerms) -> Share:
-    """What each worker of a pool on these terms asks for."""
+    """Return what each worker of a pool on these terms asks for."""
     preload = tuple(preload_terms(terms.preload, "fail")["preload"])
     taken = sorted(name for name, value in terms.env.items() if value is None)
     gpus = _gpus(terms.devices, terms.workers)
@@ -214,7 +216,7 @@ def share_of(terms: PoolTerms) -> Share:
 
 
 def _gpus(devices: object, workers: int) -> float:
-    """How many devices each worker gets, which Ray chooses."""
+    """Return how many devices each worker gets; Ray chooses which."""
     if devices is None:
         return 0.0
     if isinstance(devices, str) and devices.strip() in AUTO:
@@ -226,7 +228,7 @@ def _gpus(devices: object, workers: int) -> float:
         )
     if devices > workers and devices % workers:
         raise UsageError(
-            f'devices={devices} cannot be dealt out evenly to {workers} workers, as backend="ray" needs it'
+            f'devices={devices} cannot be divided evenly among {workers} workers, as backend="ray" needs'
         )
-    # Ray counts in ten-thousandths: one more of them, and the last worker would wait for ever.
+    # Ray counts in ten-thousandths: rounded up, the last worker would wait for ever.
     return devices / workers if devices >= workers else devices * 10_000 // workers / 10_000

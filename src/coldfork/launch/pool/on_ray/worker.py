@@ -1,4 +1,4 @@
-"""A worker of a pool as the pool's process holds it: an actor's handle, its tasks, and why it ended."""
+"""A worker of a pool, as the pool's process holds it: an actor's handle, its tasks, and why it ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Post = Callable[[Callable[[], object]], None]
 
 _HEADER = re.compile(r"^\s*(?:class_name|actor_id|pid|name|namespace|ip): .*\n?", re.MULTILINE)
-"""Which actor it was, in Ray's names for it."""
+"""The lines that say which actor it was, in Ray's names."""
 _GUESSES = re.compile(r" *Some common causes include: .*", re.DOTALL)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LACKING = re.compile(r"ModuleNotFoundError: No module named 'coldfork'")
@@ -42,12 +42,12 @@ _UNAVAILABLE = re.compile(
 class RayWorker(Worker):
     """A worker that is an actor.
 
-    What it is given ahead waits here, and goes to the actor one task at a time. When the actor dies, it is
-    certain then which task it had, and that it had begun with none of the others.
+    Tasks that it is given ahead wait here, and go to the actor one at a time. So when the actor dies, it is
+    certain which task it had, and that it had begun none of the others.
     """
 
     def __init__(self, place: int, actor: Any, connection: Connection, post: Post) -> None:
-        """`post` has the thread of the backend call something."""
+        """`post` has the backend's thread call a function."""
         super().__init__(place)
         self.pid = 0
         self.at: Whereabouts | None = None
@@ -62,21 +62,21 @@ class RayWorker(Worker):
         self._at_work: Task | None = None
         self._asked_after = False
 
-    # --- what the backend asks ---
+    # --- called by the backend ---
 
     def prepare(self, preload: tuple[str, ...], initializer: bytes | None, heard: Heard) -> None:
-        """Have it made ready; what it says of that is told to `heard`."""
+        """Have it prepared; the outcome goes to `heard`."""
         self._hear(self._actor.prepare.remote(preload, initializer), heard)
 
     def begin(self, at: Whereabouts, answered: Heard, heard: Heard) -> None:
-        """It is ready. `answered` is told of each task, and `heard` when it was asked after."""
+        """Note that it is ready. `answered` is called for each task, and `heard` after each check."""
         self.at, self._answered, self._heard = at, answered, heard
         self.pid: int = at.pid
         if at.devices:
             self.device: str | None = f"GPU {', '.join(at.devices)}"
 
     def next(self) -> int:
-        """It is done with a task, whose number this is: send what it is to do next."""
+        """Return the number of the task that it has finished, and send the next one."""
         with self._lock:
             done = self._at_work
             task = self._at_work = self._waiting.popleft() if self._waiting else None
@@ -86,17 +86,17 @@ class RayWorker(Worker):
         return done.number
 
     def look(self) -> None:
-        """Ask after it, where it has nothing to do: nothing else would tell that it has died."""
+        """Check it, if it is idle: nothing else would show that it has died."""
         with self._lock:
             if self._at_work is not None or self._asked_after:
                 return
         self.ask_after()
 
     def ask_after(self) -> None:
-        """Hear of it when it has come to this, or has died before."""
+        """Request an answer, which comes when it reaches this call or has died before."""
         assert self._heard is not None
         if not self._connection.lasts():
-            # The backend finds out when it next goes its round.
+            # The backend finds out on its next round.
             return
         self._asked_after = True
         try:
@@ -105,11 +105,11 @@ class RayWorker(Worker):
             self._fail(self._heard, error)
 
     def found(self) -> None:
-        """It lives."""
+        """Note that it lives."""
         self._asked_after = False
 
     def died(self, error: BaseException) -> WorkerDiedError:
-        """What its task is told."""
+        """Make the error that its task gets."""
         assert self.at is not None
         return death(error, self.at, self.device)
 
@@ -117,39 +117,39 @@ class RayWorker(Worker):
         """End its actor, if it has not ended."""
         self._connection.kill(self._actor)
 
-    # --- what the dispatcher asks, from any thread ---
+    # --- called by the dispatcher, from any thread ---
 
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Give it tasks; it is sent the first of them now, if it has nothing to do."""
+        """Give it tasks; the first is sent now, if it is idle."""
         with self._lock:
             self._waiting.extend(tasks)
             if self._at_work is not None:
                 return True
             task = self._at_work = self._waiting.popleft()
         if task.payload.is_large:
-            # Ray copies it before it returns, and whoever gives holds the dispatcher's lock.
+            # Ray copies it before it returns, and the caller holds the dispatcher's lock.
             self._post(partial(self._send, task))
         else:
             self._send(task)
         return True
 
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take tasks back that it was not sent."""
+        """Take back tasks that it was not sent."""
         with self._lock:
             count = len(self._waiting) if most is None else min(most, len(self._waiting))
             return [self._waiting.popleft().number for _ in range(count)]
 
     def clear(self) -> None:
-        """There is nothing to clear: what was taken back was never sent."""
+        """Do nothing: what was taken back was never sent."""
 
     def kill(self) -> None:
         """End it, and what it has started in its process group."""
         self.dismiss()
-        # A task hears of it by itself, and where there is none, somebody has to ask.
+        # A running task reports the end by itself; without one, the actor has to be asked.
         self._post(self.ask_after)
 
     def finish(self) -> None:
-        """Let it end, for no more tasks come."""
+        """Let it end, because no more tasks come."""
         if self.finishing_since is None:
             self.finishing_since: float | None = monotonic()
             if self._connection.lasts():
@@ -171,7 +171,7 @@ class RayWorker(Worker):
             self._hear(ref, self._answered)
 
     def _hear(self, ref: Any, heard: Heard) -> None:
-        # Ray calls this in one of its threads, which must not be kept.
+        # Ray calls this in one of its threads, which must not be blocked.
         ref.future().add_done_callback(lambda future: self._post(partial(heard, self, future)))
 
     def _fail(self, heard: Heard, error: Exception) -> None:
@@ -181,7 +181,7 @@ class RayWorker(Worker):
 
 
 def reason(error: BaseException) -> str:
-    """Why an actor has ended, as Ray says it, without what every such text says."""
+    """Return why an actor has ended, in Ray's words without its boilerplate."""
     text = _COLOUR.sub("", str(error)).strip()
     unavailable = _UNAVAILABLE.match(text)
     if unavailable is not None:
@@ -192,7 +192,7 @@ def reason(error: BaseException) -> str:
 
 
 def unready(error: BaseException) -> str:
-    """Why an actor has ended before it was ready."""
+    """Return why an actor ended before it was ready."""
     if _LACKING.search(str(error)):
         return (
             "the nodes of the Ray cluster cannot import coldfork; install it there, in the version that is "
@@ -202,7 +202,7 @@ def unready(error: BaseException) -> str:
 
 
 def death(error: BaseException, at: Whereabouts, device: str | None) -> WorkerDiedError:
-    """What is told of a worker that was ready and is no more."""
+    """Make the error for a task whose worker was ready and has died."""
     who = f"pid {at.pid} on node {at.node}"
     if device is not None:
         who += f", {device}"

@@ -25,6 +25,7 @@ class Editor:
         self.messages: list[str] = []
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
+        self.settings: dict[str, object] = {}
         self._news = asyncio.Event()
 
         @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
@@ -37,6 +38,10 @@ class Editor:
         def said(params: types.ShowMessageParams) -> None:
             self.messages.append(params.message)
             self._news.set()
+
+        @client.feature(types.WORKSPACE_CONFIGURATION)  # type: ignore[untyped-decorator]
+        def set_to(params: types.ConfigurationParams) -> list[object]:
+            return [self.settings for _ in params.items]
 
         @client.feature(types.CLIENT_REGISTER_CAPABILITY)  # type: ignore[untyped-decorator]
         def registered(params: types.RegistrationParams) -> None:
@@ -73,6 +78,12 @@ class Editor:
         document = types.TextDocumentIdentifier(self.uri(name))
         self.client.text_document_did_close(types.DidCloseTextDocumentParams(document))
 
+    def set(self, **settings: object) -> None:
+        """Change the settings, and tell the server."""
+        self.settings = {"configuration": settings}
+        changed = types.DidChangeConfigurationParams(None)
+        self.client.workspace_did_change_configuration(changed)
+
     def changed_on_disk(self, name: str, how: types.FileChangeType) -> None:
         event = types.FileEvent(self.uri(name), how)
         self.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
@@ -101,13 +112,17 @@ class Editor:
 
     async def actions(self, name: str) -> list[types.CodeAction]:
         """Ask for the actions for everything that is marked in a file."""
+        return [one for one in await self.offered(name) if isinstance(one, types.CodeAction)]
+
+    async def offered(self, name: str) -> list[types.CodeAction | types.Command]:
+        """The same with the commands of the editor itself."""
         whole = types.Range(types.Position(0, 0), types.Position(len(self.texts[name].splitlines()), 0))
         context = types.CodeActionContext(self.marked[self.uri(name)])
         document = types.TextDocumentIdentifier(self.uri(name))
         found = await self.client.text_document_code_action_async(
             types.CodeActionParams(document, whole, context)
         )
-        return [one for one in found or [] if isinstance(one, types.CodeAction)]
+        return list(found or [])
 
     def apply(self, edit: types.WorkspaceEdit) -> None:
         """Apply edits as an editor does, from the last to the first, in the units that it counts in."""
@@ -148,9 +163,11 @@ async def editor(
         ),
         workspace=types.WorkspaceClientCapabilities(
             workspace_folders=True,
+            configuration=True,
             code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
             did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
         ),
+        experimental={"commands": ["coldfork.showReferences"]},
     )
     folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)]
     await client.initialize_async(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -135,8 +136,50 @@ def test_a_hover_tells_the_story(folder: Path) -> None:
         lenses = await editor.client.text_document_code_lens_async(types.CodeLensParams(document))
         (lens,) = lenses or []
         assert lens.command is not None
-        assert lens.command.title == "wakes 2 modules"
+        assert (lens.command.title, lens.command.command) == ("wakes 2 modules", "coldfork.showReferences")
         assert lens.range.start.line == 2
+        # Clicked at, it shows the import lines of the modules that the line wakes; so does an action.
+        uri, start = cast(tuple[str, dict[str, int]], lens.command.arguments)
+        (show,) = [one for one in await editor.offered(name) if isinstance(one, types.Command)]
+        assert show.title == "Show the 2 modules that this wakes"
+        assert (show.command, show.arguments) == ("coldfork.showReferences", lens.command.arguments)
+        position = types.Position(start["line"], start["character"])
+        asked = types.ReferenceParams(
+            types.ReferenceContext(False), types.TextDocumentIdentifier(uri), position
+        )
+        found = await editor.client.text_document_references_async(asked) or []
+        assert [(one.uri, one.range.start.line) for one in found] == [(editor.uri("src/engine/reader.py"), 0)]
+        asked.context.include_declaration = True
+        both = await editor.client.text_document_references_async(asked) or []
+        assert [one.range.start.line for one in both] == [2, 0]
+
+    in_editor(folder, work)
+
+
+def test_settings_of_the_editor_stand_above_the_configuration(folder: Path) -> None:
+    name = "src/engine/names.py"
+
+    async def work(editor: Editor) -> None:
+        await editor.until(lambda: editor.lines(name) == [3])
+        editor.set(ignore=["device-init-at-import"], profile=None)
+        await editor.until(lambda: editor.lines(name) == [])
+        editor.set(profile="abacus")
+        await editor.until(lambda: bool(editor.messages))
+        assert 'the settings of the editor: profile: "abacus" is none of' in editor.messages[0]
+        editor.set()
+        await editor.until(lambda: editor.lines(name) == [3])
+
+    in_editor(folder, work)
+
+
+def test_names_with_blanks_are_spelled_as_the_editor_does(folder: Path) -> None:
+    name = "src/engine/of all.py"
+    (folder / name).write_text("", encoding="utf-8")
+
+    async def work(editor: Editor) -> None:
+        assert "%20" in editor.uri(name)
+        editor.open(name, WAKING)
+        assert await editor.answered(name) == [3]
 
     in_editor(folder, work)
 
@@ -251,7 +294,7 @@ def test_the_cells_of_a_notebook_are_marked_and_mended(folder: Path) -> None:
 
     async def work(editor: Editor) -> None:
         uri = editor.uri("src/book.ipynb")
-        cells = [f"{uri.replace('file:', 'vscode-notebook-cell:')}#{number}" for number in range(3)]
+        cells = [f"{uri.replace('file:', 'vscode-notebook-cell:')}#W{number}%3D%3D" for number in range(3)]
         kinds = [types.NotebookCellKind.Markup, *[types.NotebookCellKind.Code] * 2]
         listed = [types.NotebookCell(kind, cell) for kind, cell in zip(kinds, cells, strict=True)]
         documents = [

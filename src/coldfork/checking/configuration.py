@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from coldfork.checking.places import Locate
@@ -27,6 +28,7 @@ VLLM = "vllm"
 """Read by the plugin for vLLM, which may import nothing of this."""
 
 _Problems = Iterator[str]
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,17 @@ class Configuration:
     knowledge: Mapping[str, object] | None = None
 
 
-def read(start: Path) -> Configuration:
-    """The nearest configuration at `start` or above it."""
+def read(start: Path, over: Mapping[str, Any] = _NOTHING) -> Configuration:
+    """The nearest configuration at `start` or above it, with an editor's settings over it."""
+    _refuse(over, "the settings of the editor:")
     beginning = start.absolute()
     for folder in (beginning, *beginning.parents):
         file = folder / FILE
         table = _table(file)
         if table is not None:
-            return _configuration(file, table)
-    return Configuration(beginning if beginning.is_dir() else beginning.parent)
+            _refuse(table, f"{file}: [tool.coldfork]")
+            return _configuration(folder, file, {**table, **over})
+    return _configuration(beginning if beginning.is_dir() else beginning.parent, None, over)
 
 
 def _table(file: Path) -> dict[str, Any] | None:
@@ -81,11 +85,13 @@ def table_in(content: bytes, file: Path) -> dict[str, Any] | None:
     return table
 
 
-def _configuration(file: Path, table: dict[str, Any]) -> Configuration:
+def _refuse(table: Mapping[str, Any], whose: str) -> None:
     problems = [problem for key, value in table.items() for problem in _problems(key, value)]
     if problems:
-        raise ConfigurationError(f"{file}: [tool.coldfork] {'; '.join(problems)}")
-    folder = file.parent
+        raise ConfigurationError(f"{whose} {'; '.join(problems)}")
+
+
+def _configuration(folder: Path, file: Path | None, table: Mapping[str, Any]) -> Configuration:
     return Configuration(
         folder,
         file,

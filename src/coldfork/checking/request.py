@@ -89,11 +89,17 @@ def request_of(
 
 
 def configured(
-    paths: tuple[Path, ...], asked: Mapping[str, Any], overlays: Mapping[str, bytes]
+    paths: tuple[Path, ...],
+    asked: Mapping[str, Any],
+    overlays: Mapping[str, bytes],
+    over: Mapping[str, Any] = MappingProxyType({}),
 ) -> CheckRequest:
-    """A request as the nearest configuration has it, with what is asked for in place of that."""
+    """A request as the nearest configuration has it, with what is asked for in place of that.
+
+    `over` are settings as an editor has them, which stand above those of the configuration.
+    """
     chosen = paths_or_default(paths)
-    configuration = configurations.read(chosen[0])
+    configuration = configurations.read(chosen[0], over)
     spoken = {name: value for name, value in asked.items() if value is not None}
     return request_of({**_DEFAULTS, **configuration.values, **spoken}, chosen, configuration, overlays)
 

@@ -15,6 +15,7 @@ from coldfork.lsp.shown import SOURCE, Shown
 from coldfork.mending.drafting import fix_of
 from coldfork.mending.mender import mend, project_of
 from coldfork.model.causes import Applicability, Fix
+from coldfork.report.shared.quantities import plural
 
 _REASON = "say why it is all right here"
 _IGNORED = re.compile(r"#\s*coldfork:\s*ignore")
@@ -32,12 +33,18 @@ class Actions:
         self._codec = codec
         self._shown = Shown(answer, codec)
 
-    def about(self, uri: str, diagnostics: Sequence[types.Diagnostic]) -> Iterator[types.CodeAction]:
-        """Yield the actions for these diagnostics of a document; a fix's edits come when it is chosen."""
+    def about(
+        self, uri: str, diagnostics: Sequence[types.Diagnostic], command: str
+    ) -> Iterator[types.CodeAction | types.Command]:
+        """Yield the actions for these diagnostics of a document; a fix's edits come when it is chosen.
+
+        The command shows references, where the editor has one.
+        """
         for diagnostic in diagnostics:
             if diagnostic.source != SOURCE or not isinstance(diagnostic.data, dict):
                 continue
-            fix = self._draft(str(diagnostic.data.get("cause")))
+            cause = str(diagnostic.data.get("cause"))
+            fix = self._draft(cause)
             if fix is not None:
                 yield types.CodeAction(
                     title=_TITLES[fix.applicability].format(fix.reason),
@@ -49,6 +56,9 @@ class Actions:
             ignoring = self._ignoring(uri, diagnostic)
             if ignoring is not None:
                 yield ignoring
+            showing = self._showing(cause, command) if command else None
+            if showing is not None:
+                yield showing
 
     def mended(self, session: CheckSession, cause: str) -> types.WorkspaceEdit | None:
         """The edits of a fix after which a check finds the cause no more and nothing new; None for none."""
@@ -97,4 +107,15 @@ class Actions:
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic],
             edit=types.WorkspaceEdit(document_changes=[edit]),
+            data={"placeholder": _REASON},
         )
+
+    def _showing(self, cause: str, command: str) -> types.Command | None:
+        """Show whom the cause of a finding warms, wherever its line is."""
+        for one in self._answer.report.causes:
+            place = self._answer.place(one.path, one.line) if one.line >= 1 else None
+            if one.id == cause and one.warms > 1 and place is not None:
+                title = f"Show the {plural(one.warms, 'module')} that this wakes"
+                arguments = [place.uri, self._shown.span(place).start]
+                return types.Command(title, command, arguments=arguments)
+        return None

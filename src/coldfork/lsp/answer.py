@@ -83,6 +83,13 @@ class Answer:
             if place is not None and (place.uri, place.line) == (uri, line):
                 yield finding, cause
 
+    def causes(self, uri: str) -> Iterator[tuple[Place, Cause]]:
+        """Yield the causes in a document, with their lines."""
+        for cause in self.report.causes:
+            place = self.place(cause.path, cause.line) if cause.line >= 1 else None
+            if place is not None and place.uri == uri:
+                yield place, cause
+
     def lines(self, uri: str) -> list[str]:
         """The lines of a document as they were checked, each with its end."""
         for buffer in self.buffers.values():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls import uris
@@ -26,19 +27,18 @@ class Buffer:
     """The texts of a notebook's cells by their URIs, in order."""
 
 
-def buffers(workspace: Workspace) -> dict[str, Buffer]:
-    """Return the open documents by the absolute paths of their files."""
-    found: dict[str, Buffer] = {}
-    for uri, document in workspace.text_documents.items():
-        path = _path(uri)
-        if path is not None and path.endswith(_SOURCES):
-            found[path] = Buffer(uri, document.version or 0, document.source)
-    for uri, notebook in workspace.notebook_documents.items():
-        path = _path(uri)
-        if path is not None and path.endswith(_NOTEBOOKS):
-            cells = {cell.document: _text(workspace, cell.document) for cell in notebook.cells}
-            found[path] = Buffer(uri, notebook.version, _as_file(notebook.cells, cells), cells)
-    return found
+def buffer_of(uri: str, workspace: Workspace) -> Buffer | None:
+    """Return a document as it stands now; None where it is not open, or no Python."""
+    path = _path(uri) or ""
+    # The workspace knows documents by what their URIs stand for, as `%20` stands for a blank.
+    document = workspace.text_documents.get(unquote(uri))
+    if document is not None and path.endswith(_SOURCES):
+        return Buffer(uri, document.version or 0, document.source)
+    notebook = workspace.get_notebook_document(notebook_uri=uri)
+    if notebook is not None and path.endswith(_NOTEBOOKS):
+        cells = {cell.document: _text(workspace, cell.document) for cell in notebook.cells}
+        return Buffer(uri, notebook.version, _as_file(notebook.cells, cells), cells)
+    return None
 
 
 def file_of(uri: str, workspace: Workspace) -> str | None:
@@ -53,11 +53,11 @@ def _path(uri: str) -> str | None:
 
 
 def _text(workspace: Workspace, uri: str) -> str:
-    document = workspace.text_documents.get(uri)
+    document = workspace.text_documents.get(unquote(uri))
     return "" if document is None else document.source
 
 
-def _as_file(cells: list[types.NotebookCell], texts: Mapping[str, str]) -> str:
+def _as_file(cells: Sequence[types.NotebookCell], texts: Mapping[str, str]) -> str:
     """The notebook as it would be saved, without what its cells have printed."""
     listed = [
         {"cell_type": "code", "source": texts[cell.document], "metadata": {}, "outputs": []}

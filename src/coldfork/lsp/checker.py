@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.session import CheckSession
@@ -29,6 +29,8 @@ class Wanted:
     paths: tuple[Path, ...]
     buffers: Mapping[str, Buffer]
     """By absolute path."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The editor's, which stand above those of the folder's configuration."""
 
 
 class Checker:
@@ -133,4 +135,4 @@ class Checker:
 def request_of(wanted: Wanted) -> CheckRequest:
     """The check of a folder with its buffers, as the configuration near it has it."""
     overlays = {file: one.text.encode("utf-8", "surrogatepass") for file, one in wanted.buffers.items()}
-    return configured(wanted.paths, {}, overlays)
+    return configured(wanted.paths, {}, overlays, wanted.settings)

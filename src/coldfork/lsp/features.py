@@ -9,7 +9,7 @@ from pygls import uris
 
 from coldfork.lsp.actions import Actions
 from coldfork.lsp.server import Server
-from coldfork.lsp.shown import Shown
+from coldfork.lsp.shown import SHOW_REFERENCES, Shown
 
 _WATCHED = ("**/*.py", "**/pyproject.toml", "**/coldfork.toml")
 _Edited = (
@@ -30,15 +30,23 @@ _EditedNotebook = (
 
 
 async def _initialized(ls: Server, params: types.InitializedParams) -> None:
+    await ls.ask_settings()
     ls.begin()
     capabilities = ls.client_capabilities.workspace
+    wanted = []
     watched = capabilities and capabilities.did_change_watched_files
     if watched and watched.dynamic_registration:
         watchers = [types.FileSystemWatcher(pattern) for pattern in _WATCHED]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         name = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-        registration = types.Registration("coldfork-watched", name, options)
-        await ls.client_register_capability_async(types.RegistrationParams([registration]))
+        wanted.append(types.Registration("coldfork-watched", name, options))
+    settings = capabilities and capabilities.did_change_configuration
+    if settings and settings.dynamic_registration:
+        section = types.DidChangeConfigurationRegistrationOptions("coldfork")
+        name = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        wanted.append(types.Registration("coldfork-settings", name, section))
+    if wanted:
+        await ls.client_register_capability_async(types.RegistrationParams(wanted))
 
 
 def _shutdown(ls: Server, params: None) -> None:
@@ -60,11 +68,17 @@ def _files_changed(ls: Server, params: types.DidChangeWatchedFilesParams) -> Non
     ls.check_all()
 
 
-def _folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
+async def _settings_changed(ls: Server, params: types.DidChangeConfigurationParams) -> None:
+    await ls.ask_settings()
+    ls.check_all()
+
+
+async def _folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
     for gone in params.event.removed:
         path = uris.to_fs_path(gone.uri)
         if path:
             ls.drop(Path(path))
+    await ls.ask_settings()
     ls.check_all()
 
 
@@ -82,18 +96,30 @@ def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
 def _lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
     uri = params.text_document.uri
     answer = ls.answer(uri)
-    return [] if answer is None else list(Shown(answer, ls.workspace.position_codec).lenses(uri))
+    if answer is None:
+        return []
+    return list(Shown(answer, ls.workspace.position_codec).lenses(uri, ls.known_command(SHOW_REFERENCES)))
 
 
-async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+def _references(ls: Server, params: types.ReferenceParams) -> list[types.Location]:
     uri = params.text_document.uri
     answer = ls.answer(uri)
     if answer is None:
         return []
-    found = list(Actions(answer, ls.workspace.position_codec).about(uri, params.context.diagnostics))
+    itself = params.context.include_declaration
+    return list(Shown(answer, ls.workspace.position_codec).references(uri, params.position.line, itself))
+
+
+async def _actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction | types.Command]:
+    uri = params.text_document.uri
+    answer = ls.answer(uri)
+    if answer is None:
+        return []
+    actions = Actions(answer, ls.workspace.position_codec)
+    found = list(actions.about(uri, params.context.diagnostics, ls.known_command(SHOW_REFERENCES)))
     if _resolves(ls.client_capabilities):
         return found
-    return [await ls.resolve(action) for action in found]
+    return [await ls.resolve(one) if isinstance(one, types.CodeAction) else one for one in found]
 
 
 async def _resolved(ls: Server, params: types.CodeAction) -> types.CodeAction:
@@ -119,9 +145,11 @@ _HANDLERS = (
     (types.NOTEBOOK_DOCUMENT_DID_SAVE, _notebook_edited),
     (types.NOTEBOOK_DOCUMENT_DID_CLOSE, _notebook_edited),
     (types.WORKSPACE_DID_CHANGE_WATCHED_FILES, _files_changed),
+    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, _settings_changed),
     (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, _folders_changed),
     (types.TEXT_DOCUMENT_HOVER, _hover),
     (types.TEXT_DOCUMENT_CODE_LENS, _lenses),
+    (types.TEXT_DOCUMENT_REFERENCES, _references),
     (types.CODE_ACTION_RESOLVE, _resolved),
 )
 

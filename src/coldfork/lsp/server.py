@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 from pygls import uris
@@ -13,7 +14,7 @@ from pygls.lsp.server import LanguageServer
 from coldfork import __version__
 from coldfork.lsp.actions import Actions
 from coldfork.lsp.answer import Answer
-from coldfork.lsp.buffers import buffers, file_of
+from coldfork.lsp.buffers import Buffer, buffer_of, file_of
 from coldfork.lsp.checker import Checker, Wanted
 from coldfork.lsp.shown import Shown
 
@@ -27,6 +28,9 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS)
+        self._buffers: dict[str, Buffer] = {}
+        """What is open, by absolute path; each is made anew only when it changes."""
+        self._settings: dict[Path, Mapping[str, Any]] = {}
         self._answers: dict[Path, Answer] = {}
         self._marked: dict[Path, set[str]] = {}
         """The documents of each folder that have diagnostics in the editor."""
@@ -53,15 +57,31 @@ class Server(LanguageServer):
 
     def check_all(self) -> None:
         """Check every folder, and every file that is open in none of them."""
-        loose = {_folder_of(file, self._folders()) for file in buffers(self.workspace)}
+        loose = {_folder_of(file, self._folders()) for file in self._buffers}
         for folder in (*self._folders(), *sorted(loose - set(self._folders()))):
             self._check(folder)
 
     def check(self, uri: str) -> None:
-        """Check the folder of a document."""
+        """Take in what has become of a document, and check its folder."""
         file = file_of(uri, self.workspace)
-        if file is not None:
-            self._check(_folder_of(file, self._folders()))
+        if file is None:
+            return
+        found = buffer_of(uri, self.workspace)
+        if found is None:
+            self._buffers.pop(file, None)
+        else:
+            self._buffers[file] = found
+        self._check(_folder_of(file, self._folders()))
+
+    async def ask_settings(self) -> None:
+        """Ask the editor what it has set for each folder, where it answers that."""
+        workspace = self.client_capabilities.workspace
+        folders = self._folders()
+        if not (workspace and workspace.configuration and folders):
+            return
+        items = [types.ConfigurationItem(folder.as_uri(), "coldfork") for folder in folders]
+        found = await self.workspace_configuration_async(types.ConfigurationParams(items))
+        self._settings = {folder: _set(one) for folder, one in zip(folders, found, strict=False)}
 
     def drop(self, folder: Path) -> None:
         """Take what is marked in a folder out of the editor."""
@@ -79,8 +99,7 @@ class Server(LanguageServer):
         if self._checker is None:
             return
         folders = self._folders()
-        held = buffers(self.workspace)
-        mine = {file: one for file, one in held.items() if _folder_of(file, folders) == folder}
+        mine = {file: one for file, one in self._buffers.items() if _folder_of(file, folders) == folder}
         if folder in folders:
             source = folder / "src"
             inside = source if source.is_dir() else folder
@@ -91,9 +110,15 @@ class Server(LanguageServer):
         if not paths:
             self.drop(folder)
             return
-        self._checker.ask(Wanted(folder, paths, mine))
+        self._checker.ask(Wanted(folder, paths, mine, self._settings.get(folder, {})))
 
     # --- what is shown ---
+
+    def known_command(self, name: str) -> str:
+        """A command of the editor; empty where it has not said that it knows it."""
+        offered = self.client_capabilities.experimental
+        commands = offered.get("commands") if isinstance(offered, dict) else None
+        return name if isinstance(commands, (list, tuple)) and name in commands else ""
 
     def answer(self, uri: str) -> Answer | None:
         """The answer about a document as it is now; None where there is none yet."""
@@ -101,18 +126,17 @@ class Server(LanguageServer):
         if file is None:
             return None
         answer = self._answers.get(_folder_of(file, self._folders()))
-        current = buffers(self.workspace).get(file)
+        current = self._buffers.get(file)
         return answer if answer is not None and answer.buffers.get(file) == current else None
 
     def _show(self, answer: Answer) -> None:
         self._answers[answer.folder] = answer
         self._complaints.pop(answer.folder, None)
         found = Shown(answer, self.workspace.position_codec).diagnostics()
-        current = buffers(self.workspace)
         answered = {uri for buffer in answer.buffers.values() for uri in (buffer.cells or (buffer.uri,))}
         for uri in sorted(found.keys() | self._marked.get(answer.folder, set()) | answered):
             file = file_of(uri, self.workspace)
-            if file is not None and file in current and current[file] != answer.buffers.get(file):
+            if file is not None and file in self._buffers and self._buffers[file] != answer.buffers.get(file):
                 # Edited since; the answer about that is on its way.
                 continue
             self._publish(uri, found.get(uri, []), answer.version(uri))
@@ -147,6 +171,12 @@ class Server(LanguageServer):
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"coldfork: {why}"))
         action.edit = edit
         return action
+
+
+def _set(settings: object) -> Mapping[str, Any]:
+    """What stands under `coldfork.configuration` in an editor's settings: the keys of `[tool.coldfork]`."""
+    held = settings.get("configuration") if isinstance(settings, dict) else None
+    return {key: value for key, value in held.items() if value is not None} if isinstance(held, dict) else {}
 
 
 def _folder_of(file: str, folders: Iterable[Path]) -> Path:

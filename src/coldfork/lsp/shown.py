@@ -14,6 +14,8 @@ from coldfork.report.findings.words import chain_sentence, help_sentence, verdic
 from coldfork.report.shared.quantities import plural
 
 SOURCE = "coldfork"
+SHOW_REFERENCES = "coldfork.showReferences"
+"""The command of an editor that shows the references of a position: a document's URI and the position."""
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
@@ -45,14 +47,26 @@ class Shown:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(told)))
 
-    def lenses(self, uri: str) -> Iterator[types.CodeLens]:
-        """How many modules each line of a document wakes."""
-        for cause in self._answer.report.causes:
-            if cause.warms > 1 and cause.line >= 1:
-                place = self._answer.place(cause.path, cause.line)
-                if place is not None and place.uri == uri:
-                    title = f"wakes {plural(cause.warms, 'module')}"
-                    yield types.CodeLens(self.span(place), types.Command(title, ""))
+    def lenses(self, uri: str, command: str) -> Iterator[types.CodeLens]:
+        """How many modules each line of a document wakes; the command shows them, where there is one."""
+        for place, cause in self._answer.causes(uri):
+            if cause.warms > 1:
+                span = self.span(place)
+                arguments = [uri, span.start] if command else None
+                title = f"wakes {plural(cause.warms, 'module')}"
+                yield types.CodeLens(span, types.Command(title, command, arguments=arguments))
+
+    def references(self, uri: str, line: int, itself: bool) -> Iterator[types.Location]:
+        """The lines by which the modules that a line wakes come to it."""
+        own = Place(uri, line)
+        lines: dict[Place | None, None] = {}
+        for place, cause in self._answer.causes(uri):
+            for way in cause.ways if place == own else ():
+                if way.path is not None and way.line is not None:
+                    lines[self._answer.place(way.path, way.line)] = None
+        for found in lines:
+            if found is not None and (itself or found != own):
+                yield types.Location(found.uri, self.span(found))
 
     def span(self, place: Place, end: Place | None = None) -> types.Range:
         """From a place to another, or to the end of its line."""

@@ -302,6 +302,22 @@ def test_standard_input_stands_in_for_a_file(folder: Path) -> None:
     assert check("pkg", "--stdin-filename", "x.py").exit_code == 2
 
 
+def test_fixes_of_standard_input_are_shown_and_written_nowhere(folder: Path) -> None:
+    """The buffer is mended, not the file that it stands in for; what would touch that file is refused."""
+    tree("pkg", **{"pkg/__init__.py": "", "pkg/a.py": "def name(): return 1\n"})(folder)
+    buffer = "import torch\n\n\ndef f(x: bool = torch.cuda.is_available()):\n    return x\n"
+    asked = ("-", "--stdin-filename", "pkg/a.py")
+    shown = check(*asked, "--diff", stdin=buffer)
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith("--- a/pkg/a.py\n+++ b/pkg/a.py\n")
+    assert "-def f(x: bool = torch.cuda.is_available()):\n+def f(x: bool = None):\n" in shown.stdout
+    for option in ("--fix", "--diff --prove", "--confirm"):
+        refused = check(*asked, *option.split(), stdin=buffer)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "what standard input holds" in refused.stderr
+    assert (folder / "pkg/a.py").read_text(encoding="utf-8") == "def name(): return 1\n"
+
+
 def test_what_a_magic_of_a_line_runs_is_followed(folder: Path) -> None:
     (folder / "a.ipynb").write_text(notebook("import torch\n%time y = torch.cuda.current_device()"), "utf-8")
     assert "--> a.ipynb:cell 1:2 " in check("a.ipynb").stdout

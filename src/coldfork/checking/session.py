@@ -80,6 +80,10 @@ class CheckSession:
             self._written = True
         return inspection
 
+    def files(self) -> frozenset[str]:
+        """The files that the answers so far rest on, those of packages too."""
+        return frozenset(() if self._held is None else self._held.files())
+
     def close(self) -> None:
         """Let go of what is held; closing twice is no error."""
         if self._held is not None:

@@ -42,6 +42,8 @@ def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest
     chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)
+    if overlays and settings["confirm"]:
+        raise UsageError("--confirm imports files, and what standard input holds lies in none; give files")
     return request_of(settings, chosen, configuration, overlays), settings
 
 

@@ -32,8 +32,8 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
     from coldfork.rules.registry import selection
 
     request, settings = asked(context, paths)
-    if Path("-") in paths:
-        raise UsageError("what standard input holds is not written anywhere; give files")
+    if Path("-") in paths and (context.params["fix"] or context.params["prove"]):
+        raise UsageError("what standard input holds is written to no file; --diff alone shows its fixes")
     if settings["confirm"]:
         raise UsageError("--confirm is about what is found, and --fix changes that; give one of them")
     only = context.params["fix_only"]

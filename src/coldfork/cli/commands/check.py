@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
 from coldfork.cli import output
+from coldfork.cli.confirming import confirmed, undone
 from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.cli.failures import ERROR, INTERRUPTED
 from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, WordedFlag, options, paths_argument
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError
-from coldfork.model.findings import Finding, Report
+from coldfork.model.findings import Report
 from coldfork.report.findings.selection import Selection
 from coldfork.report.formats import renderer
 from coldfork.report.shared.options import Options
-from coldfork.report.shared.quantities import approximately
 
 if TYPE_CHECKING:
     from coldfork.checking.inspection import Inspection
-    from coldfork.launch.probe.confirmation import Confirmation, ConfirmationPlan
-    from coldfork.launch.probe.programs import RunPlan
-    from coldfork.launch.probe.trial import ProbeSetup
-
-_RUN = "run"
-"""The word behind --confirm= that has programs run."""
 
 _EPILOG = """\b
 Examples:
@@ -41,6 +34,7 @@ Examples:
   coldfork check --all-ways                every module that a line wakes, with its way there
   coldfork check --changed-since origin/main   only what this branch can have changed
   coldfork check - --stdin-filename src/engine/core.py < buffer
+  coldfork check --watch                   again after every change
   coldfork check --fix                     mend what can be mended without changing what the code does
   coldfork check --diff | git apply        the same, as a patch
   coldfork check --fix --prove --format markdown   the same, and a table for the pull request
@@ -88,6 +82,12 @@ Next: coldfork rule NAME explains a finding.
     metavar="FILE:LINE",
     help="Print what was believed at this line, instead of findings: values, conditions, where it stopped.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Check again whenever a file changes that the result rests on, until Ctrl-C; the exit status is "
+    "that of the last check.",
+)
 @debug_option
 @click.pass_context
 def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> None:
@@ -107,11 +107,13 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     if _is_to_mend(context):
         _mend(context, paths)
         return
+    if context.params["watch"]:
+        _watch(context, paths)
     inspection, settings = inspect(context, paths)
     report, interrupted = _report(inspection, settings)
     if interrupted:
         click.echo(err=True)  # after the terminal's ^C
-        output.note(f"interrupted: findings whose {_kind(settings)} by then count as not testable")
+        output.note(f"interrupted: findings whose {undone(settings)} by then count as not testable")
     _deliver(report, inspection, settings)
     complain(inspection)
     if interrupted:
@@ -126,8 +128,33 @@ def _status(report: Report, inspection: Inspection, settings: dict[str, Any]) ->
     return FINDINGS if fails and not settings["exit-zero"] else 0
 
 
+def _watch(context: click.Context, paths: tuple[Path, ...]) -> NoReturn:
+    """Check until somebody ends it."""
+    from coldfork.checking.reporting import report_of
+    from coldfork.cli.inspection import complain
+    from coldfork.cli.watching import watch
+
+    if Path("-") in paths:
+        raise UsageError("standard input holds one text and does not change: --watch takes files and folders")
+
+    def judge(inspection: Inspection, settings: dict[str, Any]) -> tuple[int, Callable[[], None]]:
+        if settings["confirm"]:
+            raise UsageError("--watch checks after every change, and --confirm takes too long for that")
+        report = report_of(inspection)
+
+        def show() -> None:
+            _deliver(report, inspection, settings)
+            complain(inspection)
+
+        return _status(report, inspection, settings), show
+
+    context.exit(watch(context, paths, judge))
+
+
 def _is_to_mend(context: click.Context) -> bool:
     asked = context.params["fix"] or context.params["diff"]
+    if asked and context.params["watch"]:
+        raise UsageError("--watch prints what is found and changes nothing: leave out --fix and --diff")
     if context.params["fix_only"] and not asked:
         raise UsageError("--fix-only narrows --fix and --diff; give one of them")
     if context.params["prove"] and not asked:
@@ -155,11 +182,6 @@ def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
     refuted = proof is not None and proof.refuted
     left = bool(files) if is_shown else _status(report, done.inspection, settings)
     context.exit(FINDINGS if refuted and left in (0, FINDINGS) else int(left))
-
-
-def _kind(settings: dict[str, Any]) -> str:
-    """What was left undone of a confirmation."""
-    return "modules were not imported" + (" or programs not run" if settings["confirm"] == _RUN else "")
 
 
 def _refuse_idle_options(context: click.Context) -> None:
@@ -196,7 +218,7 @@ def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, b
     report = report_of(inspection)
     if not settings["confirm"]:
         return report, False
-    confirmation = _confirm(report.findings, settings, inspection)
+    confirmation = confirmed(report.findings, settings, inspection)
     return replace(report, findings=confirmation.findings), confirmation.interrupted
 
 
@@ -231,85 +253,3 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
     if form in ("concise", "github", "gitlab", "rdjson") and (folded := Selection(report, shown).fold_line()):
         output.note(folded)  # these have no place for it: every line is a cause
     note_delivery(len(report.causes), "cause", settings)
-
-
-def _confirm(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
-    """Import the modules of these findings, run their programs if asked to, and say what that showed."""
-    from coldfork.cli.surroundings import import_setup
-    from coldfork.launch.plumbing.ask import command_signals, require_watching
-    from coldfork.launch.probe.confirmation import untested
-    from coldfork.launch.probe.programs import unrun
-
-    require_watching("check --confirm")
-    confirmation = None
-    with command_signals():
-        try:
-            setup = import_setup(settings)
-            confirmation = _imported(findings, setup, settings, inspection)
-            if settings["confirm"] == _RUN and not confirmation.interrupted:
-                return _ran(confirmation.findings, setup, inspection)
-        except KeyboardInterrupt:
-            confirmation = confirmation or untested(findings)
-    if settings["confirm"] == _RUN:
-        return unrun(confirmation.findings)
-    return confirmation
-
-
-def _imported(
-    findings: Sequence[Finding], setup: ProbeSetup, settings: dict[str, Any], inspection: Inspection
-) -> Confirmation:
-    from coldfork.launch.probe.confirmation import confirm
-    from coldfork.report.shared.progress import ProgressBar
-
-    with ProgressBar(sys.stderr, guesses=True) as bar:
-        return confirm(
-            findings,
-            setup,
-            inspection.request.main_profile,
-            inspection.locate,
-            settings["jobs"],
-            bar.update,
-            _announce,
-        )
-
-
-def _ran(findings: Sequence[Finding], setup: ProbeSetup, inspection: Inspection) -> Confirmation:
-    from coldfork.launch.probe.programs import confirm_by_running
-    from coldfork.report.shared.progress import ProgressBar
-
-    with ProgressBar(sys.stderr) as bar:
-        return confirm_by_running(findings, setup, inspection.locate, bar.update, _announce_programs)
-
-
-def _announce_programs(plan: RunPlan) -> None:
-    """Say what is about to be run: it may do anything."""
-    count, limit = len(plan.commands), f"{plan.limit:g} s (--timeout)"
-    if count == 1:
-        head = f"--confirm=run runs a program, with all that it does, for {limit} at most:"
-    else:
-        head = (
-            f"--confirm=run runs {count} programs, one after another and with all that they do, "
-            f"none longer than {limit}:"
-        )
-    output.note("\n".join((head, *(f"  {command}" for command in plan.commands))))
-
-
-_MANY_MODULES = 10
-_USUAL_SECONDS = 5
-"""What importing PyTorch takes on many machines."""
-
-
-def _announce(plan: ConfirmationPlan) -> None:
-    """Say what importing many modules will come to, and how to have fewer."""
-    if plan.modules <= _MANY_MODULES:
-        return
-    most = 2 * plan.modules
-    guessed = approximately(_USUAL_SECONDS * most / plan.jobs)
-    output.note(
-        f"--confirm imports {plan.modules} modules, {plan.jobs} at a time, and those that wake a device once "
-        f"more to see the line: up to {most} fresh interpreters, about {guessed} at {_USUAL_SECONDS} s each, "
-        f"none longer than {plan.limit:g} s (--timeout)"
-    )
-    output.note(
-        "PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen is printed"
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,6 +71,11 @@ class Held:
             self._unsaved.pop(other, None)
         self._packs[pack] = data
         self._unsaved[pack] = plain
+
+    def files(self) -> Iterator[str]:
+        """The files that the results at hand rest on."""
+        for data in self._packs.values():
+            yield from (place[0] for place in data.get("places", ()) if place)
 
     def write(self) -> None:
         """Write to disk what is not there yet."""

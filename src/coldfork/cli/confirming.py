@@ -1,0 +1,107 @@
+"""`coldfork check --confirm`: imports what was found, runs its programs where asked, and announces both."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from coldfork.cli import output
+from coldfork.model.findings import Finding
+from coldfork.report.shared.quantities import approximately
+
+if TYPE_CHECKING:
+    from coldfork.checking.inspection import Inspection
+    from coldfork.launch.probe.confirmation import Confirmation, ConfirmationPlan
+    from coldfork.launch.probe.programs import RunPlan
+    from coldfork.launch.probe.trial import ProbeSetup
+
+RUN = "run"
+"""The word behind --confirm= that has programs run."""
+
+
+def confirmed(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
+    """Import the modules of these findings, run their programs if asked to, and say what that showed."""
+    from coldfork.cli.surroundings import import_setup
+    from coldfork.launch.plumbing.ask import command_signals, require_watching
+    from coldfork.launch.probe.confirmation import untested
+    from coldfork.launch.probe.programs import unrun
+
+    require_watching("check --confirm")
+    confirmation = None
+    with command_signals():
+        try:
+            setup = import_setup(settings)
+            confirmation = _imported(findings, setup, settings, inspection)
+            if settings["confirm"] == RUN and not confirmation.interrupted:
+                return _ran(confirmation.findings, setup, inspection)
+        except KeyboardInterrupt:
+            confirmation = confirmation or untested(findings)
+    if settings["confirm"] == RUN:
+        return unrun(confirmation.findings)
+    return confirmation
+
+
+def _imported(
+    findings: Sequence[Finding], setup: ProbeSetup, settings: dict[str, Any], inspection: Inspection
+) -> Confirmation:
+    from coldfork.launch.probe.confirmation import confirm
+    from coldfork.report.shared.progress import ProgressBar
+
+    with ProgressBar(sys.stderr, guesses=True) as bar:
+        return confirm(
+            findings,
+            setup,
+            inspection.request.main_profile,
+            inspection.locate,
+            settings["jobs"],
+            bar.update,
+            _announce,
+        )
+
+
+def _ran(findings: Sequence[Finding], setup: ProbeSetup, inspection: Inspection) -> Confirmation:
+    from coldfork.launch.probe.programs import confirm_by_running
+    from coldfork.report.shared.progress import ProgressBar
+
+    with ProgressBar(sys.stderr) as bar:
+        return confirm_by_running(findings, setup, inspection.locate, bar.update, _announce_programs)
+
+
+def _announce_programs(plan: RunPlan) -> None:
+    """Say what is about to be run: it may do anything."""
+    count, limit = len(plan.commands), f"{plan.limit:g} s (--timeout)"
+    if count == 1:
+        head = f"--confirm=run runs a program, with all that it does, for {limit} at most:"
+    else:
+        head = (
+            f"--confirm=run runs {count} programs, one after another and with all that they do, "
+            f"none longer than {limit}:"
+        )
+    output.note("\n".join((head, *(f"  {command}" for command in plan.commands))))
+
+
+_MANY_MODULES = 10
+_USUAL_SECONDS = 5
+"""What importing PyTorch takes on many machines."""
+
+
+def _announce(plan: ConfirmationPlan) -> None:
+    """Say what importing many modules will come to, and how to have fewer."""
+    if plan.modules <= _MANY_MODULES:
+        return
+    most = 2 * plan.modules
+    guessed = approximately(_USUAL_SECONDS * most / plan.jobs)
+    output.note(
+        f"--confirm imports {plan.modules} modules, {plan.jobs} at a time, and those that wake a device once "
+        f"more to see the line: up to {most} fresh interpreters, about {guessed} at {_USUAL_SECONDS} s each, "
+        f"none longer than {plan.limit:g} s (--timeout)"
+    )
+    output.note(
+        "PATHS, --entry, --rules and --changed-since narrow it; Ctrl-C ends it, and what was seen is printed"
+    )
+
+
+def undone(settings: dict[str, Any]) -> str:
+    """What was left undone of a confirmation."""
+    return "modules were not imported" + (" or programs not run" if settings["confirm"] == RUN else "")

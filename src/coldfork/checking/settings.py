@@ -89,6 +89,11 @@ def refuse_negative(text: str) -> str | None:
     return "there cannot be fewer than 0 processes" if text.startswith("-") else None
 
 
+def refuse_negative_limit(text: str) -> str | None:
+    """Why this is no number of causes."""
+    return "fewer than 0 causes cannot be listed" if text.startswith("-") else None
+
+
 def refuse_device(text: str) -> str | None:
     """Why this is no virtual device."""
     from coldfork.virtual.errors import UnknownDeviceError
@@ -237,6 +242,15 @@ SETTINGS = (
         "List every module that a cause wakes, with its way there, and every line that comes to it.",
         False,
         output_only=True,
+    ),
+    Setting(
+        "limit",
+        Kind.NUMBER,
+        "List so many causes at most in what people and agents read, and say how many more there are; "
+        "0 lists all. By default all are listed, and 20 with --format agent.",
+        metavar="N",
+        output_only=True,
+        refuse=refuse_negative_limit,
     ),
     Setting("statistics", Kind.FLAG, "Print counts of causes and files as well.", False, output_only=True),
     Setting(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -172,6 +172,24 @@ def _options(args: Sequence[str]) -> Iterator[str]:
         if arg == "--":
             return
         yield arg
+
+
+def typed(context: click.Context, but: Collection[str]) -> tuple[str, ...]:
+    """The command as it was typed, without these options."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name in but or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        values = value if isinstance(value, tuple) else (value,)
+        if not isinstance(parameter, click.Option):
+            words += map(str, values)
+        elif parameter.is_flag:
+            words.append(parameter.opts[0] if value else parameter.secondary_opts[0])
+        else:
+            words += [word for one in values for word in (parameter.opts[0], str(one))]
+    return tuple(words)
 
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

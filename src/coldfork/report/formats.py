@@ -32,6 +32,7 @@ FORMATS = MappingProxyType(
                 "junit": "coldfork.report.findings.hosts.junit",
                 "rdjson": "coldfork.report.findings.hosts.rdjson",
                 "markdown": "coldfork.report.findings.markdown",
+                "agent": "coldfork.report.findings.agent",
             }
         ),
         "probe": MappingProxyType(

@@ -14,7 +14,7 @@ from coldfork.cli import output
 from coldfork.cli.confirming import confirmed, undone
 from coldfork.cli.conventions import FINDINGS, debug_option
 from coldfork.cli.failures import ERROR, INTERRUPTED
-from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, WordedFlag, options, paths_argument
+from coldfork.cli.options import CHECK_SETTINGS, WordedCommand, WordedFlag, options, paths_argument, typed
 from coldfork.cli.rendering import deliver, is_for_people, note_delivery, rendering, rule_texts
 from coldfork.model.errors import UsageError
 from coldfork.model.findings import Report
@@ -25,10 +25,18 @@ from coldfork.report.shared.options import Options
 if TYPE_CHECKING:
     from coldfork.checking.inspection import Inspection
 
+_ONCE = frozenset({
+    "fix", "fix_only", "diff", "prove", "format", "watch", "limit", "output", "confirm", "virtual", "timeout",
+})  # fmt: skip
+"""The options that a command to run next does not repeat."""
+_FOR_AN_AGENT = 20
+"""So many causes are enough to begin with."""
+
 _EPILOG = """\b
 Examples:
   coldfork check                           src/ if there is one, else everything here
   coldfork check --python .venv/bin/python follow imports into that environment's packages
+  coldfork check --format agent            a record a line, with the commands to run next
   coldfork check --format sarif --output coldfork.sarif
   coldfork check --baseline coldfork-baseline.json
   coldfork check --all-ways                every module that a line wakes, with its way there
@@ -229,9 +237,18 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
         fail_for=inspection.request.fail_for,
         tests=settings["tests"],
         all_ways=settings["all-ways"],
+        limit=_limit(settings),
+        command=typed(click.get_current_context(), but=_ONCE),
         locate=inspection.locate,
         cell=inspection.cell,
     )
+
+
+def _limit(settings: dict[str, Any]) -> int | None:
+    """How many causes are listed; an agent reads all that it is given."""
+    asked = settings["limit"]
+    usual = _FOR_AN_AGENT if settings["format"] == "agent" else None
+    return usual if asked is None else asked or None
 
 
 def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -> None:
@@ -250,6 +267,9 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
     elif tables:
         # Standard output belongs to a program that reads one document.
         output.note(f"statistics\n{tables.rstrip()}")
-    if form in ("concise", "github", "gitlab", "rdjson") and (folded := Selection(report, shown).fold_line()):
+    selection = Selection(report, shown)
+    if form == "concise" and (left := selection.limit_line()):
+        output.note(left)
+    if form in ("concise", "github", "gitlab", "rdjson") and (folded := selection.fold_line()):
         output.note(folded)  # these have no place for it: every line is a cause
     note_delivery(len(report.causes), "cause", settings)

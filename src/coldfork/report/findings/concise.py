@@ -16,7 +16,7 @@ def render(report: Report, options: Options) -> str:
     selection = Selection(report, options)
     return "".join(
         _line(finding, cause, options, letters) + "\n"
-        for cause in selection.in_order()
+        for cause in selection.listed()
         for finding in selection.entries(cause)
     )
 

@@ -28,14 +28,13 @@ def render(report: Report, options: Options) -> str:
     selection = Selection(report, options)
     parts = [] if report.proof is None else [proof_markdown(report.proof, options).rstrip("\n")]
     parts.append(_title(report, selection))
-    if causes := selection.in_order():
+    if causes := selection.listed():
         rows = ["| line | what is found | how sure |", "| --- | --- | --- |"]
         rows += [row for cause in causes for row in _rows(cause, report, selection, options)]
         parts.append("\n".join(rows))
         parts += [part for cause in causes for part in _shown(report.fixes.get(cause.id), options)]
     parts += [_plain(one) for one in closing_sentences(replace(report, proof=None))]
-    if folded := selection.fold_line():
-        parts.append(folded)
+    parts += filter(None, (selection.limit_line(), selection.fold_line()))
     return "\n\n".join(parts) + "\n"
 
 

@@ -25,6 +25,7 @@ class Selection:
 
     def __init__(self, report: Report, options: Options) -> None:
         self._findings = {finding.id: finding for finding in report.findings}
+        self._limit = options.limit
         is_open = {one: options.tests or one in _OPEN or one in options.fail_for for one in Audience}
         self.shown: tuple[Cause, ...] = tuple(cause for cause in report.causes if is_open[cause.audience])
         self.folded: tuple[Cause, ...] = tuple(
@@ -34,6 +35,15 @@ class Selection:
     def in_order(self) -> tuple[Cause, ...]:
         """What is shown: causes, then new ways to causes that the baseline accepts."""
         return tuple(sorted(self.shown, key=lambda cause: cause.accepted))
+
+    def listed(self) -> tuple[Cause, ...]:
+        """The first of these, as many as are wanted."""
+        return self.in_order()[: self._limit]
+
+    @property
+    def left_out(self) -> int:
+        """How many causes are not listed because no more are wanted."""
+        return len(self.shown) - len(self.listed())
 
     def all(self) -> tuple[Cause, ...]:
         """All causes, those too that are folded."""
@@ -72,6 +82,13 @@ class Selection:
 
     def _rest(self, cause: Cause) -> Iterable[Finding]:
         return (self._findings[name] for name in cause.findings[1:])
+
+    def limit_line(self) -> str:
+        """`12 more causes are not listed; --limit 0 lists them all`; empty where all are listed."""
+        if not self.left_out:
+            return ""
+        are = "is" if self.left_out == 1 else "are"
+        return f"{plural(self.left_out, 'more cause')} {are} not listed; --limit 0 lists them all"
 
     def fold_line(self) -> str:
         """`3 more causes in tests are folded; --tests shows them`; empty where nothing is folded."""

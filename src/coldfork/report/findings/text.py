@@ -63,7 +63,7 @@ class _Page:
     def _families(self) -> list[list[Cause]]:
         """The causes, those together that differ by their places only."""
         families: dict[tuple[object, ...], list[Cause]] = {}
-        for cause in self._selection.in_order():
+        for cause in self._selection.listed():
             families.setdefault(self._sameness(cause), []).append(cause)
         return list(families.values())
 
@@ -137,8 +137,7 @@ class _Page:
 
     def _closing_lines(self) -> Iterator[str]:
         report = self._report
-        if folded := self._selection.fold_line():
-            yield folded
+        yield from filter(None, (self._selection.limit_line(), self._selection.fold_line()))
         skipped = (f"{len(report.skipped)} not read",) if report.skipped else ()
         behind = "".join(f"; {phrase}" for phrase in (*skipped, *held_back(report)))
         shown = self._selection.shown

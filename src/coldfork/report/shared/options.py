@@ -41,6 +41,10 @@ class Options:
     """Show what builds, examples and tests do as well."""
     all_ways: bool = False
     """List every module that a cause warms, and every line that comes to it."""
+    limit: int | None = None
+    """So many causes are listed at most; without one, all of them."""
+    command: tuple[str, ...] = ("coldfork", "check")
+    """The command that the output answers, for commands that ask for more."""
     everything: bool = False
     """Show what is well, too, a line each."""
     locate: Callable[[str], str] = lambda path: path

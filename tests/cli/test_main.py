@@ -50,6 +50,7 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
+  demo        Break and mend a small program, step by step.
   check       Find the lines that wake an accelerator when a module is imported.
   probe       Import modules in fresh interpreters, and name the line that woke
               a device.
@@ -72,6 +73,7 @@ Commands:
   completion  Print the completion script for a shell.
 
   Start here:
+    coldfork demo                            break and mend a small program, step by step
     coldfork check src/                      what wakes a device when it is imported
     coldfork check src/ --entry engine.api   only what importing engine.api runs
     coldfork rule device-init-at-import      what a rule means and what to write instead

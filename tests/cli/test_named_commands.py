@@ -54,6 +54,7 @@ PROSE = {
     "out",
     "reads",
     "stand",
+    "starts",
     "watches",
     "with",
     "would",

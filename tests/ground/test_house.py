@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "coldfork"
 #: Folders of like members, each of them one of a kind that may have any number.
-ALIKE = frozenset({"rules", "rules/processes", "observe/probes"})
+ALIKE = frozenset({"rules", "rules/processes", "observe/probes", "cli/commands"})
 
 
 def folders() -> Iterator[tuple[str, list[str]]]:

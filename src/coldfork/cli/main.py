@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Where each subcommand lives and what it does, so that `--help` imports none of them.
 COMMANDS = {
+    "demo": ("coldfork.cli.commands.demo:demo", "Break and mend a small program, step by step."),
     "check": (
         "coldfork.cli.commands.check:check",
         "Find the lines that wake an accelerator when a module is imported.",

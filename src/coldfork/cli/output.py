@@ -14,8 +14,9 @@ from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal on standard output; None when it is none."""
-    return terminals.columns(sys.stdout)
+    """The columns of the terminal on standard output, else what COLUMNS says; None when nobody knows."""
+    told = os.environ.get("COLUMNS", "")
+    return terminals.columns(sys.stdout) or (int(told) if told.isdecimal() and told != "0" else None)
 
 
 def wants_colour(

@@ -18,6 +18,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 EPILOG = """\b
 Start here:
+  coldfork demo                            break and mend a small program, step by step
   coldfork check src/                      what wakes a device when it is imported
   coldfork check src/ --entry engine.api   only what importing engine.api runs
   coldfork rule device-init-at-import      what a rule means and what to write instead

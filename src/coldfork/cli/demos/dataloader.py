@@ -1,0 +1,71 @@
+"""A DataLoader whose workers are forked while the device is awake, and use it."""
+
+from __future__ import annotations
+
+from coldfork.cli.demos import hardware
+from coldfork.cli.demos.steps import Command, Demo, Edit, Machine
+
+TRAIN = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Samples(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        torch.cuda.set_device(0)
+        return index
+
+
+def main():
+    print("training on", torch.cuda.get_device_name(0))
+    for batch in DataLoader(Samples(), num_workers=1, multiprocessing_context="fork"):
+        print("batch", batch.tolist())
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def demo(machine: Machine) -> Demo:
+    """The samples need no device, so the line that touches it goes."""
+    return Demo(
+        "a training whose DataLoader's workers crash",
+        {"train.py": TRAIN, **hardware.BESIDE_TORCH},
+        (
+            (
+                Command(
+                    "check sees that the loop forks workers while the GPU is awake, and that they touch it.",
+                    "coldfork check .",
+                    1,
+                    "3. torch.cuda.set_device         creates a CUDA context",
+                ),
+                Command(
+                    "Run on a virtual H100, it dies in the words of PyTorch, and the lines below name the cause.",
+                    "coldfork run --virtual h100 --exact __main__ train.py",
+                    1,
+                    hardware.crash(machine),
+                ),
+            ),
+            (
+                Edit(
+                    "Samples are moved to the GPU by the training, not by a worker: one line goes.",
+                    "train.py",
+                    "        torch.cuda.set_device(0)\n",
+                    "",
+                ),
+            ),
+            (
+                Command("check has nothing to say any more.", "coldfork check .", 0, "no finding on cuda"),
+                Command(
+                    "And the workers load.",
+                    "coldfork run --virtual h100 --quiet train.py",
+                    0,
+                    "batch [1]",
+                ),
+            ),
+        ),
+    )

@@ -1,0 +1,115 @@
+"""An inference engine that wakes the device when it is imported, and so cannot fork its worker."""
+
+from __future__ import annotations
+
+from coldfork.cli.demos import hardware
+from coldfork.cli.demos.steps import Command, Demo, Machine
+
+INIT = "from engine.launcher import launch\n"
+
+ATTENTION = """\
+from hardware import compute_capability
+
+
+class FlashAttention:
+    version = 3 if compute_capability() >= (9, 0) else 2
+
+    def kernel(self):
+        return f"flash_fwd_v{self.version}"
+"""
+
+LAUNCHER = """\
+import multiprocessing
+import sys
+
+from engine.attention import FlashAttention
+from hardware import compute_capability
+
+
+def serve():
+    print("the worker runs", FlashAttention().kernel(), "on", compute_capability())
+
+
+def launch():
+    worker = multiprocessing.get_context("fork").Process(target=serve)
+    worker.start()
+    worker.join()
+    sys.exit(worker.exitcode)
+"""
+
+SERVE = """\
+from engine import launch
+
+if __name__ == "__main__":
+    launch()
+"""
+
+
+def demo(machine: Machine) -> Demo:
+    """From the line to the crash, and from the fix to the proof."""
+    return Demo(
+        "an engine whose worker crashes",
+        {
+            "engine/__init__.py": INIT,
+            "engine/attention.py": ATTENTION,
+            "engine/launcher.py": LAUNCHER,
+            "serve.py": SERVE,
+            **hardware.files(machine),
+        },
+        (
+            (
+                Command(
+                    "Nobody runs anything yet: check reads the source, and names the line that wakes the GPU "
+                    "in whoever imports the engine, and the fork that breaks because of it.",
+                    "coldfork check .",
+                    1,
+                    "--> engine/attention.py:5  in the body of class FlashAttention",
+                ),
+                Command(
+                    "Is that so? probe imports the engine in a fresh Python that has a virtual H100, "
+                    "and sees the same line wake it.",
+                    "coldfork probe --virtual h100 engine",
+                    1,
+                    "--> engine/attention.py:5  in the body of FlashAttention",
+                ),
+                Command(
+                    "Now the crash: the server forks its worker, and the traceback of the worker names "
+                    "neither the import nor the line; the report below it does.",
+                    "coldfork run --virtual h100 --exact engine.attention serve.py",
+                    1,
+                    hardware.crash(machine),
+                ),
+            ),
+            (
+                Command(
+                    "What would mend it? --diff shows the patch; it is called unsafe because the value is "
+                    "then computed on first use, and no longer during the import.",
+                    "coldfork check . --fix=unsafe --diff",
+                    1,
+                    "version = _computed_once(lambda: 3 if compute_capability() >= (9, 0) else 2)",
+                ),
+            ),
+            (
+                Command(
+                    "So let it be written, and the check repeated on what was written.",
+                    "coldfork check . --fix=unsafe",
+                    0,
+                    "no finding on cuda",
+                ),
+            ),
+            (
+                Command(
+                    "The proof, first part: importing the engine leaves the device cold.",
+                    "coldfork probe --virtual h100 engine",
+                    0,
+                    "cold: importing engine leaves every device cold",
+                ),
+                Command(
+                    "The proof, second part: the same server forks the same worker, and the worker works.",
+                    "coldfork run --virtual h100 --quiet serve.py",
+                    0,
+                    "the worker runs flash_fwd_v3 on (9, 0)",
+                ),
+            ),
+        ),
+    )

@@ -1,0 +1,84 @@
+"""A CUDA graph that leaves out what the warm-up had done already."""
+
+from __future__ import annotations
+
+from coldfork.cli.demos.steps import Command, Demo, Edit, Machine
+
+GRAPH = """\
+import sys
+
+import torch
+
+from coldfork.graphs import BatchDescriptor, GraphManager, Mode
+
+tokens = torch.zeros(4)
+batch = BatchDescriptor(Mode.FULL, 4)
+
+
+class Metadata:
+    plan = None
+
+
+shared = Metadata()
+
+
+def attend(hidden, metadata):
+    if metadata.plan is None:
+        metadata.plan = hidden.cumsum(0)
+    return hidden + metadata.plan
+
+
+def create_forward(descriptor, phase):
+    metadata = shared
+    return (lambda mode: attend(tokens, metadata)), metadata
+
+
+manager = GraphManager("cpu", check="error" if "--check" in sys.argv else "off")
+try:
+    manager.capture(create_forward, [batch], inputs=lambda one: {"hidden": tokens})
+except Exception as error:
+    sys.exit(str(error))
+print("eagerly:", attend(torch.ones(4), Metadata()).tolist())
+print("replay: ", manager.replay(batch, hidden=torch.ones(4)).tolist())
+"""
+
+
+def demo(_machine: Machine) -> Demo:
+    """Wrong numbers without an error, the check that finds the line, and the line."""
+    return Demo(
+        "a CUDA graph that replays something else than it should",
+        {"graph.py": GRAPH},
+        (
+            (
+                Command(
+                    "The plan is made on first use, which is the warm-up: the graph is captured without that "
+                    "work, and its replay gives other numbers than an eager run; nothing fails.",
+                    "python graph.py",
+                    0,
+                    "replay:  [1.0, 1.0, 1.0, 1.0]",
+                ),
+                Command(
+                    'With check="error" the manager compares, and names the line that left it behind.',
+                    "python graph.py --check",
+                    1,
+                    "graph.py:20 in attend",
+                ),
+            ),
+            (
+                Edit(
+                    "Each call makes its state anew: one line by hand.",
+                    "graph.py",
+                    "metadata = shared",
+                    "metadata = Metadata()",
+                ),
+            ),
+            (
+                Command(
+                    "Now the check passes, and both give the same.",
+                    "python graph.py --check",
+                    0,
+                    "replay:  [2.0, 3.0, 4.0, 5.0]",
+                ),
+            ),
+        ),
+    )

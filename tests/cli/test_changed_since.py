@@ -263,7 +263,7 @@ def test_sarif_says_what_was_looked_at(repository: Repository, run: Run) -> None
     ("arguments", "said"),
     [
         (("--changed-since", "nowhere"), "git knows no commit 'nowhere' in "),
-        (("--changed-since", "HEAD", "../elsewhere"), "../elsewhere does not lie in a git checkout"),
+        (("--changed-since", "HEAD", "../elsewhere"), "../elsewhere is not in a git checkout"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_a_sentence(

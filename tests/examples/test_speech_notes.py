@@ -171,7 +171,7 @@ def test_it_does_as_it_is_told_where_it_listens_and_how_long_a_job_may_take(
 
 
 TOOK_TOO_LONG = {
-    "isolated": "the script took longer than it was given, and was ended",
+    "isolated": "the script exceeded its timeout, and was ended",
     "pool": r"the task has run for 0\.3 s, and its worker \(pid \d+\) was killed",
 }
 

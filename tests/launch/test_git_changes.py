@@ -158,7 +158,7 @@ def test_what_a_file_held_before(repository: Path) -> None:
 
 
 def test_a_folder_outside_any_checkout(tmp_path: Path, git: Git) -> None:
-    with pytest.raises(UsageError, match=r"^--changed-since: .* does not lie in a git checkout$"):
+    with pytest.raises(UsageError, match=r"^--changed-since: .* is not in a git checkout$"):
         changes_since("HEAD", (tmp_path,))
 
 

@@ -114,7 +114,7 @@ def test_what_has_not_ended_stays(bench: Bench) -> None:
 
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "some"])
 def test_what_is_no_number_of_runs_is_refused(bench: Bench, number: Any) -> None:
-    with pytest.raises(UsageError, match='keep_runs is how many runs are kept, from 1 on, or "all", and not'):
+    with pytest.raises(UsageError, match='keep_runs is how many runs are kept, 1 or more, or "all", not'):
         bench.run("pass", keep_runs=number)
 
 

@@ -102,18 +102,18 @@ def test_a_place_for_runs_that_cannot_be(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"script": "a\0b"}, "'a\\x00b' holds a null character, which no command line can"),
+        ({"script": "a\0b"}, "'a\\x00b' holds a null character, which cannot stand on a command line"),
         (
             {"args": "--all"},
-            "args is a list of words, not one text: there is no shell to take it apart",
+            "give args as a list of words, not as one text: there is no shell to split it",
         ),
         ({"args": [1]}, "1 cannot stand on a command line; give a text or a path"),
         ({"script": "-m"}, "-m needs a module as the first argument"),
         ({"script": ""}, "there is no script named ''"),
         ({"timeout": 0}, "timeout=0 would end the script before it begins; None sets no limit"),
-        ({"timeout": -1}, "timeout is a number of seconds, not -1"),
-        ({"timeout": float("nan")}, "timeout is a number of seconds, not nan"),
-        ({"grace": float("inf")}, "grace is a number of seconds, not inf"),
+        ({"timeout": -1}, "timeout has to be a number of seconds, not -1"),
+        ({"timeout": float("nan")}, "timeout has to be a number of seconds, not nan"),
+        ({"grace": float("inf")}, "grace has to be a number of seconds, not inf"),
         (
             {"start_method": "fork-server"},
             "there is no start method 'fork-server'; did you mean 'forkserver'?",
@@ -133,9 +133,9 @@ def test_a_run_directory_that_vanishes(bench: Bench) -> None:
     result = bench.run("import shutil, sys; shutil.rmtree(sys.argv[1])", str(bench.runs))
     assert (result.outcome, result.status, result.report["status"]) == (Outcome.SUCCEEDED, 0, 0)
     assert result.notes == (
-        "the report could not be written: No such file or directory",
-        "stdout could not be read from its file: No such file or directory",
-        "stderr could not be read from its file: No such file or directory",
+        "cannot write the report: No such file or directory",
+        "cannot read stdout from its file: No such file or directory",
+        "cannot read stderr from its file: No such file or directory",
     )
 
 

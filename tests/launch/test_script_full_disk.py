@@ -98,7 +98,7 @@ def test_a_script_that_fills_the_disk_of_its_run(bench: Bench, disk: Path, way: 
     assert " bytes are left out here]" in result["stdout"]
     assert result["stderr"] == "an error\n"
     assert result["report"]["status"] == status
-    about_stdout = f" bytes of stdout could not be written to its file: {FULL}"
+    about_stdout = f" bytes of stdout to its file: {FULL}"
     assert [note for note in result["notes"] if note.endswith(about_stdout)]
 
 
@@ -156,7 +156,7 @@ tell(result)
 """
     result = told(on_tiny_disk(disk, program, "0"))
     assert (result["outcome"], result["status"]) == ("failed", 1)
-    assert f"the report could not be written: {FULL}" in result["notes"]
+    assert f"cannot write the report: {FULL}" in result["notes"]
     assert result["stderr"].rstrip().endswith("long long")
     assert (result["report"]["state"], result["report"]["status"]) == ("ended", 1)
 
@@ -179,7 +179,7 @@ def test_exec_says_that_the_report_found_no_room(bench: Bench, disk: Path) -> No
     bench.write(LONG)
     done = on_tiny_disk(disk, BECOMING, "script.py", str(disk))
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == f"coldfork: the report could not be written: {FULL}"
+    assert done.stderr.splitlines()[-1] == f"coldfork: cannot write the report: {FULL}"
 
 
 @pytest.mark.parametrize("way", ["exec", "run_script"])

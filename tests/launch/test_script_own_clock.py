@@ -41,10 +41,8 @@ SCRIPT = """
     (place / "pids.new").rename(place / "pids")
     time.sleep(600)
 """
-ROUSED = "stood still, as after SIGSTOP; it was made to go on"
-KILLED = (
-    "stood still, as after SIGSTOP, and could not be made to go on; it was killed with all it had started"
-)
+ROUSED = "stood still, as after SIGSTOP; it was continued"
+KILLED = "stood still, as after SIGSTOP, and could not be continued; it was killed with all it had started"
 TIMEOUT = 3
 
 
@@ -111,7 +109,7 @@ def test_a_supervisor_that_was_stopped_goes_on_when_the_time_is_over(
     result = way(bench, timeout=TIMEOUT)
     assert (result.outcome, result.signal, result.stdout) == (Outcome.TIMED_OUT, "SIGTERM", "began\n")
     assert result.notes == (
-        f"when the time was over, the script's supervisor (pid {stopper.pids()[0]}) {ROUSED}",
+        f"when the time was up, the script's supervisor (pid {stopper.pids()[0]}) {ROUSED}",
     )
     assert result.report["state"] == "ended"
     none_is_left(stopper)
@@ -136,7 +134,7 @@ def test_what_is_stopped_again_and_again_is_killed_with_everything(
     assert (result.status, result.signal, result.stdout) == (None, None, "began\n")
     assert result.seconds >= TIMEOUT
     assert result.notes == (
-        f"when the time was over, the script's supervisor (pid {stopper.pids()[0]}) {KILLED}",
+        f"when the time was up, the script's supervisor (pid {stopper.pids()[0]}) {KILLED}",
     )
     assert result.report["outcome"] == "timed-out"
 
@@ -172,8 +170,7 @@ def test_exec_keeps_a_clock_of_its_own(bench: Bench, *, again: bool) -> None:
     assert abandoned is False or again
     said = KILLED if abandoned else ROUSED
     assert (
-        second
-        == f"coldfork: when the time was over, the script's supervisor (pid {stopper.pids()[0]}) {said}"
+        second == f"coldfork: when the time was up, the script's supervisor (pid {stopper.pids()[0]}) {said}"
     )
 
 
@@ -228,7 +225,7 @@ def test_a_supervisor_that_never_began(bench: Bench, monkeypatch: pytest.MonkeyP
     stopping.write_text("#!/bin/sh\nkill -STOP $$\nkill -STOP $$\nexec sleep 600\n")
     stopping.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(stopping))
-    with pytest.raises(ColdforkError, match=r"when the time was over, the script's supervisor .* was killed"):
+    with pytest.raises(ColdforkError, match=r"when the time was up, the script's supervisor .* was killed"):
         in_sync(bench, timeout=1, python=python)
 
 

@@ -71,7 +71,7 @@ def test_nothing_is_run_again_unless_asked_for(bench: Bench, caplog: pytest.LogC
             "time.sleep(600)",
             {"timeout": 0.5},
             Outcome.TIMED_OUT,
-            "took longer than it was given, and was ended",
+            "exceeded its timeout, and was ended",
         ),
         ("while True: pass", {"max_cpu": 0.2}, Outcome.OVER_CPU, "was ended after"),
         (
@@ -93,7 +93,7 @@ def test_a_script_that_ends_badly_is_run_again(
     assert result.explained() == "the script succeeded, in attempt 3"
     for number, message in enumerate(caplog.messages, 1):
         assert message.startswith(f"attempt {number} of 5 {said}")
-        assert message.endswith(" s; again")
+        assert message.endswith(" s; running it again")
     assert len(caplog.messages) == 2
 
 
@@ -262,8 +262,8 @@ def test_the_command_says_each_attempt(bench: Bench) -> None:
     first, second = done.stderr.splitlines()
     assert first.startswith("coldfork: attempt 1 of 3 ended with status 1 after ")
     assert second.startswith("coldfork: attempt 2 of 3 ended with status 2 after ")
-    assert first.endswith(" s; again")
-    assert second.endswith(" s; again")
+    assert first.endswith(" s; running it again")
+    assert second.endswith(" s; running it again")
     bench.require_described_reports()
     assert said(bench, "--retries", "2", "--quiet", "script.py").stderr == ""
 
@@ -274,7 +274,7 @@ def test_the_time_is_that_of_each_attempt(bench: Bench) -> None:
     assert done.returncode == 124
     assert attempts(bench) == 2
     first, second = done.stderr.splitlines()
-    assert first.startswith("coldfork: attempt 1 of 2 took longer than it was given, and was ended after 0.")
+    assert first.startswith("coldfork: attempt 1 of 2 exceeded its timeout, and was ended after 0.")
     assert second.startswith("coldfork: the script took longer than 0.5 s and was ended; see ")
 
 

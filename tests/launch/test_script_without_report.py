@@ -120,7 +120,7 @@ def test_an_error_names_no_folder_that_is_gone(bench: Bench, place: Place) -> No
 
 
 def test_a_place_for_a_report_that_is_not_kept_is_refused(bench: Bench) -> None:
-    with pytest.raises(UsageError, match="log_dir says where to keep the report that is not to be kept"):
+    with pytest.raises(UsageError, match="give log_dir or report=False, not both"):
         run_script(bench.write("pass"), report=False, log_dir=bench.runs)
 
 
@@ -233,5 +233,5 @@ def test_without_a_place_for_temporary_files_it_is_said_which(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/proc/nonexistent")
-    with pytest.raises(UsageError, match=r"among the temporary files: No such file.*; TMPDIR names another"):
+    with pytest.raises(UsageError, match=r"a temporary folder: No such file.*; name another"):
         run_script(bench.write("pass"), report=False)

@@ -1,5 +1,5 @@
-"""Processes that we start, and end: scripts, workers, servers, watched programs; and what is seen of others.
+"""Start processes and end them: scripts, workers, servers, watched programs; and observe others.
 
-Each folder starts one kind of process or looks at one; `plumbing` is what they are built of. The picture of
-who starts whom, and which descriptor says what, is drawn in docs/contributing/rooms.md.
+Each folder starts or observes one kind of process; `plumbing` is what they are built on.
+docs/contributing/rooms.md shows which process starts which, and what each descriptor is for.
 """

@@ -32,17 +32,17 @@ def get_context(
     target: object = None,
     reach: Reach | None = None,
 ) -> contexts.Context | ZygoteContext:
-    """A context of `multiprocessing` whose start method is safe here, and one line in the log that says why.
+    """Return a `multiprocessing` context whose start method is safe here, and log the reason in one line.
 
     A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
     variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
-    of `decide`. With `"zygote"`, workers are forked from a server that has the modules of `preload` ready:
-    see `zygote`. Without `preload` it is the one that was made last, if there is one.
+    of `decide`. With `"zygote"`, workers are forked from a server that has already imported the modules of
+    `preload`: see `zygote`. Without `preload`, the last server that was made is used, if there is one.
     """
     if method != ZYGOTE:
         if method is not None and method not in METHODS:
             known = ", ".join((*METHODS, ZYGOTE))
-            raise UsageError(f"there is no start method {method!r}; there are {known}")
+            raise UsageError(f"there is no start method {method!r}; choose {known}")
         if preload is not None:
             raise UsageError('only the method "zygote" takes preload')
         context = contexts.get_context(
@@ -50,13 +50,13 @@ def get_context(
         )
         return _suited(context)
     if apply_env:
-        # They know no zygote, and spawn is as safe.
+        # They do not know zygote, and spawn is as safe.
         contexts.apply("spawn", os.environ)
     return _suited(_of_a_zygote(preload, on_error))
 
 
 def _suited(context: C) -> C:
-    """The same, unless no other process can import the main module of this program: then by value."""
+    """Return the context, or its by-value version if no other process can import the main module."""
     if hasattr(sys.modules["__main__"], "__file__"):
         return context
     from coldfork.launch.mainless import taking_by_value
@@ -78,7 +78,7 @@ def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str
 
 
 def _named(preload: Sequence[str] | os.PathLike[str]) -> tuple[str, ...]:
-    """The modules that are asked for, by name or by the file that lists them."""
+    """Return the modules that are asked for, by name or by the file that lists them."""
     from coldfork.launch.server.zygote.requests import terms
 
     return tuple(terms(preload, "fail")["preload"])

@@ -1,4 +1,4 @@
-"""How values are spread, counted as they come, at a cost that a pool can bear for each of its tasks."""
+"""Count the distribution of values as they come, cheaply enough for each task of a pool."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ BOUNDS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How often a value lay where."""
+    """How many values fell into each range."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
-    """How many values were at most the bound, and more than the one before; the last are those above all."""
+    """The number of values up to each bound and above the one before; the last counts those above all."""
     sum: float
 
     @property
@@ -29,7 +29,7 @@ class Histogram:
 
 
 class Distribution:
-    """Counts values as they come; whoever adds to it sees to it that nobody else does at the same time."""
+    """Counts values as they come; the caller makes sure that only one thread adds at a time."""
 
     __slots__ = ("_bounds", "_counts", "_heard", "_sum")
 
@@ -47,9 +47,9 @@ class Distribution:
             hear(value)
 
     def tell(self, hear: Callable[[float], object]) -> None:
-        """Have something called with each value from now on."""
+        """Call this with each value from now on."""
         self._heard += (hear,)
 
     def read(self) -> Histogram:
-        """What it has counted so far."""
+        """Return what it has counted so far."""
         return Histogram(self._bounds, tuple(self._counts), self._sum)

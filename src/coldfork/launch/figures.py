@@ -1,4 +1,4 @@
-"""Counts what scripts and pools do, for those who watch a service with Prometheus or OpenTelemetry."""
+"""Count what scripts and pools do, for monitoring with Prometheus or OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is measured."""
+    """A quantity that is measured."""
 
     name: str
-    """As OpenTelemetry names it: `coldfork.pool.task.duration`."""
+    """Its name in OpenTelemetry: `coldfork.pool.task.duration`."""
     kind: Kind
     unit: str
-    """As UCUM writes it: `s` for seconds, `{task}` for a number of tasks."""
+    """Its unit in UCUM: `s` for seconds, `{task}` for a number of tasks."""
     help: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What a figure was at one moment, for one set of labels."""
+    """A figure's value at one moment, for one set of labels."""
 
     measure: Measure
     value: float | Histogram
@@ -67,16 +67,16 @@ POOL_TASKS = Measure(
     "coldfork.pool.tasks", Kind.COUNTER, "{task}", "Tasks of a pool that have ended, by how they ended."
 )
 POOL_RETRIES = Measure(
-    "coldfork.pool.retries", Kind.COUNTER, "{task}", "Tasks done again because their worker had died."
+    "coldfork.pool.retries", Kind.COUNTER, "{task}", "Tasks run again because their worker had died."
 )
 POOL_TASK_SECONDS = Measure(
     "coldfork.pool.task.duration", Kind.HISTOGRAM, "s", "How long tasks have run on their workers."
 )
 POOL_WAIT_SECONDS = Measure(
-    "coldfork.pool.task.wait", Kind.HISTOGRAM, "s", "How long tasks have waited until a worker had them."
+    "coldfork.pool.task.wait", Kind.HISTOGRAM, "s", "How long tasks have waited for a worker."
 )
 POOL_STARTS = Measure(
-    "coldfork.pool.worker.starts", Kind.COUNTER, "{worker}", "Starts of workers, by whether they got ready."
+    "coldfork.pool.worker.starts", Kind.COUNTER, "{worker}", "Starts of workers, by whether they succeeded."
 )
 POOL_START_SECONDS = Measure(
     "coldfork.pool.worker.start.duration", Kind.HISTOGRAM, "s", "How long workers took to become ready."
@@ -85,11 +85,9 @@ POOL_ENDS = Measure(
     "coldfork.pool.worker.ends", Kind.COUNTER, "{worker}", "Workers that have ended, by the reason."
 )
 POOL_WORKERS = Measure(
-    "coldfork.pool.workers", Kind.GAUGE, "{worker}", "Workers that there are, by what they are at."
+    "coldfork.pool.workers", Kind.GAUGE, "{worker}", "Current workers, by what they are doing."
 )
-POOL_QUEUE = Measure(
-    "coldfork.pool.queue.length", Kind.GAUGE, "{task}", "Tasks that no worker has begun with."
-)
+POOL_QUEUE = Measure("coldfork.pool.queue.length", Kind.GAUGE, "{task}", "Tasks that no worker has begun.")
 
 SCRIPTS = (SCRIPT_RUNS, SCRIPT_SECONDS)
 POOLS = (
@@ -106,7 +104,7 @@ POOLS = (
 
 
 def prometheus_text(samples: Iterable[Sample]) -> str:
-    """The text that an endpoint answers with; a measure's samples stand together, as the format wants."""
+    """Return the text that an endpoint answers with; a measure's samples stay together, as required."""
     measures: dict[Measure, list[Sample]] = {}
     for sample in samples:
         measures.setdefault(sample.measure, []).append(sample)
@@ -116,7 +114,7 @@ def prometheus_text(samples: Iterable[Sample]) -> str:
 
 
 def metric_name(measure: Measure) -> str:
-    """What Prometheus calls a measure: with its unit, and `_total` behind what only grows."""
+    """Return a measure's name in Prometheus: with its unit, and `_total` at the end of a counter."""
     words = [measure.name.replace(".", "_"), _UNITS.get(measure.unit, "")]
     words.append("total" if measure.kind is Kind.COUNTER else "")
     return "_".join(filter(None, words))
@@ -181,11 +179,11 @@ class Telemetry:
                 )
 
     def hearer(self, measure: Measure, labels: Labels = ()) -> Callable[[float], None]:
-        """What is to be called with each value."""
+        """Return the function to call with each value."""
         record, attributes = self._histograms[measure].record, dict(labels)
 
         def hear(value: float) -> None:
-            # A pool must not fail for want of a figure.
+            # A pool must not fail because of a figure.
             with suppress(Exception):
                 record(value, attributes)
 
@@ -204,7 +202,7 @@ def _callback(measure: Measure, read: Callable[[], Snapshot]) -> Callable[[Any],
 
 
 class WatchedPool:
-    """A pool under its name. The pool is not kept, and what it has done is told when it is gone, too."""
+    """A pool under its name. The pool itself is not kept alive, but its counts outlast it."""
 
     def __init__(self, name: str, pool: WorkerPool) -> None:
         self._label: Labels = (("pool", name),)
@@ -216,13 +214,13 @@ class WatchedPool:
         return not self._health().closed
 
     def tell(self, told: Telemetry) -> None:
-        """Tell a meter each duration from now on."""
+        """Pass each duration to a meter from now on."""
         self._durations.tasks.tell(told.hearer(POOL_TASK_SECONDS, self._label))
         self._durations.waits.tell(told.hearer(POOL_WAIT_SECONDS, self._label))
         self._durations.starts.tell(told.hearer(POOL_START_SECONDS, self._label))
 
     def samples(self) -> Iterator[Sample]:
-        """What the pool is at, and what it has done."""
+        """Yield what the pool is doing, and what it has done."""
         health = self._health()
         counts = health.counts
         yield from self._each(POOL_TASKS, "outcome", {"done": counts.done, **counts.failures})
@@ -243,39 +241,39 @@ class WatchedPool:
 
 
 class Figures:
-    """What scripts and pools do, from the moment that this was made; several threads may use it."""
+    """Figures of scripts and pools, counted since this object was made; several threads may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # What has not occurred is 0 and not unknown, so that the first of its kind is seen as one more.
+        # What has not occurred yet is 0 and not unknown, so that its first occurrence shows as an increase.
         self._runs = Counter({str(outcome): 0 for outcome in Outcome})
         self._seconds = Distribution()
         self._pools: dict[str, WatchedPool] = {}
         self._meters: tuple[Telemetry, ...] = ()
 
     def add(self, result: ScriptResult) -> ScriptResult:
-        """Count a script that has ended, and hand its result back."""
+        """Count a script that has ended, and return its result."""
         with self._lock:
             self._runs[str(result.outcome)] += 1
             self._seconds.add(result.seconds)
         return result
 
     def watch(self, name: str, pool: WorkerPool) -> WorkerPool:
-        """Have the figures of a pool under this name, its durations from now on; hands the pool back.
+        """Provide the figures of a pool under this name, with durations from now on; return the pool.
 
-        The pool is not kept by it. A name is free again when its pool was shut down.
+        The pool is not kept alive by it. A name is free again when its pool was shut down.
         """
         with self._lock:
             before = self._pools.get(name)
             if before is not None and before.is_open:
-                raise UsageError(f"a pool is watched as {name!r} already; give this one another name")
+                raise UsageError(f"a pool is already watched as {name!r}; give this one another name")
             watched = self._pools[name] = WatchedPool(name, pool)
             for meter in self._meters:
                 watched.tell(meter)
         return pool
 
     def snapshot(self) -> Snapshot:
-        """What was counted so far."""
+        """Return what was counted so far."""
         with self._lock:
             runs, seconds, pools = dict(self._runs), self._seconds.read(), tuple(self._pools.values())
         samples = [Sample(SCRIPT_RUNS, count, (("outcome", outcome),)) for outcome, count in runs.items()]
@@ -285,11 +283,11 @@ class Figures:
         return tuple(samples)
 
     def prometheus_text(self) -> str:
-        """What an endpoint answers Prometheus with, as `text/plain; version=0.0.4`."""
+        """Return the answer of an endpoint to Prometheus, as `text/plain; version=0.0.4`."""
         return prometheus_text(self.snapshot())
 
     def observe_with(self, meter: Any) -> None:
-        """Let a meter of OpenTelemetry read counters and gauges, and tell it each duration from now on."""
+        """Let a meter of OpenTelemetry read counters and gauges, and pass it each duration from now on."""
         told = Telemetry(meter, self.snapshot)
         with self._lock:
             self._meters += (told,)

@@ -1,4 +1,4 @@
-"""Asks git which files differ from a revision: committed since, not committed yet, new, and removed."""
+"""Ask git which files differ from a revision: committed since, not committed yet, new, and removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIFFERENCE = (
     "--ignore-submodules=none",
 )  # fmt: skip
 _OF_ANOTHER_CHECKOUT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-"""What git tells its hooks about the checkout that it works on; ours are found from the paths."""
+"""Variables in which git tells its hooks about their checkout; checkouts are found from the paths here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Changes:
     """What differs from a revision, in every checkout that was asked about."""
 
     files: tuple[str, ...]
-    """Absolute paths, links in their folders resolved."""
+    """Absolute paths, with links in their folders resolved."""
     bases: tuple[tuple[str, str], ...]
     """The folder of each checkout, and the commit that it was compared with."""
 
     def content_before(self, file: str) -> bytes | None:
-        """What a file held in the commit that was compared with; None where it was not there."""
+        """Return a file's content in the commit compared with; None where it was not there."""
         for top, base in self.bases:
             if file.startswith(f"{top}{os.sep}"):
                 done = _git(top, "show", f"{base}:{Path(file).relative_to(top).as_posix()}")
@@ -39,7 +39,7 @@ class Changes:
 
 
 def changes_since(revision: str, paths: Sequence[Path]) -> Changes:
-    """All that changed in the checkouts of the paths since they parted from a revision."""
+    """Return all changes in the paths' checkouts since they diverged from a revision."""
     tops = dict.fromkeys(_checkout_of(path) for path in paths)
     bases = tuple((top, _base(top, revision)) for top in tops)
     files = dict.fromkeys(file for top, base in bases for file in _differing(top, base))
@@ -47,18 +47,18 @@ def changes_since(revision: str, paths: Sequence[Path]) -> Changes:
 
 
 def _checkout_of(path: Path) -> str:
-    """The folder of the checkout that a path lies in."""
+    """Return the folder of the checkout that a path is in."""
     folder = path if path.is_dir() else path.parent
     done = _git(folder, "rev-parse", "--show-toplevel")
     if done.returncode:
         said = _said(done)
         why = "" if "not a git repository" in said else f": {said}"
-        raise UsageError(f"--changed-since: {path} does not lie in a git checkout{why}")
+        raise UsageError(f"--changed-since: {path} is not in a git checkout{why}")
     return os.path.realpath(os.fsdecode(done.stdout).removesuffix("\n"))
 
 
 def _base(top: str, revision: str) -> str:
-    """The commit to compare with: where what is checked out parted from the revision."""
+    """Return the commit to compare with: the merge base of HEAD and the revision."""
     known = _commit(top, revision)
     if known is None:
         raise UsageError(f"--changed-since: {_unknown(top, revision)}")
@@ -78,7 +78,7 @@ _DEEPEN = "fetch its history first: git fetch --unshallow (actions/checkout: fet
 
 
 def _unknown(top: str, revision: str) -> str:
-    """Why a revision cannot be compared with, and what to do."""
+    """Say why the revision cannot be used, and what to do."""
     if _is_shallow(top):
         return f"{top} is a shallow clone that does not hold {revision}; {_DEEPEN}"
     remote = f"origin/{revision}"
@@ -87,7 +87,7 @@ def _unknown(top: str, revision: str) -> str:
 
 
 def _commit(top: str, revision: str) -> str | None:
-    """The commit that a name stands for."""
+    """Return the commit that a name stands for."""
     done = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
@@ -97,7 +97,7 @@ def _is_shallow(top: str) -> bool:
 
 
 def _differing(top: str, base: str) -> Iterator[str]:
-    """Every file of a checkout that differs from a commit; submodules are looked into."""
+    """Yield every file of a checkout that differs from a commit, also inside submodules."""
     parts = iter(_listed(top, *_DIFFERENCE, base, "--"))
     for modes, path in zip(parts, parts, strict=True):
         old_mode, new_mode, old, *_ = modes.removeprefix(":").split(" ")
@@ -116,13 +116,13 @@ def _differing(top: str, base: str) -> Iterator[str]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Every file in a folder that git shows as one entry."""
+    """Yield every file in a folder that git shows as one entry."""
     for here, _, names in os.walk(folder):
         yield from (f"{here}/{name}" for name in names)
 
 
 def _listed(top: str, *arguments: str) -> list[str]:
-    """What a command of git lists, separated by NUL."""
+    """Return the NUL-separated output of a git command."""
     done = _git(top, *arguments)
     if done.returncode:
         raise UsageError(f"--changed-since: git {arguments[0]} failed in {top}: {_said(done)}")
@@ -130,14 +130,15 @@ def _listed(top: str, *arguments: str) -> list[str]:
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The last line of what git complained about."""
+    """Return the last line of git's error message."""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("fatal: ") if lines else f"status {done.returncode}"
 
 
 def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_CHECKOUT}
-    # Without locks it leaves the index alone, which somebody else may write; in English we know its words.
+    # Without optional locks git leaves the index alone, which another process may be writing; in English its
+    # messages are known.
     environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         return subprocess.run(
@@ -148,4 +149,4 @@ def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[byt
             check=False,
         )
     except FileNotFoundError:
-        raise UsageError("--changed-since asks git what changed, and there is no git on PATH") from None
+        raise UsageError("--changed-since needs git, and there is no git on PATH") from None

@@ -1,7 +1,8 @@
 """Contexts of `multiprocessing` for programs whose main module cannot be imported, such as a notebook.
 
-There a new process finds no function of a cell, and a pool of `multiprocessing` starts worker after worker
-that all fail of it. What goes into these processes and queues travels by value, as in a `WorkerPool`.
+There a new process cannot find the functions of a cell, and a `multiprocessing` pool starts one worker after
+the other that fails because of it. What is passed to these processes and queues travels by value, as in a
+`WorkerPool`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ else:
 
 
 class _Parcel:
-    """A value that is pickled by value, and is itself again where it arrives."""
+    """A value that is pickled by value, and unpickles to itself."""
 
     def __init__(self, content: object) -> None:
         self._content = content
@@ -43,7 +44,7 @@ class _Parcel:
 
 class _ProcessByValue(_Process):
     _known: Mapping[type, type] = MappingProxyType({})
-    """Of a class that is there for this side alone, the one that stands for it on the other."""
+    """Maps a class that exists on this side only to the class that replaces it on the other."""
 
     def __reduce_ex__(self, protocol: object) -> Any:
         kind = type(self)
@@ -58,11 +59,11 @@ def _arrived(content: tuple[type, dict[str, Any]]) -> object:
 
 
 class SpawnProcess(_ProcessByValue, contexts.SpawnProcess):
-    """A process that is spawned with what it was given by value."""
+    """A spawned process that receives its objects by value."""
 
 
 class ForkServerProcess(_ProcessByValue, contexts.ForkServerProcess):
-    """A process of a fork server, with what it was given by value."""
+    """A process of a fork server that receives its objects by value."""
 
 
 SpawnProcess._known = {SpawnProcess: contexts.SpawnProcess}
@@ -78,11 +79,11 @@ class _QueueByValue(_AnyQueue):
 
 
 class Queue(_QueueByValue, queues.Queue):  # type: ignore[type-arg]
-    """A queue of what travels by value."""
+    """A queue whose objects travel by value."""
 
 
 class JoinableQueue(_QueueByValue, queues.JoinableQueue):  # type: ignore[type-arg]
-    """The same, for who says when all is done."""
+    """The same, with `task_done` and `join`."""
 
 
 class SimpleQueue(_QueueByValue, queues.SimpleQueue):  # type: ignore[type-arg]
@@ -119,19 +120,19 @@ class _ContextByValue(_Base):
 
 
 class SpawnContext(_ContextByValue, contexts.SpawnContext):
-    """`spawn`, with what is given by value."""
+    """`spawn`, with objects passed by value."""
 
     Process = SpawnProcess
 
 
 class ForkServerContext(_ContextByValue, contexts.ForkServerContext):
-    """`forkserver`, with what is given by value."""
+    """`forkserver`, with objects passed by value."""
 
     Process = ForkServerProcess
 
 
 class ZygoteContextByValue(_ContextByValue, ZygoteContext):
-    """The workers of a server, with what they are given by value."""
+    """The workers of a server, with objects passed by value."""
 
     def __init__(self, context: ZygoteContext) -> None:
         super().__init__(context.zygote, context.get_start_method())
@@ -143,14 +144,14 @@ class ZygoteContextByValue(_ContextByValue, ZygoteContext):
 _BY_VALUE: Mapping[type, Any] = MappingProxyType(
     {contexts.SpawnContext: SpawnContext(), contexts.ForkServerContext: ForkServerContext()}
 )
-"""One of each, as multiprocessing has it."""
+"""One of each, as in multiprocessing."""
 
 
 def taking_by_value(context: Any) -> Any:
-    """The context like this one whose processes and queues take by value what they are given."""
+    """Return the version of this context whose processes and queues pass objects by value."""
     if type(context) is ZygoteContext:
         if context.by_value is None:
             context.by_value = ZygoteContextByValue(context)
         return context.by_value
-    # A forked child has it all.
+    # A forked child has everything already.
     return _BY_VALUE.get(type(context), context)

@@ -1,4 +1,4 @@
-"""The user's state folder: the recordings in it, and what makes room for new recordings and runs."""
+"""The user's state folder: the recordings in it, and making room for new recordings and runs."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from coldfork.model.folders import user_state
 
 ENDING = ".coldfork"
 KEPT = 20
-"""So many recordings are kept in the state folder; the oldest give way."""
+"""How many recordings are kept in the state folder; the oldest are deleted."""
 _BEGINNING = b'{"event":"header"'
 
 
 def chosen_place(file: Path) -> Path:
-    """The file named by the user, made anew; refused where it holds something else than a recording.
+    """Create the recording that the user named, and return its path; refuse to overwrite any other file.
 
-    It stays taken as long as this process lives: two programs in one recording would share one verdict.
+    It stays locked while this process lives: two programs in one recording would share one verdict.
     """
     place = Path(os.path.realpath(file))
     try:
         if place.exists() and not place.is_file():
-            raise UsageError(f"{file} is no file that could hold a recording")
+            raise UsageError(f"{file} cannot hold a recording, because it is not a regular file")
         if place.exists() and not _is_recording(place):
-            raise UsageError(f"{file} holds something else than a recording; it is not written over")
+            raise UsageError(f"{file} is not a recording, and is not overwritten")
         if place.exists():
             _take(place, file)
-            # What is left of an earlier program goes on writing to its own file, and not to this one.
+            # Processes left by an earlier program go on writing to their own file, and not to this one.
             with suppress(OSError):
                 place.unlink()
         _make(place, os.O_TRUNC)
@@ -42,7 +42,7 @@ def chosen_place(file: Path) -> Path:
 
 
 def _take(place: Path, file: Path) -> None:
-    """Take a recording for as long as this process lives; refused where another one has it."""
+    """Lock a recording while this process lives; refuse one that another process has locked."""
     import fcntl
 
     descriptor = os.open(place, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
@@ -50,17 +50,17 @@ def _take(place: Path, file: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise UsageError(f"{file} is being recorded to; --output names another file") from None
+        raise UsageError(f"{file} is being recorded to; name another file with --output") from None
     except OSError:
         # A file system without locks.
         os.close(descriptor)
 
 
 def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """A new file in the state folder; old recordings there give way."""
+    """Make a file in the state folder, and delete old recordings there."""
     state = state_folder(environment, platform)
     if state is None:
-        raise UsageError("there is no folder for recordings: HOME is not set; --output names a file")
+        raise UsageError("there is no folder for recordings: HOME is not set; name a file with --output")
     folder = state / "recordings"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.p
         return _made_new(folder)
     except OSError as error:
         raise UsageError(
-            f"cannot write a recording in {folder}: {error.strerror}; --output names another file"
+            f"cannot write a recording in {folder}: {error.strerror}; name another file with --output"
         ) from None
 
 
@@ -99,13 +99,13 @@ _IN_USE_SECONDS = 3600.0
 
 
 def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
-    """The folder that holds what was recorded; None where there is no place for it."""
+    """Return the folder for recordings; None where there is no place for it."""
     named = user_state(environment, platform)
     return None if named is None else Path(os.path.realpath(named))
 
 
 def surplus(entries: Iterable[Path], kept: int, now: float | None = None) -> list[Path]:
-    """All but the latest; never what was written to within the hour, which may be in use."""
+    """Return all but the latest, except files written to within the hour, which may be in use."""
     written = []
     for entry in entries:
         with suppress(OSError):

@@ -96,7 +96,7 @@ def test_a_name_is_given_to_one_pool_at_a_time_and_the_pool_is_not_kept() -> Non
     with WorkerPool(1) as pool:
         figures.watch("a", pool)
         with WorkerPool(1) as other:
-            with pytest.raises(UsageError, match="a pool is watched as 'a' already"):
+            with pytest.raises(UsageError, match="a pool is already watched as 'a'"):
                 figures.watch("a", other)
             figures.watch("b", other)
         assert pool.submit(targets.square, 2).result(LIMIT) == 4

@@ -111,13 +111,18 @@ MODULES = {
 LEFT = {
     "waking": ("device", "cuda is awake", "waking.py", 8),
     "ticking": ("thread", "the thread 'ticker' runs", "ticking.py", 8),
-    "keeping": ("process", "was started and runs", "keeping.py", 4),
+    "keeping": ("process", "was started and still runs", "keeping.py", 4),
     "listening": ("connection", "a socket waits for connections at 127.0.0.1:", "listening.py", 4),
     "locking": ("lock", "the lock locking.LOCK is held", "locking.py", 5),
-    "filing": ("lock", "a lock of a file is held", "filing.py", None),
+    "filing": ("lock", "a file lock is held", "filing.py", None),
     "writing": ("connection", "journal is open for writing", "writing.py", 3),
-    "remembering": ("environment", "CUDA_VISIBLE_DEVICES is read and remembered", "remembering.py", 3),
-    "named": ("seeds", "named.RUN is drawn at random", "named.py", 3),
+    "remembering": (
+        "environment",
+        "reads CUDA_VISIBLE_DEVICES, which differs",
+        "remembering.py",
+        3,
+    ),
+    "named": ("seeds", "its import draws named.RUN at random", "named.py", 3),
 }
 """Each stain with a part of the reason, and the line."""
 

@@ -42,12 +42,12 @@ def test_what_is_written_is_read() -> None:
         '    "torch.nn",\n'
         "]\n"
         "\n"
-        "# Drawn anew in each worker.\n"
+        "# Seeded anew in each worker.\n"
         "seeds = [\n"
         '    "sympy.core.symbol:Dummy._prng",\n'
         "]\n"
         "\n"
-        "# Read while these were imported: where one of them changes, another server is started.\n"
+        "# Read during these imports: if one of them changes, another server is started.\n"
         "[variables]\n"
         '"HF_HOME" = "huggingface_hub"\n'
         "\n"
@@ -65,13 +65,13 @@ def test_names_of_variables_come_back_as_they_were(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("modules = [", "is no TOML"),
+        ("modules = [", "is not valid TOML"),
         ("wanted = []", "has no list `modules`"),
         ("modules = 'json'", "`modules` has to be a list of modules"),
         ("modules = ['a-b']", "`modules` has to be a list of modules"),
         ("modules = []\nseeds = ['x']", "`seeds` has to be a list of names"),
-        ("modules = []\nvariables = []", "`variables` has to give the name of a module"),
-        ("modules = []\nmodule = []", "'module' means nothing here"),
+        ("modules = []\nvariables = []", "`variables` has to name a module"),
+        ("modules = []\nmodule = []", "unknown key 'module'"),
     ],
 )
 def test_a_file_that_is_none_is_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def none_is_left(place: Path) -> None:
 def test_a_stopped_supervisor_holds_nobody_up(ready: WarmBench, tmp_path: Path) -> None:
     result = ready.warm(STOPPING, str(tmp_path / "pids"), timeout=3)
     assert (result.outcome, result.signal, result.stdout) == (Outcome.TIMED_OUT, "SIGTERM", "began\n")
-    assert result.notes[0].endswith("stood still, as after SIGSTOP; it was made to go on")
+    assert result.notes[0].endswith("stood still, as after SIGSTOP; it was continued")
     none_is_left(tmp_path / "pids")
 
 
@@ -70,7 +70,7 @@ def test_nor_does_it_hold_up_exec(bench: WarmBench, tmp_path: Path, monkeypatch:
         check=False,
     )
     assert (done.returncode, done.stdout) == (124, "began\n")
-    assert done.stderr.endswith("stood still, as after SIGSTOP; it was made to go on\n")
+    assert done.stderr.endswith("stood still, as after SIGSTOP; it was continued\n")
     assert "cold start" not in done.stderr
     none_is_left(tmp_path / "pids")
 
@@ -106,7 +106,7 @@ def test_a_script_that_fills_the_disk(bench: WarmBench, runtime: Path, tmp_path:
     done = on_tiny_disk(tmp_path / "disk", FILLING, XDG_RUNTIME_DIR=str(runtime))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("failed 1 True last ")
-    assert f"the report could not be written: {FULL}" in done.stdout
+    assert f"cannot write the report: {FULL}" in done.stdout
 
 
 @pytest.mark.parametrize("inodes", range(2, 7))

@@ -104,7 +104,7 @@ def test_a_server_that_was_stopped_is_named_and_goes_on_later(monkeypatch: pytes
         # The spare is there, and serves one.
         first = context.Process(target=targets.leave, args=(3,))
         first.start()
-        stopped = rf"^the server \(pid {made.pid}\) has not answered for 0.2 s; it is stopped, and SIGCONT"
+        stopped = rf"^the server \(pid {made.pid}\) has not answered for 0.2 s; it is stopped: kill -CONT"
         second = context.Process(target=targets.leave, args=(3,))
         with pytest.raises(ZygoteError, match=stopped):
             second.start()

@@ -1,1 +1,1 @@
-"""What a server may import ahead of its workers: found by reading, by trying, and proven in forks."""
+"""Find what a server may import ahead of its workers: by reading, by trying, and by proof in forks."""

@@ -1,4 +1,4 @@
-"""Starts the processes that try imports, and reads what they have told."""
+"""Start the processes that try imports, and read their reports."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from coldfork.observe.recording import events
 
 _PROGRAM = "from coldfork.launch.preload.trying.main import main; main()"
 _FORKED_CHILD_SECONDS = 20.0
-"""So long a forked child may take for what it tries."""
+"""How long a forked child may take for its trials."""
 
 Event = Mapping[str, Any]
 Generator = tuple[str | None, str, str]
-"""What holds random numbers to come: the module, the name there, and what kind it is."""
+"""A source of random numbers: its module, its name there, and its kind."""
 
 
 def run(
@@ -32,7 +32,7 @@ def run(
     origins: Origins,
     **more: Any,
 ) -> Run:
-    """Have a fresh interpreter do a task, for so many seconds at most; `hear` is told as it goes on."""
+    """Have a fresh interpreter do a task within this many seconds; `hear` gets its events as they come."""
     with tempfile.TemporaryDirectory(prefix="coldfork-preload-") as folder:
         result = Path(folder, "result")
         result.touch(mode=0o600)
@@ -67,7 +67,7 @@ def run(
 
 
 class Run:
-    """The account of one process and its children, as the model has it, and how it ended."""
+    """The events of one process and its children, in the model's terms, and how it ended."""
 
     def __init__(self, told: Sequence[Event], ended: Ended, origins: Origins) -> None:
         self._told = told
@@ -75,29 +75,29 @@ class Run:
         self._origins = origins
 
     def of(self, *kinds: str) -> list[Event]:
-        """What was told of these kinds, in order."""
+        """Return the events of these kinds, in order."""
         return [event for event in self._told if event.get("event") in kinds]
 
     def last(self, kind: str) -> Event | None:
-        """The last of a kind."""
+        """Return the last event of a kind."""
         found = self.of(kind)
         return found[-1] if found else None
 
     @property
     def accepted(self) -> list[str]:
-        """The modules that were found clean, in the order of their import."""
+        """Return the modules that were found clean, in the order of their import."""
         return [name for event in self.of("accepted") for name in event["modules"]]
 
     @property
     def seconds(self) -> dict[str, float]:
-        """What importing each module took, with all that it imports."""
+        """Return how long each module took to import, with everything that it imports."""
         return {event["module"]: float(event["seconds"]) for event in self.of("loaded")}
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """The modules that were found not to be clean."""
+        """Return the modules that were found unclean."""
         told = self.of("left")
-        # Where the part of it was found that does it, that is told and not the whole.
+        # Where the responsible part was found, report that part and not the whole.
         parts = {event["kind"] for event in told if not event.get("whole")}
         return tuple(
             self._left_out(event) for event in told if not event.get("whole") or event["kind"] not in parts
@@ -105,12 +105,12 @@ class Run:
 
     @property
     def reads(self) -> tuple[VariableUse, ...]:
-        """The variables that were read."""
+        """Return the variables that were read."""
         return self._uses("read")
 
     @property
     def writes(self) -> tuple[VariableUse, ...]:
-        """The variables that were set or removed."""
+        """Return the variables that were set or removed."""
         return self._uses("written")
 
     def _uses(self, kind: str) -> tuple[VariableUse, ...]:
@@ -122,7 +122,7 @@ class Run:
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """The modules that were proven, in order."""
+        """Return the modules that were proven, in order."""
         seconds: dict[str, float] = {}
         tried: tuple[str, ...] = ()
         found: list[Kept] = []
@@ -137,19 +137,19 @@ class Run:
 
     @property
     def rest(self) -> float | None:
-        """What a worker still had to import."""
+        """Return how long a worker still took for its other imports."""
         event = self.last("rest")
         return None if event is None or event["seconds"] is None else float(event["seconds"])
 
     @property
     def present(self) -> frozenset[str]:
-        """The modules that the list brings along."""
+        """Return the modules that the list brings along."""
         event = self.last("present")
         return frozenset(() if event is None else event["modules"])
 
     @property
     def trouble(self) -> str | None:
-        """What a worker could not do."""
+        """Return what a worker could not do."""
         event = self.last("rest")
         if event is not None:
             return None if event["device"] is None else str(event["device"])
@@ -157,7 +157,7 @@ class Run:
         return None if raised is None else f"importing {raised['module']} raised {_said(raised['error'])}"
 
     def unproven(self, before: Run) -> dict[str, LeftOut]:
-        """The modules of a list that a single process could not import and be clean, by their names."""
+        """Return, by name, the modules of a list that keep a process from importing it and staying clean."""
         last = self.last("importing")
         proven = {one.module for one in self.kept}
         if last is not None and last["module"] not in proven:
@@ -166,11 +166,11 @@ class Run:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The variables read that each worker has its own of."""
+        """Return the variables read whose values differ between workers."""
         return tuple(sorted({event["name"] for event in self.of("own")}))
 
     def _frozen(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
-        """The modules that come out otherwise when a variable is another."""
+        """Yield the modules that come out different when a variable has another value."""
         earlier = {(event["name"], event["module"]): event for event in before.of("own")}
         frozen: dict[str, list[tuple[str, Event]]] = {}
         item: str | None = None
@@ -183,9 +183,9 @@ class Run:
                 frozen.setdefault(item, []).append((event["module"] or item, event))
         for item, found in frozen.items():
             module, event = found[0]
-            # Which of several it was is not seen: the module came out otherwise.
+            # With several variables, it cannot be seen which one changed the module.
             names = " or ".join(one["name"] for by, one in found if by == module)
-            reason = f"{names} is read and remembered, which each worker has its own of"
+            reason = f"its import reads {names}, which differs between workers, and keeps it"
             place = self._origins.place(event["path"], event["module"])
             yield item, LeftOut(module, Stain.ENVIRONMENT, reason, place, event["line"])
 
@@ -204,24 +204,24 @@ class Run:
         return LeftOut(module, Stain.ENDS, "its import ended the process")
 
     def seeds(self, before: Run) -> tuple[str, ...]:
-        """What is drawn anew in each worker beyond what always is: module, colon and name."""
+        """Return what each worker seeds anew beyond the usual generators, as module, colon and name."""
         names = (
             f"{event['module']}:{event['name']}" for _, event in self._differing(before) if event["seedable"]
         )
         return tuple(sorted(set(names)))
 
     def _drawn(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
-        """The modules that have drawn random numbers, other ones in each process, that stay as they are."""
+        """Yield the modules whose random numbers differ between processes and cannot be drawn anew."""
         for item, event in self._differing(before):
             if event["seedable"]:
                 continue
             name = f"{event['module']}.{event['name']}" if event["module"] else f"a {event['kind']}"
-            reason = f"{name} is drawn at random when it is imported, and would be the same in every worker"
+            reason = f"its import draws {name} at random, and every worker would have the same"
             place = self._origins.place(event["path"], event["module"])
             yield item, LeftOut(event["module"] or item, Stain.SEEDS, reason, place, event["line"])
 
     def _differing(self, before: Run) -> Iterator[tuple[str, Event]]:
-        """What another process has drawn differently, each with the module of the list that brought it."""
+        """Yield what another process has drawn differently, each with the module that brought it."""
         earlier = {key: event for key, _, event in before._generators()}
         for key, item, event in self._generators():
             other = earlier.get(key)

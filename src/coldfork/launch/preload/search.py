@@ -1,4 +1,4 @@
-"""Finds out what may be preloaded for a worker, and whether a list that was kept still may be."""
+"""Find out what may be preloaded for a worker, and whether a kept list still may be."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from coldfork.model.observations import Progress
 from coldfork.model.preloads import LeftOut, Preloading
 
 _MOST_PROOFS = 12
-"""So often a list is tried as a whole; each time one module fewer."""
+"""How often a list is tried as a whole; each time one module fewer."""
 _PATIENCE = 40
-"""So many times the limit of one import the whole search may take."""
+"""How long the whole search may take, in multiples of one import's limit."""
 _SPOKEN = {"bare": "importing", "descend": "searching", "prove": "proving"}
 
 
 @dataclass(frozen=True, slots=True)
 class PreloadRequest:
-    """What a worker imports, or the list that was kept for it, and the surroundings."""
+    """What a worker imports, or a kept list, with its surroundings."""
 
     wanted: tuple[str, ...]
     setup: ProbeSetup
     kept: tuple[str, ...] | None = None
     """The modules of a list that is to be checked."""
     file: str | None = None
-    """Where that list lies."""
+    """The file of that list."""
 
 
 def preload(request: PreloadRequest, progress: Progress | None = None) -> Preloading:
-    """Search, or check a list that was kept; each of its modules is proven in a fork either way."""
+    """Search, or check a kept list; either way each of its modules is proven in a fork."""
     if not kernel.supported():
-        raise UsageError("coldfork preload needs Linux with /proc, because a zygote does")
+        raise UsageError("coldfork preload needs Linux with /proc, as a zygote does")
     return apart(lambda stop: _Search(request, progress, stop).result())
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the trials came to."""
+    """The result of the trials."""
 
     left: tuple[LeftOut, ...]
     searched: Run
     proof: Run | None
-    """Of the list as a whole; None where there was nothing to prove."""
+    """The proof of the whole list; None where there was nothing to prove."""
 
 
 class _Search:
@@ -79,7 +79,7 @@ class _Search:
             return self._report(bare, found, sources.result())
 
     def _found(self) -> _Found:
-        """Search, and go on without what a single process shows not to be clean, until the list is."""
+        """Search, and drop modules that make a single process unclean, until the list is clean."""
         left: dict[str, LeftOut] = {}
         for _ in range(_MOST_PROOFS):
             searched = self._descend(self._request.wanted, list(left))
@@ -91,7 +91,7 @@ class _Search:
         raise UsageError(f"no list was clean as a whole in {_MOST_PROOFS} tries")
 
     def _checked(self, kept: tuple[str, ...]) -> _Found:
-        """Whether a list still is clean, and if not, why."""
+        """Tell whether a list is still clean, and if not, why."""
         searched = self._descend(kept, [])
         if searched.left_out:
             return _Found(searched.left_out, searched, None)
@@ -106,8 +106,8 @@ class _Search:
         return done
 
     def _prove(self, modules: Sequence[str], searched: Run) -> Run:
-        # Python code is told other values of what each worker has its own of: who comes out otherwise has
-        # remembered it.
+        # Python code is given other values of the variables that differ between workers: a module that comes
+        # out different has kept one.
         base = while_importing(self._setup.base)
         others = {name: pretended(name, base) for name in searched.own}
         wanted = list(self._request.wanted)
@@ -169,14 +169,14 @@ class _Search:
 
 
 def _refusal(done: Run, setup: ProbeSetup) -> str:
-    """Why a worker could not import what it wants."""
+    """Return why a worker could not import what it needs."""
     raised = done.last("raised")
     if raised is not None:
         error = raised["error"]
         said = f"{error['type']}: {error['message']}"
         return f"importing {raised['module']} with {setup.python} raises {said}"
     if done.ended.timed_out:
-        return f"the imports did not end within {setup.timeout:g} s; --timeout gives them more"
+        return f"the imports did not end within {setup.timeout:g} s; give them more with --timeout"
     return f"the imports ended the process with {_end(done)}"
 
 
@@ -185,13 +185,13 @@ def _unfinished(done: Run) -> str:
     if trouble is not None:
         return f"the search failed: {trouble['text']}"
     if done.ended.timed_out:
-        return "the search did not end in time; --timeout gives it more"
+        return "the search did not end in time; give it more with --timeout"
     accepted = done.accepted
     return f"the search ended with {_end(done, f', after {accepted[-1]}' if accepted else '')}"
 
 
 def _end(done: Run, after: str = "") -> str:
-    """How a process ended, and the last that it said."""
+    """Say how a process ended, and what it said last."""
     lines = done.ended.output.strip().splitlines()
     said = f": {lines[-1]}" if lines else ""
     return f"{done.ended.signal or f'status {done.ended.status}'}{after}{said}"

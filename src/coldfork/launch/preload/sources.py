@@ -1,4 +1,4 @@
-"""Reads with `coldfork check` what may wake a device elsewhere, though it did not here."""
+"""Use `coldfork check` to find what may wake a device elsewhere, although it did not here."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What reading came to."""
+    """The result of reading the sources."""
 
     doubts: tuple[Doubt, ...] = ()
     unread: str | None = None
-    """Why it could not be read."""
+    """Why the sources could not be read."""
 
 
 def read_sources(modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool]) -> Sources:
-    """The lines that may wake a device when one of these is imported, certain or not."""
+    """Return the lines that may wake a device when one of these is imported, certainly or possibly."""
     try:
         found, version, folders = _places(modules, setup, stop)
         if not found:
-            return Sources(unread="none of them has a source that could be read")
+            return Sources(unread="none of them has a readable source")
         done = _asked(COMMAND, setup, stop, _question(modules, found, version, folders))
         if done.returncode:
             return Sources(unread=f"coldfork check failed: {last_line(done.stderr)}")
@@ -56,11 +56,11 @@ def read_sources(modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], b
 def _places(
     modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool]
 ) -> tuple[list[str], str, list[str]]:
-    """Where the top packages lie, for which Python, and the folders of its path."""
+    """Return where the top packages lie, the Python version, and the folders of the import path."""
     tops = list(dict.fromkeys(module.partition(".")[0] for module in modules))
     done = _asked([setup.python, "-c", _FIND, *tops], setup, stop)
     if done.returncode:
-        raise ValueError(f"their sources were not found: {last_line(done.stderr)}")
+        raise ValueError(f"cannot find their sources: {last_line(done.stderr)}")
     found, version, folders = json.loads(done.stdout.splitlines()[-1])
     return found, version, folders
 
@@ -100,7 +100,7 @@ def _doubts(findings: Sequence[dict[str, Any]]) -> list[Doubt]:
 def _asked(
     command: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool], question: str = ""
 ) -> subprocess.CompletedProcess[bytes]:
-    """The answer of a command where the modules will be imported."""
+    """Run a command in the environment in which the modules will be imported."""
     surroundings = setup.variables().items()
     variables = {name: value for name, value in surroundings if not name.startswith("COLDFORK_")}
     done = ask(command, question, _SECONDS, variables, stop)

@@ -1,1 +1,1 @@
-"""Runs scripts isolated: what the caller does for `coldfork exec` and `run_script`."""
+"""Run scripts isolated: the caller's side of `coldfork exec` and `run_script`."""

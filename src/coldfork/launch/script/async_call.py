@@ -1,4 +1,4 @@
-"""Runs an isolated script from an event loop, which is never made to wait for it."""
+"""Run an isolated script from an event loop without ever blocking it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from coldfork.launch.supervisor.protocol import LONGEST
 from coldfork.launch.supervisor.report_file import Report
 
 LONGEST_TURN_SECONDS = 2.0
-"""Whose interpreter is not up by then waits for something else than a processor."""
+"""An interpreter that is not up by then waits for something other than a processor."""
 
 
 class Turns:
-    """Who of one event loop may begin."""
+    """The turns of one event loop: who may begin."""
 
     def __init__(self, at_once: int) -> None:
         self._free = asyncio.Semaphore(at_once)
@@ -38,7 +38,7 @@ class Turns:
 
 
 class Turn:
-    """A turn that is somebody's, until it is over: with the end of the block at the latest."""
+    """A turn in use, until it is over: at the latest at the end of the block."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free: asyncio.Semaphore | None = free
@@ -51,7 +51,7 @@ class Turn:
         self.over()
 
     def over(self) -> None:
-        """Let the next one begin; that of a turn that is over already changes nothing."""
+        """Let the next one begin; a turn that is over already changes nothing."""
         free, self._free = self._free, None
         if free is not None:
             self._timer.cancel()
@@ -59,13 +59,13 @@ class Turn:
 
 
 class TurnsByLoop:
-    """The turns of each event loop: what one waits for cannot be released by another."""
+    """The turns of each event loop: one loop cannot release what waits in another."""
 
     def __init__(self) -> None:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
     def here(self) -> Turns:
-        """Those of the running loop."""
+        """Return the turns of the running loop."""
         loop = asyncio.get_running_loop()
         turns = self._turns.get(loop)
         if turns is None:
@@ -74,7 +74,7 @@ class TurnsByLoop:
 
 
 def _at_once() -> int:
-    """As many as there are processors for us, and never one alone: it may be waiting for a disk."""
+    """Return how many may begin at once: one per processor, but two at least, as one may wait for a disk."""
     return max(2, processors())
 
 
@@ -122,7 +122,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     # --- lines ---
 
     async def __aiter__(self) -> AsyncIterator[OutputLine]:
-        """Run the script, and take its lines; awaited afterwards, it gives the result."""
+        """Run the script, and yield its lines; awaited afterwards, it gives the result."""
         news = self._news = asyncio.Event()
         task = self._task = asyncio.create_task(self._run())
         task.add_done_callback(lambda _: news.set())
@@ -147,7 +147,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             task.result()
 
     def _lines(self) -> Iterator[OutputLine]:
-        """The lines that nobody has taken yet, of one attempt after the other."""
+        """Yield the lines not taken yet, one attempt after the other."""
         while self._attempts:
             first = self._attempts[0]
             last = first in self._over
@@ -192,7 +192,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         return result, following.report
 
     async def _follow(self, following: Following, turn: Turn) -> BaseException | None:
-        """Hear the supervisor until the script has ended; the error of a callback that failed meanwhile."""
+        """Read the supervisor's messages until the script has ended; return a failed callback's error."""
         loop = asyncio.get_running_loop()
         following.supervised.socket.setblocking(False)
         if self._cancelled:
@@ -245,7 +245,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             await asyncio.sleep(0)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Do what may wait in a thread; a cancellation is noted and dealt with afterwards."""
+        """Do blocking work in a thread; a cancellation is noted and handled afterwards."""
         future = asyncio.get_running_loop().run_in_executor(_starters(os.getpid()), work)
         while not future.done():
             try:
@@ -261,7 +261,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         if self._cancelled == 1:
             self._following.end("cancelled")
         else:
-            # Somebody who asks twice does not want to wait.
+            # A second cancellation means that the caller does not want to wait.
             self._following.kill("cancelled")
         self._set_alarm()
 
@@ -271,7 +271,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
 
 
 class _Alarm:
-    """Has the caller's own clock looked at when that is due, while a script runs."""
+    """Checks the caller's own clock when it is due, while a script runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, following: Following) -> None:
         self._loop = loop
@@ -290,7 +290,7 @@ class _Alarm:
             self._timer.cancel()
 
     def set(self) -> None:
-        """Have it looked at as soon as it is due by what is known now."""
+        """Schedule the check for when it is due by what is known now."""
         left = self._clock.left()
         if self._over or left is None:
             return
@@ -306,7 +306,7 @@ class _Alarm:
 
 @cache
 def _starters(_pid: int) -> ThreadPoolExecutor:
-    """Few threads, so that an event loop never waits for many of them; a forked child has its own."""
+    """Return a few threads, which event loops share; a forked child has its own."""
     return ThreadPoolExecutor(_STARTERS, thread_name_prefix="coldfork")
 
 
@@ -314,8 +314,8 @@ def _starters(_pid: int) -> ThreadPoolExecutor:
 def arun_script(request: ScriptRequest) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
-    A task that is cancelled meanwhile ends the script and all it started before it is done. To take the lines
-    of its output as they come:
+    Cancelling the task ends the script and all it started, before the task is done. To take the lines of its
+    output as they come:
 
         run = arun_script("scripts/post.py")
         async for line in run:
@@ -326,7 +326,7 @@ def arun_script(request: ScriptRequest) -> ScriptRun:
 
 
 def _mark_as_coroutine_function() -> None:
-    """Frameworks ask whether a function is to be awaited, and would run it in a thread otherwise."""
+    """Mark it as a coroutine function: frameworks ask for that, and would run it in a thread otherwise."""
     import inspect
 
     mark = getattr(inspect, "markcoroutinefunction", None)

@@ -1,4 +1,4 @@
-"""Attempts at one script: what each reads, which is followed by another, and too few descriptors told."""
+"""Attempts at one script: the input of each, whether another follows, and too few file descriptors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     """Bytes, a text, an open file or its descriptor; None for nothing."""
 
 AGAIN = frozenset({Outcome.FAILED, Outcome.KILLED, Outcome.TIMED_OUT, Outcome.OVER_MEMORY, Outcome.OVER_CPU})
-"""Whoever cancels a script wants no other attempt, and of one that was lost nobody knows what it has done."""
+"""The outcomes after which another attempt makes sense.
+
+After a cancellation none is wanted, and of a lost script nobody knows what it has done.
+"""
 
 
 def warn(line: str) -> None:
-    """Say something to whoever runs this program: on standard error, unless it has set up logging."""
+    """Warn the user on standard error, or through logging if the program has set that up."""
     from logging import getLogger
 
     getLogger("coldfork").warning(line)
@@ -37,14 +40,14 @@ class Attempts:
     def __init__(self, retries: int, tell: Callable[[str], object] = warn) -> None:
         given: object = retries
         if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise UsageError(f"retries is how often a script may be run again, and not {retries!r}")
+            raise UsageError(f"retries is how often a script may be run again, not {retries!r}")
         self.most: int = retries + 1
         self.made: tuple[Mapping[str, Any], ...] = ()
-        """How those before ended, as reports list them."""
+        """How the earlier attempts ended, as reports list them."""
         self._tell = tell
 
     def goes_on(self, report: Report) -> bool:
-        """Whether there is another attempt after the one of this report; if so, it has been said."""
+        """Return whether another attempt follows the one of this report, and announce it."""
         self.made = tuple(report.attempts or ())
         outcome = Outcome(report.outcome or Outcome.LOST)
         number = len(self.made)
@@ -52,12 +55,12 @@ class Attempts:
             return False
         said = how(outcome, report.status, report.signal, report.caps)
         seconds = report.seconds or 0.0
-        self._tell(f"attempt {number} of {self.most} {said} after {seconds:.1f} s; again")
+        self._tell(f"attempt {number} of {self.most} {said} after {seconds:.1f} s; running it again")
         return True
 
 
 class StandardInput:
-    """What somebody gave a script to read, which every attempt at it reads from the same place on."""
+    """The input that a script was given, which every attempt reads from the same position on."""
 
     def __init__(self, given: Given, *, again: bool = False) -> None:
         """`again` says that there may be more than one attempt."""
@@ -68,12 +71,12 @@ class StandardInput:
             self._place = place(self._descriptor)
             if self._place is None:
                 raise UsageError(
-                    f"stdin={given!r} can be read only once, and retries may need it again; read it, and "
-                    "give what was read"
+                    f"stdin={given!r} can be read only once, and retries may need it again: read it, and "
+                    "pass its content"
                 )
 
     def opened(self) -> int:
-        """A descriptor of ours, at the beginning of what is to be read."""
+        """Return a descriptor of our own, positioned at the beginning of the input."""
         if self._content is not None:
             return client.input_of(self._content)
         if self._descriptor is None:
@@ -86,7 +89,7 @@ class StandardInput:
 
 
 def place(descriptor: int) -> int | None:
-    """Where a file is being read; None for what can be read only once."""
+    """Return a file's reading position; None for what can be read only once."""
     try:
         return os.lseek(descriptor, 0, os.SEEK_CUR)
     except OSError:
@@ -94,7 +97,7 @@ def place(descriptor: int) -> int | None:
 
 
 def put_back(descriptor: int, place: int | None) -> None:
-    """Have a file read from there again."""
+    """Set a file's reading position back."""
     if place is not None:
         os.lseek(descriptor, place, os.SEEK_SET)
 
@@ -119,11 +122,11 @@ def _unreadable(given: object) -> UsageError:
 
 
 OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
-"""What the system says when this process, or all of them together, may open no more files."""
+"""The system's errors when this process, or all processes together, may open no more files."""
 
 
 def too_few(who: str) -> str:
-    """That somebody had too few, and what is to be done."""
+    """Say that a process had too few descriptors, and what to do."""
     return (
         f"the script was not started: {who} may open no more files; close some, or raise the limit, as with "
         "ulimit -n 1024"
@@ -132,7 +135,7 @@ def too_few(who: str) -> str:
 
 @contextmanager
 def told_of_descriptors() -> Iterator[None]:
-    """Turn what the system says when there are no more into an error that says what to do."""
+    """Turn the system's errors for missing descriptors into one that says what to do."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Runs a Python script in an interpreter, an environment and a process tree of its own, and follows it.
+"""Run a Python script in an interpreter, an environment and a process tree of its own, and follow it.
 
-What a call that waits for a script does with what it hears is the same whether or not it has an event loop.
+What a waiting call does with the messages it receives is the same with or without an event loop.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ def run_script(request: ScriptRequest) -> ScriptResult:
 
     `script` is a file, or `"-m"` with the module as the first of `args`. The script runs in a new interpreter
     with `start_method` as its default start method and with the environment of the table in
-    `coldfork.launch.script.environment`; `env` adds to it, and takes away what it maps to None. `devices` are
-    places in the list of devices that this process sees, their identifiers, or a lease of `coldfork.lease`.
+    `coldfork.launch.script.environment`; `env` adds to it, and removes what it maps to None. `devices` are
+    positions in the list of devices that this process sees, their identifiers, or a lease of
+    `coldfork.lease`.
 
     After `timeout` seconds the script and all it started are asked to end, and killed `grace` seconds later.
-    The same happens when this call is interrupted, and when this process dies. What it leaves running when it
-    ends is ended, too.
+    The same happens when this call is interrupted, and when this process dies. What the script leaves running
+    when it ends is ended, too.
 
     `stdin` is what it reads: bytes, a text or an open file; without it, nothing. Its output, its errors and a
-    report lie in a new folder in `log_dir`, else in the user's state folder. `on_line` is called with each
-    `OutputLine` as it is written, `on_progress` with what the script says to `coldfork.progress`.
+    report are written to a new folder in `log_dir`, else in the user's state folder. `on_line` is called with
+    each `OutputLine` as it is written, `on_progress` with what the script passes to `coldfork.progress`.
 
     The script and all it starts together may hold `max_memory`, bytes or a text such as `"2 GiB"`, and are
-    killed for more; they may use `max_cpu` seconds of processor time.
+    killed if they exceed it; they may use `max_cpu` seconds of processor time.
 
-    `max_device_memory` is what each process may hold of each device: MPS is told, or else the frameworks that
-    can be. `caps` in the result says who was, and why if nobody was.
+    `max_device_memory` is what each process may hold of each device, enforced by MPS or else by the
+    frameworks that can. `caps` in the result says which of them was told, and if none was, why.
 
-    `warm` are modules that a server keeps imported from which the script is then forked: see `coldfork warm`.
-    Where no server can start it, it is started as ever, and the result says in `cold_because` why.
+    `warm` are modules that a server keeps imported; the script is then forked from it: see `coldfork warm`.
+    Where no server can start it, it is started as usual, and `cold_because` in the result says why.
 
     A script that ends badly is run again at most `retries` times, each attempt with a `timeout` of its own;
     the result and the report list the attempts.
 
-    Of the runs in the folder, the `keep_runs` newest are kept: 50 in the state folder and 1000 in a `log_dir`
-    unless told, or `"all"`.
+    Of the runs in the folder, the `keep_runs` newest are kept: by default 50 in the state folder and 1000 in
+    a `log_dir`; or `"all"`.
 
     With `report=False` nothing is written but temporary files, which are deleted before this returns. The
     same happens where the state folder cannot be written; `no_report` in the result says why.
 
-    Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed is a `ScriptError`.
-    What cannot be started is a `ColdforkError` that says why.
+    Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed raises
+    `ScriptError`. A script that cannot be started raises a `ColdforkError` that says why.
     """
     attempts = Attempts(request.retries)
     given = StandardInput(request.stdin, again=request.retries > 0)
@@ -69,7 +70,7 @@ def run_script(request: ScriptRequest) -> ScriptResult:
 
 
 def checked(result: ScriptResult, *, check: bool) -> ScriptResult:
-    """The result, or the error that it is for those who asked for one."""
+    """Return the result, or raise the error for callers that asked for one."""
     if check and not result.ok:
         raise ScriptError(result)
     return result
@@ -80,7 +81,7 @@ def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
         while following.take(following.receive()):
             _give_out(following, on_line)
     except BaseException:
-        # Ctrl-C, or a callback that failed: whoever asked for the script wants it no more.
+        # Ctrl-C, or a failed callback: the caller does not want the script any more.
         following.end("cancelled")
         _until_gone(following)
         following.result()

@@ -1,7 +1,7 @@
-"""Builds the environment of an isolated script from a table: what is set, to what, and why.
+"""Build the environment of an isolated script from a table: what is set, to what, and why.
 
-Whatever stands in `env` wins over the table, and `None` there takes a variable away. What the caller's own
-environment says wins where the row keeps it.
+An entry of `env` wins over the table, and `None` there removes a variable. A value in the caller's own
+environment wins where the row keeps it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from coldfork.launch.devices.choice import Lease
 
-    #: Places in the list of devices that the caller sees, identifiers, or what was leased.
+    # : Positions in the list of devices that the caller sees, identifiers, or a lease.
     Devices: TypeAlias = Sequence[int | str] | str | Lease | None
 
 METHOD = "MULTIPROCESSING_START_METHOD"
@@ -30,9 +30,9 @@ class Row:
     def __init__(self, name: str, value: Callable[[str], str], *, keeps_inherited: bool, why: str) -> None:
         self.name = name
         self.value = value
-        """From the start method to the value."""
+        """Gives the value for a start method."""
         self.keeps_inherited = keeps_inherited
-        """Whether a value that the caller's environment has already is left alone."""
+        """Whether a value that the caller's environment already has is left alone."""
         self.why = why
 
 
@@ -46,10 +46,10 @@ TABLE = (
     ),
     Row(
         "VLLM_WORKER_MULTIPROC_METHOD",
-        # vLLM knows these two, and refuses to start with any other.
+        # vLLM accepts these two, and refuses to start with any other.
         lambda method: "fork" if method == "fork" else "spawn",
         keeps_inherited=False,
-        why="vLLM forks its workers unless it is told otherwise; it knows spawn and fork, so forkserver "
+        why="vLLM forks its workers unless told otherwise; it accepts only spawn and fork, so forkserver "
         "becomes spawn",
     ),
     Row(
@@ -62,22 +62,22 @@ TABLE = (
         "COLDFORK_GUARD",
         lambda _: "raise",
         keeps_inherited=True,
-        why="the fork guard in the script: a fork that is known to break its child is an error there, which "
-        "names who woke the device",
+        why="turns on the fork guard in the script: a fork that is known to break its child raises an "
+        "error that names who woke the device",
     ),
-    # MKL, OpenBLAS and numexpr read it too, unless their own variables are set; were those set here, a
+    # MKL, OpenBLAS and numexpr read it too, unless their own variables are set; if those were set here, a
     # script that is given another OMP_NUM_THREADS would not get it.
     Row(
         "OMP_NUM_THREADS",
         lambda _: str(processors()),
         keeps_inherited=True,
-        why="as many threads as this process has processors, where libraries would count those of the whole "
+        why="as many threads as this process has processors; libraries would count those of the whole "
         "machine",
     ),
 )
 
-#: What `inherit_env=False` leaves: what programs need to start, which devices may be seen, and what share of
-#: them MPS gives. Without its variables a script would leave its caller's share and take the rest.
+# : Variables that `inherit_env=False` keeps: what programs need to start, which devices are visible, and
+# their MPS share. : Without MPS's variables a script would leave its caller's share and take the rest.
 KEPT = (
     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
@@ -101,7 +101,7 @@ KEPT = (
 
 
 class ScriptEnvironment:
-    """A script's environment, and what of it is ours."""
+    """A script's environment, and which part of it coldfork has set."""
 
     def __init__(
         self, variables: dict[str, str], start_method: str, changed: dict[str, str], removed: tuple[str, ...]
@@ -111,10 +111,10 @@ class ScriptEnvironment:
         self.changed = changed
         """The variables that the table and `env` set."""
         self.removed = removed
-        """Those that `env` took away."""
+        """The variables that `env` removed."""
 
     def add(self, variables: Mapping[str, str]) -> None:
-        """Set more of it."""
+        """Set more variables."""
         self.variables.update(variables)
         self.changed.update(variables)
 
@@ -127,7 +127,7 @@ def build(
     inherit: bool = True,
     base: Mapping[str, str] = os.environ,
 ) -> ScriptEnvironment:
-    """The environment of a script."""
+    """Build the environment of a script."""
     own = _checked(env or {})
     method = known_method(own.get(METHOD) or start_method)
     variables = dict(base) if inherit else {name: base[name] for name in KEPT if name in base}
@@ -146,7 +146,7 @@ def build(
 
 
 def known_method(method: str) -> str:
-    """A start method that there is."""
+    """Return a start method if it exists."""
     if method not in METHODS:
         import difflib
 
@@ -157,7 +157,7 @@ def known_method(method: str) -> str:
 
 
 def processors() -> int:
-    """How many processors this process may use."""
+    """Return how many processors this process may use."""
     try:
         return len(os.sched_getaffinity(0)) or 1
     except (AttributeError, OSError):
@@ -167,16 +167,16 @@ def processors() -> int:
 def _checked(env: Mapping[str, Any]) -> dict[str, str | None]:
     for name, value in env.items():
         if not name or "=" in name or "\0" in name:
-            raise UsageError(f"{name!r} is no name for an environment variable")
+            raise UsageError(f"{name!r} cannot be the name of an environment variable")
         if not isinstance(value, str | None) or (value and "\0" in value):
             raise UsageError(
-                f"the environment variable {name} needs a text as its value, or None to take it away"
+                f"the environment variable {name} needs a text as its value, or None to remove it"
             )
     return dict(env)
 
 
 def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, str]) -> dict[str, str]:
-    """The variable that lets a script see these devices, and nothing where none were chosen."""
+    """Return the variable that shows a script these devices, and nothing where none were chosen."""
     if devices is None:
         return {}
     from coldfork.launch.devices import choice
@@ -184,7 +184,7 @@ def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, 
 
     name = choice.variable(base)
     if own.get(name) is not None:
-        raise UsageError(f"devices and env both choose devices ({name}); give one of them")
+        raise UsageError(f"give devices or {name} in env, not both: they both choose devices")
     if isinstance(devices, Lease):
         return dict(devices.variables)
     wanted = choice.chosen(devices)

@@ -1,4 +1,4 @@
-"""A script that runs, as its caller follows it: what the supervisor says of it, and what comes of that."""
+"""A running script as its caller follows it: the supervisor's messages, and their consequences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Following:
-    """One script: started, heard, and brought to its result."""
+    """One script: start it, read its messages, and bring it to its result."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Following:
         self.supervised = supervised
         self.clock: OwnClock = OwnClock(supervised.pid, prepared.job["timeout"], prepared.job["grace"])
         self.up: bool = False
-        """Whether the script's interpreter has come to the script."""
+        """Whether the interpreter has reached the script."""
         self._prepared = prepared
         self._captured = captured
         self._on_progress = on_progress
@@ -60,7 +60,7 @@ class Following:
         self._started = False
         self._ended = False
         self.report: Report = prepared.report
-        """What the report says: at first how it began, in the end how it ended."""
+        """The report: at first how the script began, in the end how it ended."""
 
     @cached_property
     def lines(self) -> OutputLines:
@@ -70,7 +70,7 @@ class Following:
         return OutputLines(self._prepared.directory.path)
 
     def end(self, why: str) -> None:
-        """Ask for the script's end: first politely, then after its grace."""
+        """Ask for the script's end: first politely, and with force after its grace period."""
         self.supervised.end(why)
         self.clock.asked(why)
 
@@ -80,19 +80,19 @@ class Following:
         self.clock.asked(why)
 
     def receive(self) -> dict[str, Any] | None:
-        """The next message of the supervisor, waiting for it; None when it is gone."""
+        """Wait for the supervisor's next message; None when it is gone."""
         while not readable([self.supervised.socket.fileno()], self.clock.left()):
             self.clock.look()
         return self.supervised.receive()
 
     def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
-        """Take in one message; False after the last one. `quietly` calls nobody back."""
+        """Handle one message; False after the last one. `quietly` calls no callbacks."""
         kind = None if message is None else message["is"]
         if message is None or kind in ("ended", "refused"):
             self._ended = kind == "ended"
             self._refused = message if kind == "refused" else None
             if self._captured:
-                # Whoever reads them last may come when the files are gone.
+                # The reader of the last lines may come when the files are gone.
                 self.lines.hold()
             return False
         if kind == "started":
@@ -112,12 +112,12 @@ class Following:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What went wrong around the script, a sentence each."""
-        unwritten = self._unwritten and f"the report could not be written: {os.strerror(self._unwritten)}"
+        """Return what went wrong around the script, a sentence each."""
+        unwritten = self._unwritten and f"cannot write the report: {os.strerror(self._unwritten)}"
         return tuple(note for note in (unwritten, self.clock.note) if note)
 
     def result(self) -> ScriptResult:
-        """Let the supervisor go, and say how it ended. It may wait a little, so not in an event loop."""
+        """Release the supervisor, and return how the script ended. May block briefly: not for event loops."""
         try:
             return self._result()
         finally:
@@ -143,7 +143,7 @@ class Following:
         )
 
     def conclude(self, *, captured: bool) -> Report | None:
-        """Let the supervisor go, and see to what it left undone; the last report, None if that is gone."""
+        """Release the supervisor, and do what it left undone; return the last report, None if it is gone."""
         status = self.supervised.leave(captured=captured, ended=self._ended)
         prepared = self._prepared
         if self._refused is not None:
@@ -161,15 +161,13 @@ class Following:
             raise ColdforkError(self.clock.note)
         if not self._started:
             said = "".join(self._troubles).strip() or f"it ended with {status}"
-            # In the foreground Python itself has said it, on the terminal.
-            raise ColdforkError(
-                "the supervisor of the script could not begin" + (f": {said}" if captured else "")
-            )
+            # In the foreground Python itself has said it on the terminal.
+            raise ColdforkError("the script's supervisor could not begin" + (f": {said}" if captured else ""))
         return prepared.report
 
 
 def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
-    """Write down that the system would not start a script, and say so."""
+    """Record that the system would not start a script, and return a sentence about it."""
     why = os.strerror(refused["errno"])
     report = prepared.report
     report.end("not-started")
@@ -193,7 +191,7 @@ def begin(
     *,
     streamed: bool,
 ) -> Following:
-    """Prepare a script and start it. It may wait a little, so not in an event loop."""
+    """Prepare a script and start it. May block briefly, so not for an event loop."""
     with told_of_descriptors():
         given = stdin.opened()
         try:
@@ -219,7 +217,7 @@ def start(
 ) -> Supervised:
     """Start what was prepared, and leave its run directory to the supervisor.
 
-    `forked` says that this process is there for the script alone, and may fork the supervisor itself.
+    With `forked`, this process exists for the script alone, and may fork the supervisor itself.
     """
     directory = prepared.directory
     try:
@@ -243,7 +241,7 @@ def start(
 
 
 def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
-    """Have a server start it, if one was asked for; None, and why in the report, where none does."""
+    """Have a server start it, if one was asked for; None, with the reason in the report, where none can."""
     wanted, directory = prepared.wanted, prepared.directory
     if wanted is None:
         return None

@@ -1,4 +1,4 @@
-"""Runs an isolated script in the foreground of a terminal, as if it had been started directly."""
+"""Run an isolated script in the foreground of a terminal, as if it had been started directly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _STDIN = 0
 LOST = 1
-"""The status of a script of which nobody knows how it ended."""
+"""The status when it is not known how a script ended."""
 
 
 class Foreground:
@@ -41,17 +41,17 @@ class Foreground:
         self.exception: Mapping[str, Any] | None = report.exception
         """The exception that ended it."""
         self.caps: Mapping[str, Any] | None = report.caps
-        """The most that it might use, and what it used."""
+        """Its limits, and what it used of them."""
         self.cold_because: str | None = report.cold_because
         """Why no server started it, where that was asked for."""
         self.no_report = no_report
         """Why no report of it is kept."""
         self.notes = notes
-        """Troubles around it: a report that could not be written, a supervisor that stood still."""
+        """Problems around it: a report that could not be written, a supervisor that stood still."""
 
     @property
     def complaint(self) -> str | None:
-        """A sentence about a cap on the memory of devices that nobody was told of."""
+        """A sentence about a cap on device memory that no program could be told of."""
         from coldfork.launch.supervisor.limits import device_complaint
 
         return device_complaint(self.caps)
@@ -62,7 +62,7 @@ class Foreground:
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """Known troubles whose signs stand in its exception; its output it wrote to the terminal itself."""
+        """Known troubles whose signs are in its exception; its output went straight to the terminal."""
         if self.exception is None:
             return ()
         from coldfork.launch.script.result import troubles_of
@@ -71,11 +71,11 @@ class Foreground:
 
 
 _ASKING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
-"""Whoever sends one of these wants the script to end, and not to be run again."""
+"""A user who sends one of these wants the script to end, and not to be run again."""
 
 
 def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], object]) -> Foreground:
-    """Run a script to its end. Its standard streams are ours, and so is its process group.
+    """Run a script to its end, on this process's standard streams and in its process group.
 
     `tell` is called with a line for each attempt that is followed by another.
     """
@@ -93,7 +93,7 @@ def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], obj
 def _run(
     request: ScriptRequest, on_progress: Progress, attempts: Attempts, received: set[int]
 ) -> tuple[Foreground, Report]:
-    """One attempt, and what its report says; the signals that came meanwhile are `received`."""
+    """Make one attempt, and return it with its report; the signals that came meanwhile go to `received`."""
     prepared = prepare(request, attempts.made)
     script: _Script | None = None
 
@@ -117,7 +117,7 @@ def _run(
 
 
 class _Script:
-    """A script whose supervisor tells what becomes of it."""
+    """A script whose supervisor reports what happens to it."""
 
     def __init__(self, following: Following) -> None:
         self.following = following
@@ -125,15 +125,15 @@ class _Script:
         socket = following.supervised.socket
         socket.setblocking(False)
         if self.apart:
-            # It is no child of ours, and so its end brings no signal by itself.
+            # The supervisor is no child of ours, so its end brings no SIGCHLD by itself.
             fcntl.fcntl(socket, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(socket, fcntl.F_SETSIG, signal.SIGCHLD)
             fcntl.fcntl(socket, fcntl.F_SETFL, fcntl.fcntl(socket, fcntl.F_GETFL) | os.O_ASYNC)
-            # What has come before.
+            # For messages that came before.
             os.kill(os.getpid(), signal.SIGCHLD)
 
     def news(self) -> Iterator[Stopped | Continued | Ending]:
-        """What the supervisor has said since the last time."""
+        """Yield what the supervisor has said since the last time."""
         while True:
             try:
                 message = self.following.supervised.receive()
@@ -153,11 +153,11 @@ class _Script:
                 return
 
     def left(self) -> float | None:
-        """Seconds until our own clock is to be looked at."""
+        """Return the seconds until our own clock is to be checked."""
         return self.following.clock.left()
 
     def look(self) -> None:
-        """See to a supervisor that stands still."""
+        """Check whether the supervisor stands still, and act if it does."""
         self.following.clock.look()
 
     def hand_on(self, number: int) -> None:

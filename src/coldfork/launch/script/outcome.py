@@ -15,43 +15,43 @@ class Outcome(StrEnum):
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """With a status that is not 0."""
+    """With a status other than 0."""
     KILLED = "killed"
-    """By a signal that was not ours."""
+    """By a signal that coldfork did not send."""
     TIMED_OUT = "timed-out"
     OVER_MEMORY = "over-memory"
-    """It held more than `max_memory`, and was killed."""
+    """It exceeded `max_memory`, and was killed."""
     OVER_CPU = "over-cpu"
     """It used more processor time than `max_cpu`, and was ended."""
     CANCELLED = "cancelled"
     """The task or the call that waited for it was cancelled."""
     CALLER_DIED = "caller-died"
     LOST = "lost"
-    """Its supervisor was killed; how the script itself ended nobody knows."""
+    """Its supervisor was killed; it is not known how the script itself ended."""
 
 
 _HOW = {
     Outcome.SUCCEEDED: "succeeded",
     Outcome.FAILED: "ended with status {status}",
     Outcome.KILLED: "was killed by {signal}",
-    Outcome.TIMED_OUT: "took longer than it was given, and was ended",
+    Outcome.TIMED_OUT: "exceeded its timeout, and was ended",
     Outcome.OVER_MEMORY: "was killed at {memory} of memory",
     Outcome.OVER_CPU: "was ended after {cpu} of processor time",
     Outcome.CANCELLED: "was cancelled, and ended",
-    Outcome.CALLER_DIED: "was ended, because who started it died",
-    Outcome.LOST: "was lost: its supervisor was killed, and how the script itself ended nobody knows",
+    Outcome.CALLER_DIED: "was ended because its caller died",
+    Outcome.LOST: "was lost: its supervisor was killed, so it is not known how the script ended",
 }
 
 
 def explained(
     outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None
 ) -> str:
-    """One sentence on how a script ended."""
+    """Return one sentence on how a script ended."""
     return f"the script {how(outcome, status, signal, caps)}"
 
 
 def how(outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None) -> str:
-    """The end of a script as a predicate, without its subject."""
+    """Return a script's end as a predicate, without its subject."""
     known = {} if caps is None else caps
     memory, cpu = _of_memory(known.get("memory")), _of_cpu(known.get("cpu"))
     return _HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)

@@ -1,6 +1,6 @@
-"""Gives out a script's output line by line while it runs, from the files that hold it.
+"""Read a script's output line by line from its files, while it runs.
 
-It is read from the files, so nobody is made to wait: a slow reader stops no script, and nothing piles up.
+Reading from files blocks nothing: a slow reader stops no script, and nothing piles up.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ LONGEST_LINE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """One line of a script's output, without its end."""
+    """One line of a script's output, without its line ending."""
 
     stream: str
     """`stdout` or `stderr`."""
     text: str
-    """What is not UTF-8 in it is written as in `\\xff`."""
+    """The text; bytes that are not UTF-8 appear as in `\\xff`."""
 
 
 class OutputLines:
@@ -32,35 +32,35 @@ class OutputLines:
         self._sources = [_Source(folder / name, name) for name in ("stdout", "stderr")]
 
     def read(self, *, last: bool = False) -> Iterator[OutputLine]:
-        """What has been added since the last time; `last` adds what stands behind the last line's end.
+        """Yield what has been added since the last time; `last` adds an unfinished last line.
 
-        Of each output no more than a piece, so that whoever has an event loop can see to other things.
+        Of each output only a limited piece is read, so that an event loop can do other things.
         """
         for source in self._sources:
             yield from source.read(last=last)
 
     def all(self, *, last: bool = False) -> Iterator[OutputLine]:
-        """The same, until there is no more to read."""
+        """Yield the same until there is no more to read."""
         yield from self.read(last=last)
         while self.behind():
             yield from self.read(last=last)
 
     def behind(self) -> bool:
-        """Whether there is more to read already."""
+        """Return whether there is more to read already."""
         return any(source.behind() for source in self._sources)
 
     def hold(self) -> None:
-        """Be able to read what there is also when somebody deletes the files."""
+        """Keep the files readable even if they are deleted."""
         for source in self._sources:
             source.behind()
 
     def add(self, kept: Mapping[str, bytes]) -> None:
-        """What stands behind the end of the files, for which there was no room on the disk."""
+        """Add what comes after the end of the files, for which the disk had no room."""
         for source in self._sources:
             source.kept = kept.get(source.name, b"")
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for source in self._sources:
             source.close()
 

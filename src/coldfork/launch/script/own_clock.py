@@ -1,8 +1,8 @@
-"""The caller's own clock: a script ends when its time is over, also where its supervisor stands still.
+"""The caller's own clock: a script ends when its time is up, even if its supervisor stands still.
 
-A supervisor keeps the time itself, ends the script politely and tells how it went. One that was stopped, as
-by SIGSTOP, does not, and whoever waits for it would wait as long. So the caller looks at it when the time is
-over: a supervisor that stands still is made to go on once, and one that does not is killed with everything.
+A supervisor keeps the time itself, ends the script politely and reports how it went. A supervisor that was
+stopped, as by SIGSTOP, does not, and its caller would wait for ever. So the caller looks at it when the time
+is up: a supervisor that stands still is continued once, and one that cannot be is killed with everything.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from time import monotonic, sleep
 from coldfork.launch.plumbing.linux import kernel
 
 SLACK_SECONDS = 0.25
-"""So much later than the supervisor's clock is ours; who is slow, and does not stand still, loses nothing."""
+"""This clock is later than the supervisor's by this much, so that a merely slow one loses nothing."""
 _AGAIN_SECONDS = 0.5
 _HOPELESS_SECONDS = 15.0
-"""So long after the grace is over, whoever has not ended cannot; a supervisor itself gives up before."""
+"""This long after the grace period nothing can still end; a supervisor itself gives up earlier."""
 _KILLING_SECONDS = 2.0
 _AFTER_SECONDS = 0.01
 
 
 class OwnClock:
-    """When to look at a supervisor that has not said that its script has ended, and what is done then."""
+    """Tells when to check a supervisor that has not reported its script's end, and acts then."""
 
     def __init__(self, pid: int, timeout: float | None, grace: float) -> None:
         """`pid` is the supervisor's."""
@@ -36,23 +36,23 @@ class OwnClock:
         self.outcome: str | None = None
         """How the script ended, where the supervisor had to be killed."""
         self.note: str | None = None
-        """What became of a supervisor that stood still, in one sentence."""
+        """What happened to a supervisor that stood still, in one sentence."""
         self._why = "timed-out"
         self.begin()
 
     @property
     def seconds(self) -> float:
-        """For how long the script has run."""
+        """Return how long the script has run."""
         return monotonic() - self._began
 
     def begin(self) -> None:
-        """The script begins now."""
+        """Note that the script begins now."""
         self._began = monotonic()
         if self._timeout is not None and self._why == "timed-out":
             self._set(self._began + self._timeout)
 
     def asked(self, why: str) -> None:
-        """The supervisor was asked to end the script."""
+        """Note that the supervisor was asked to end the script."""
         now = monotonic()
         if self._over is None or self._over > now:
             self._why = why
@@ -63,11 +63,11 @@ class OwnClock:
         self._next = over + SLACK_SECONDS
 
     def left(self) -> float | None:
-        """Seconds until the next look; None while there is no need for one."""
+        """Return the seconds until the next check; None while there is no need for one."""
         return None if self._next is None else max(0.0, self._next - monotonic())
 
     def look(self) -> None:
-        """Look whether the supervisor stands still. It may take a moment, so not in an event loop."""
+        """Check whether the supervisor stands still. May block briefly, so not for an event loop."""
         now = monotonic()
         if self._over is None or self._next is None or now < self._next:
             return
@@ -76,27 +76,27 @@ class OwnClock:
             self._take_over("had not ended the script long after it should have")
         elif kernel.stands_still(self._pid):
             if self._roused:
-                self._take_over("stood still, as after SIGSTOP, and could not be made to go on")
+                self._take_over("stood still, as after SIGSTOP, and could not be continued")
             else:
                 self._rouse()
 
     def _rouse(self) -> None:
         self._roused = True
         self.note = (
-            f"when the time was over, the script's supervisor (pid {self._pid}) stood still, as after "
-            "SIGSTOP; it was made to go on"
+            f"when the time was up, the script's supervisor (pid {self._pid}) stood still, as after "
+            "SIGSTOP; it was continued"
         )
         kernel.signal_all([self._pid], signal.SIGCONT)
 
     def _take_over(self, why: str) -> None:
-        """Kill all of it; the end of the supervisor is then heard like any other."""
+        """Kill all of it; the end of the supervisor is then noticed like any other."""
         self.outcome = self._why
         self.note = (
-            f"when the time was over, the script's supervisor (pid {self._pid}) {why}; "
-            "it was killed with all it had started"
+            f"when the time was up, the script's supervisor (pid {self._pid}) {why}; it was killed with all "
+            "it had started"
         )
         until = monotonic() + _KILLING_SECONDS
-        # As long as the supervisor is there, whoever loses his parent is its child, and nobody gets away.
+        # While the supervisor exists, every orphan becomes its child, and none escapes.
         while monotonic() < until:
             below = [pid for pid in kernel.descendants(self._pid) if kernel.runs(pid)]
             if not below:

@@ -1,4 +1,4 @@
-"""Turns what somebody asked for into a plan: checked, with environment, run directory and report."""
+"""Turn a request into a plan: checked, with environment, run directory and report."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Prepared:
         self.directory = directory
         self.report = report
         self.job = job
-        """The work of the supervisor, beside completing the report."""
+        """The supervisor's task, apart from completing the report."""
         self.wanted = wanted
         """The server that the script may be forked from, where one was asked for."""
 
     def handed_over(self) -> dict[str, Any]:
-        """The job as the supervisor is told it, with the report as it is by now."""
+        """The job as sent to the supervisor, with the report as it is by now."""
         return {**self.job, "report": self.report.told()}
 
 
@@ -57,7 +57,7 @@ def prepare(
 ) -> Prepared:
     """Check a request and lay out its run; `earlier` are the attempts before it.
 
-    `streamed` says that somebody takes the lines of its output as they are written.
+    `streamed` says that the lines of its output are taken as they are written.
     """
     require_supervision("an isolated script")
     _require_times(request)
@@ -118,7 +118,7 @@ def prepare(
 def _device_cap(
     request: ScriptRequest, surroundings: ScriptEnvironment, python: str
 ) -> DeviceMemoryCap | None:
-    """What is set for a cap on the memory of devices; its module is loaded only for one that has any."""
+    """Return the settings for a cap on device memory; their module is loaded only for requests with one."""
     if request.max_device_memory is None:
         return None
     from coldfork.launch.devices import memory_cap
@@ -144,7 +144,7 @@ def _report(
     veil: Veil,
     caps: Limits,
 ) -> Report:
-    """The report as it is when a run starts."""
+    """Make the report for a run that starts."""
     from coldfork import __version__
     from coldfork.observe.recording import redaction
     from coldfork.observe.recording.events import as_event
@@ -182,9 +182,9 @@ def _report(
 
 
 def _command_line(request: ScriptRequest) -> list[str]:
-    """What stands behind `python`."""
+    """Return the words of the command line after `python`."""
     if isinstance(request.args, str | bytes):
-        raise UsageError("args is a list of words, not one text: there is no shell to take it apart")
+        raise UsageError("give args as a list of words, not as one text: there is no shell to split it")
     words = [_word(word) for word in request.args]
     script = _word(request.script)
     if script == "-m":
@@ -193,7 +193,7 @@ def _command_line(request: ScriptRequest) -> list[str]:
         return [script, *words]
     _require_readable(script)
     if request.cwd is not None:
-        # It is found from where the caller stands, as every other path he gives.
+        # It is found relative to the caller's folder, like every other path.
         script = str(Path(script).absolute())
     elif script.startswith("-"):
         script = os.path.join(os.curdir, script)  # noqa: PTH118
@@ -206,7 +206,7 @@ def _word(word: object) -> str:
     except TypeError:
         raise UsageError(f"{word!r} cannot stand on a command line; give a text or a path") from None
     if "\0" in text:
-        raise UsageError(f"{text!r} holds a null character, which no command line can")
+        raise UsageError(f"{text!r} holds a null character, which cannot stand on a command line")
     return text
 
 
@@ -227,12 +227,12 @@ def _require_readable(script: str) -> None:
 
 
 def module_names(warm: Sequence[str]) -> tuple[str, ...]:
-    """The modules of a server, each by its dotted name."""
+    """Return the modules of a server, each by its dotted name."""
     if isinstance(warm, str | bytes) or not all(isinstance(name, str) for name in warm):
-        raise UsageError("warm is a list of modules, each by its dotted name")
+        raise UsageError("warm has to be a list of modules, each by its dotted name")
     for name in warm:
         if not all(part.isidentifier() for part in name.split(".")):
-            raise UsageError(f"warm: {name!r} is no module's dotted name")
+            raise UsageError(f"warm: {name!r} is not a module's dotted name")
     return tuple(dict.fromkeys(warm))
 
 
@@ -248,7 +248,7 @@ def _folder(cwd: str | os.PathLike[str]) -> str:
 def _require_times(request: ScriptRequest) -> None:
     for name, seconds in (("timeout", request.timeout), ("grace", request.grace)):
         if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
-            raise UsageError(f"{name} is a number of seconds, not {seconds!r}")
+            raise UsageError(f"{name} has to be a number of seconds, not {seconds!r}")
     if request.timeout == 0:
         raise UsageError("timeout=0 would end the script before it begins; None sets no limit")
 
@@ -257,4 +257,4 @@ def _here() -> str:
     try:
         return str(Path.cwd())
     except OSError:
-        return "a folder that is gone"
+        return "a folder that was deleted"

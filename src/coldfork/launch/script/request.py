@@ -55,8 +55,7 @@ class ScriptRequest:
         max_device_memory: int | str | None = None,
     ) -> None:
         self.script = script
-        """A file, a folder or an archive with a `__main__`, or `-m`, behind which the module is the first
-        argument."""
+        """A file, a folder or an archive with a `__main__`, or `-m` with the module as the first argument."""
         self.args = args
         self.devices = devices
         self.env = env
@@ -74,8 +73,7 @@ class ScriptRequest:
         self.grace = grace
         self.most_output = most_output
         self.warm = warm
-        """The modules that a server is to have imported from which the script is forked; none for an ordinary
-        start."""
+        """Modules that a server has imported and the script is forked with; none for an ordinary start."""
         self.max_memory = max_memory
         self.max_cpu = max_cpu
         self.retries = retries
@@ -85,11 +83,11 @@ class ScriptRequest:
         self.keep_runs = keep_runs
         """How many runs the folder of its run directory holds at most."""
         self.max_device_memory = max_device_memory
-        """The share of each device that MPS, or frameworks, are told each process may hold."""
+        """How much of each device each process may hold, as MPS or frameworks are told."""
 
 
 def taking(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
-    """Have a function of a request take what the request is made of, each option under its name."""
+    """Give a function of a request the request's own parameters, each option under its name."""
     from functools import wraps
     from inspect import signature
 

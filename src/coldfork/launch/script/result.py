@@ -1,4 +1,4 @@
-"""How an isolated script ended: the result, and the error for those who asked for one."""
+"""How an isolated script ended: the result, and the error for callers that asked for one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 OUTPUT_KEPT = 1 << 20
-"""So many bytes of each output a result holds, from its end; the files in the run directory hold more."""
+"""How many bytes a result holds of each output's end; the files in the run directory hold more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +60,31 @@ class ScriptResult:
     """The end of the standard output, at most `OUTPUT_KEPT` bytes of it."""
     stderr: str
     run_dir: Path
-    """Holds the files stdout, stderr and report.json; gone where no report is kept."""
+    """The folder with the files stdout, stderr and report.json; gone where no report is kept."""
     peak_memory_bytes: int | None
     exception: Mapping[str, Any] | None
-    """The exception that ended the script: type, message, stack and caused_by; secrets are taken out."""
+    """The exception that ended the script: type, message, stack and caused_by, without secrets."""
     wakes: tuple[Mapping[str, Any], ...]
     """What woke in the script's own process: accelerator, level and waker."""
     states: tuple[Mapping[str, Any], ...] | None
-    """The state of every accelerator when it ended; None if it could not tell any more."""
+    """The state of every accelerator when it ended; None if it could no longer tell."""
     left_behind: tuple[str, ...]
-    """The names of processes it left running; they were ended."""
+    """The names of processes that it left running; they were ended."""
     warm: bool = False
     """Whether it was forked from a server that had imported its modules already."""
     cold_because: str | None = None
-    """Why it was not, though that was asked for."""
+    """Why no server started it, although that was asked for."""
     caps: Mapping[str, Any] | None = None
-    """What it might use at most: for memory and cpu `most`, `reached`, and `by` what it was held to that."""
+    """Its limits: for memory and cpu `most`, `reached`, and `by`, which says what enforced the limit."""
     no_report: str | None = None
     """Why neither a report nor output is kept; None where they are in `run_dir`."""
     attempts: tuple[Attempt, ...] = ()
-    """All attempts at it, the last one too, which the rest of the result is about."""
+    """All attempts, including the last one, which the rest of the result is about."""
     notes: tuple[str, ...] = ()
-    """What went wrong around the script, a sentence each: a report or an output that found no room on the
-    disk, a supervisor that stood still."""
+    """What went wrong around the script, a sentence each: no room on the disk for a report or an output, a
+    supervisor that stood still."""
     unwritten: Mapping[str, Any] | None = field(default=None, repr=False)
-    """What report.json would say, where none is kept or it could not be written."""
+    """The content of report.json, where none is kept or it could not be written."""
 
     @property
     def ok(self) -> bool:
@@ -93,17 +93,17 @@ class ScriptResult:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What report.json says now, or would say if there were one."""
+        """Return the content of report.json, or what it would be."""
         written = None if self.unwritten else report_file.read(str(self.run_dir))
         return dict(self.unwritten or (written.told() if written else {}))
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """Known troubles whose signs stand in its errors or its exception, with cause and remedy."""
+        """Known troubles whose signs are in its errors or its exception, with cause and remedy."""
         return troubles_of(self.exception, self.stderr)
 
     def explained(self) -> str:
-        """One sentence on how it ended."""
+        """Return one sentence on how it ended."""
         said = explained(self.outcome, self.status, self.signal, self.caps)
         return said if len(self.attempts) <= 1 else f"{said}, in attempt {len(self.attempts)}"
 
@@ -121,7 +121,7 @@ class ScriptError(ColdforkError):
         if error is not None:
             said += f" ({error.get('type')}: {error.get('message')})"
         kept, run_dir = self.result.no_report is None, self.result.run_dir
-        said += f"; its output and its report lie in {run_dir}" if kept else "; no report of it is kept"
+        said += f"; its output and its report are in {run_dir}" if kept else "; no report of it is kept"
         return "\n".join([said, *map(quoted, self.result.troubles)])
 
 
@@ -134,10 +134,10 @@ def result_of(
     no_report: str | None = None,
     written: bool = True,
 ) -> ScriptResult:
-    """The result that a finished report and the files beside it stand for.
+    """Make the result from a finished report and the files beside it.
 
-    `kept` is what of the files could not be written, and stands behind what is in them; `written` says
-    whether the report could, and `no_report` why it is not kept.
+    `kept` is the output after the end of the files, which could not be written; `written` says whether the
+    report could, and `no_report` why it is not kept.
     """
     ends = {name: _end_of(run_dir / name, (kept or {}).get(name, b"")) for name in ("stdout", "stderr")}
     child = report.child or {}
@@ -178,12 +178,12 @@ def _attempt(listed: Mapping[str, Any]) -> Attempt:
 
 
 def _without_room(report: Report) -> Iterator[str]:
-    """What is to be said of outputs that could not be written."""
+    """Yield a sentence for each output that could not be written."""
     for name, counted in report.output.items() if isinstance(report.output, dict) else ():
         if counted["trouble"] is not None:
             yield (
-                f"{counted['left_out']} of {counted['bytes']} bytes of {name} could not be written to its "
-                f"file: {counted['trouble']}"
+                f"could not write {counted['left_out']} of {counted['bytes']} bytes of {name} to its file: "
+                f"{counted['trouble']}"
             )
 
 
@@ -193,11 +193,11 @@ class _End:
 
     text: str
     note: str | None
-    """Why it is not all that there was."""
+    """Why it is incomplete."""
 
 
 def _end_of(file: Path, beyond: bytes) -> _End:
-    """The end of what is in a file and of what stood behind that."""
+    """Return the end of a file's content followed by what could not be written to it."""
     kept, note = b"", None
     try:
         with file.open("rb") as stream:
@@ -205,23 +205,23 @@ def _end_of(file: Path, beyond: bytes) -> _End:
             stream.seek(max(0, size - OUTPUT_KEPT))
             kept = stream.read()
     except OSError as error:
-        note = f"{file.name} could not be read from its file: {error.strerror}"
+        note = f"cannot read {file.name} from its file: {error.strerror}"
     return _End((kept + beyond)[-OUTPUT_KEPT:].decode("utf-8", "backslashreplace"), note)
 
 
 _READ = 64 * 1024
-"""So much of an output is looked at, from its end, where errors stand."""
+"""How much of an output's end is searched, where errors stand."""
 
 
 def troubles_of(exception: Mapping[str, Any] | None, errors: str = "") -> tuple[Trouble, ...]:
-    """The troubles whose signs stand in an exception, in what it came from, or in the errors of a script."""
+    """Return the troubles whose signs are in an exception, in its causes, or in a script's errors."""
     from coldfork.knowledge.troubles import seen_in
 
     return tuple(seen_in("\n".join([errors[-_READ:], *_lines_of(exception)])))
 
 
 def quoted(trouble: Trouble) -> str:
-    """A trouble in one line: its name, the cause, the remedy and the command to type next."""
+    """Return a trouble in one line: its name, the cause, the remedy and the command to type next."""
     said = f"{trouble.name}: {trouble.cause} {trouble.remedy}"
     return said if trouble.command is None else f"{said} Next: {trouble.command}"
 

@@ -1,4 +1,4 @@
-"""Run directories: where a script's output and its report lie, and what became of runs nobody finished."""
+"""Run directories: where a script's output and report are kept, and how abandoned runs are marked."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from coldfork.launch.supervisor.report_file import Report
 
     Kept = int | Literal["all"] | None
-    """How many runs are kept; None for as many as is usual there."""
+    """How many runs are kept; None for the default."""
 
 IN_STATE_FOLDER = 50
 IN_LOG_DIR = 1000
-"""So many runs are kept in a folder that somebody has named, and expects to find them in."""
+"""How many runs are kept in a folder that the user has named, and expects to find them in."""
 ALL: Literal["all"] = "all"
 
 _OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
@@ -46,7 +46,7 @@ class Room:
         """A run that has ended within this time may still be read, and stays."""
 
     def make(self, folder: Path) -> None:
-        """Delete the oldest runs, save those that have not ended, so that there is room for one more."""
+        """Make room for one more run: delete the oldest ones that have ended."""
         if self.most is None:
             return
         found = sorted(runs(folder))
@@ -57,19 +57,19 @@ class Room:
 
 
 def room(kept: Kept, usual: int) -> Room:
-    """The room that somebody asked for."""
+    """Return the room that the user asked for."""
     if kept is None:
         return Room(usual)
     if kept == ALL:
         return Room(None)
     given: object = kept
     if isinstance(given, bool) or not isinstance(given, int) or kept < 1:
-        raise UsageError(f'keep_runs is how many runs are kept, from 1 on, or "all", and not {kept!r}')
+        raise UsageError(f'keep_runs is how many runs are kept, 1 or more, or "all", not {kept!r}')
     return Room(kept, _MINUTE)
 
 
 def runs(folder: Path) -> Iterator[str]:
-    """What looks like a run directory."""
+    """Yield the names that look like run directories."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
@@ -77,7 +77,7 @@ def runs(folder: Path) -> Iterator[str]:
 
 
 def _has_ended(path: Path) -> bool:
-    """Whether it is a run directory of coldfork's, and nothing of that run goes on."""
+    """Return whether it is a coldfork run directory whose run has ended."""
     report = report_file.read(os.fspath(path))
     return report is not None and report.id == path.name and report.state in ("ended", "abandoned")
 
@@ -88,12 +88,12 @@ NOT_WANTED = "none was wanted"
 
 
 class RunDirectory:
-    """The directory of one run, locked as long as somebody sees to it."""
+    """The directory of one run, locked while a process is in charge of it."""
 
     def __init__(self, path: Path, mark: str, lock: int, no_report: str | None = None) -> None:
         self.path = path
         self.is_usual = False
-        """Whether it lies in the state folder, where nobody has asked for it."""
+        """Whether it is in the state folder, where nobody has asked for it."""
         self.mark = mark
         """Tells this run from every other."""
         self.lock: int = lock
@@ -109,12 +109,12 @@ class RunDirectory:
             if self.is_usual:
                 raise
             raise UsageError(
-                f"cannot write in {self.path}: {error.strerror}; nothing was started; log_dir names another "
-                "place for the run's files"
+                f"cannot write in {self.path}: {error.strerror}; nothing was started; "
+                "name another place for the run's files with log_dir"
             ) from None
 
     def let_go(self) -> None:
-        """Close our hold on it; the supervisor has its own by now."""
+        """Close this process's hold on it; the supervisor has its own by now."""
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1
@@ -128,14 +128,14 @@ class RunDirectory:
 def make(
     script: str, log_dir: str | os.PathLike[str] | None, *, kept: bool = True, keep_runs: Kept = None
 ) -> RunDirectory:
-    """A new run directory: in `log_dir`, else in the user's state folder. The oldest runs there make room.
+    """Make a run directory in `log_dir`, else in the user's state folder, and delete the oldest runs there.
 
-    One that is not kept, or that the state folder cannot hold, is among the temporary files until its end.
+    One that is not kept, or that the state folder cannot hold, is a temporary folder until its end.
     """
     space = room(keep_runs, IN_STATE_FOLDER if log_dir is None else IN_LOG_DIR)
     if not kept:
         if log_dir is not None:
-            raise UsageError("log_dir says where to keep the report that is not to be kept; give one of them")
+            raise UsageError("give log_dir or report=False, not both: log_dir says where to keep the report")
         return _for_now(script, NOT_WANTED)
     if log_dir is not None:
         folder = Path(os.path.realpath(os.fsdecode(log_dir)))
@@ -160,7 +160,7 @@ def _in_state_folder(script: str, space: Room, environment: Mapping[str, str]) -
 
 
 def instead_of(directory: RunDirectory, script: str, error: OSError) -> RunDirectory:
-    """Another one for the same run, among the temporary files, where nothing can be written to this."""
+    """Make a temporary folder for the same run where nothing can be written to this one."""
     directory.let_go()
     return _for_now(script, f"cannot write in {directory.path.parent}: {error.strerror}")
 
@@ -172,7 +172,7 @@ def _for_now(script: str, why: str) -> RunDirectory:
         made = _made(Path(gettempdir()), script, _PREFIX)
     except OSError as error:
         raise UsageError(
-            f"cannot make a folder among the temporary files: {error.strerror}; TMPDIR names another place"
+            f"cannot make a temporary folder: {error.strerror}; name another place with TMPDIR"
         ) from None
     made.no_report = why
     return made
@@ -186,9 +186,9 @@ def _made_in(folder: Path, script: str, space: Room) -> RunDirectory:
 
 
 def mark_abandoned(folder: Path) -> list[Path]:
-    """Mark the runs in a folder whose supervisor was killed, and end what is left of them; which they were.
+    """Mark the runs in a folder whose supervisor was killed, end what is left of them, and return them.
 
-    A supervisor holds a lock on its run directory, which the system takes from the dead.
+    A supervisor holds a lock on its run directory, which the system releases when it dies.
     """
     found: dict[str, Path] = {}
     for name in runs(folder):
@@ -214,7 +214,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
 
 
 def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
-    """Write down that no supervisor saw how this run ended."""
+    """Record that no supervisor saw how this run ended."""
     report.abandon(outcome, stamp(time.time()))
     report_file.tidy(os.fspath(path))
     with suppress(OSError):
@@ -223,7 +223,7 @@ def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
 
 @cache
 def _tidied(_pid: int, folder: Path) -> None:
-    """Look for abandoned runs, once in the life of a process: its own it sees itself."""
+    """Look for abandoned runs, once in the life of a process: it sees its own ones itself."""
     mark_abandoned(folder)
 
 
@@ -244,7 +244,7 @@ def _made(folder: Path, script: str, prefix: str = "") -> RunDirectory:
 
 
 def _locked(path: Path) -> int | None:
-    """A descriptor that holds the lock on a folder; None while somebody else holds it."""
+    """Lock a folder and return the descriptor of the lock; None while another process holds it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -252,7 +252,7 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         return None
     except OSError:
-        # A file system without locks: then the living cannot be told from the dead, and nothing is marked.
+        # A file system without locks: running runs cannot be told from abandoned ones, and nothing is marked.
         os.close(descriptor)
         raise
     return descriptor

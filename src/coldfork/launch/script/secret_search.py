@@ -1,4 +1,4 @@
-"""Finds the secrets in an environment and in arguments: what stands under a secret name, in any shape."""
+"""Find the secrets in an environment and in arguments: every value under a secret name, in any shape."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _BETWEEN_CRUMBS = ";"
 
 
 def secrets(environment: Mapping[str, str], words: Sequence[str]) -> set[str]:
-    """Every value that may not be written down, also as it would stand in a URL."""
+    """Return every value that must not be written down, also in the form that it would have in a URL."""
     found = set(_in_environment(environment)) | set(_in_words(words))
-    # What stands in a query is quoted in one place and plain in another.
+    # A value in a query is quoted in one place and plain in another.
     return {form for value in found for form in (value, quote(value, safe=""), quote_plus(value))}
 
 
 def _in_environment(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         if is_secret(name, value):
-            # A secret that lies in a file is named by its path, which may be anybody's.
+            # The path of a file with a secret is not itself a secret.
             if not value.startswith("/") or not os.path.exists(value):  # noqa: PTH110
                 yield value
             yield from _lines(value)
@@ -53,7 +53,7 @@ def _in_text(text: str) -> Iterator[str]:
 
 
 def _forms(found: str) -> Iterator[str]:
-    """What was found, and what of it may stand elsewhere: a password without its user, one of several
+    """Yield a secret, and parts of it that may appear elsewhere: a password without its user, one of several
     cookies."""
     yield found
     yield unquote(found)
@@ -70,6 +70,6 @@ def _forms(found: str) -> Iterator[str]:
 
 
 def _lines(value: str) -> Iterator[str]:
-    """The lines of a key of many lines: each is long enough to be known by itself."""
+    """Yield the lines of a multi-line key: each is long enough to be recognised by itself."""
     if "\n" in value:
         yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= _SHORTEST_LINE)

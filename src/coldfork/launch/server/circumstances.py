@@ -1,4 +1,4 @@
-"""The circumstances of a caller that its workers find themselves in, as if it had forked them itself."""
+"""The circumstances of a caller, which its workers are given as if it had forked them itself."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
 
 class Circumstances:
-    """What a worker is given of its caller; it travels as a pickle."""
+    """A caller's circumstances for a worker; they travel as a pickle."""
 
     def __init__(self) -> None:
-        """Note those of this process and thread."""
+        """Note the circumstances of this process and thread."""
         status = _status()
         self.environment: dict[bytes, bytes] = dict(os.environb)
         self.folder: bytes | None = working_directory()
@@ -51,7 +51,7 @@ class Circumstances:
         }
 
     def change_environment(self, changes: Mapping[str, str | None]) -> None:
-        """Have the worker find these in its environment, and not what is mapped to None."""
+        """Change the worker's environment: set these variables, and remove those mapped to None."""
         for name, value in changes.items():
             if value is None:
                 self.environment.pop(os.fsencode(name), None)
@@ -59,7 +59,7 @@ class Circumstances:
                 self.environment[os.fsencode(name)] = os.fsencode(value)
 
     def take_over(self, mark: tuple[bytes, bytes]) -> list[str]:
-        """Put this process into them, all but the signals; what could not be done, in words."""
+        """Give this process the circumstances, all but the signals; return what failed, in words."""
         troubles: list[str] = []
 
         def attempt(what: str, do: Callable[[], object]) -> None:
@@ -106,12 +106,12 @@ class Circumstances:
                 try:
                     stream.reconfigure(**manner)
                 except OSError:
-                    # It stood for a file when the server was started, and stands for a pipe here.
+                    # It was a file when the server was started, and is a pipe here.
                     opened = open(stream.fileno(), "w", closefd=False, **_opening(manner))  # noqa: SIM115
                     setattr(sys, name, opened)
 
     def let_signals_in(self, interrupt: Any) -> None:
-        """Ignore and hold back what the caller does; `interrupt` handles SIGINT where that is not ignored."""
+        """Ignore and block the signals that the caller does; `interrupt` handles an unignored SIGINT."""
         for number in valid_signals() - _UNCHANGEABLE:
             here = getsignal(number)
             if self.ignored >> (number - 1) & 1:
@@ -131,7 +131,7 @@ def _status() -> Mapping[bytes, bytes]:
 
 
 def working_directory() -> bytes | None:
-    """Where this process is; None where that was deleted."""
+    """Return this process's working directory; None where it was deleted."""
     try:
         return os.getcwdb()
     except OSError:
@@ -140,13 +140,13 @@ def working_directory() -> bytes | None:
 
 
 def _opening(manner: Mapping[str, object]) -> dict[str, Any]:
-    """What of it can be said when a stream is opened."""
+    """Return those settings that can be given when a stream is opened."""
     buffering = 1 if manner["line_buffering"] or manner["write_through"] else -1
     return {"encoding": manner["encoding"], "errors": manner["errors"], "buffering": buffering}
 
 
 def _manner(stream: Any) -> dict[str, object] | None:
-    """How a text stream writes, where it says so."""
+    """Return how a text stream writes, where it tells."""
     try:
         return {
             "encoding": stream.encoding,
@@ -159,14 +159,14 @@ def _manner(stream: Any) -> dict[str, object] | None:
 
 
 def identity() -> dict[str, str]:
-    """The things that a worker has of its server and cannot be given, each under the words for it."""
+    """Return what a worker inherits from its server and cannot be given, described in words."""
     return {**inherited(), "session": str(os.getsid(0))}
 
 
 def inherited() -> dict[str, str]:
-    """The things that a script has of its server and cannot be given; it begins a session of its own.
+    """Return what a script inherits from its server and cannot be given; it begins a session of its own.
 
-    Where it is not what it was when a server was started, that server is not for this process.
+    A server that was started with different values cannot serve this process.
     """
     status = _status()
     return {
@@ -182,7 +182,7 @@ def inherited() -> dict[str, str]:
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """The first of these in which two processes differ."""
+    """Return the first of these in which two processes differ."""
     return next((name for name in ours if ours[name] != theirs.get(name)), None)
 
 

@@ -1,8 +1,8 @@
-"""The file that holds a list of modules to preload: `coldfork preload` writes it, and a zygote takes it.
+"""The file that lists modules to preload: `coldfork preload` writes it, and a zygote reads it.
 
-It is TOML that a person can read and change: `modules` in the order of their import, `wanted`, for which the
-list was made, under `variables` which variables were read meanwhile and by which module, and in `seeds` what
-each worker seeds anew beside what it always does.
+It is TOML that a person can read and change: `modules` in the order of their import; `wanted`, the modules
+that the list was made for; under `variables`, which variables were read during the imports and by which
+module; and in `seeds`, what each worker seeds anew beyond the usual generators.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEYS = ("wanted", "modules", "seeds", "variables")
 
 
 class PreloadList:
-    """What such a file says."""
+    """The content of such a file."""
 
     def __init__(
         self,
@@ -33,12 +33,12 @@ class PreloadList:
         self.modules: tuple[str, ...] = tuple(modules)
         self.wanted: tuple[str, ...] = tuple(wanted)
         self.variables: dict[str, str] = dict(variables or {})
-        """Those that were read while the modules were imported, each with the module that read it."""
+        """The variables that were read during the imports, each with the module that read it."""
         self.seeds: tuple[str, ...] = tuple(seeds)
 
 
 def read(path: str | os.PathLike[str]) -> PreloadList:
-    """The list in a file; `UsageError` says what is wrong with it."""
+    """Read the list from a file; `UsageError` says what is wrong with it."""
     import tomllib
 
     spoken = os.fspath(path)
@@ -48,15 +48,15 @@ def read(path: str | os.PathLike[str]) -> PreloadList:
     except OSError as error:
         raise UsageError(f"cannot read {spoken}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{spoken} is no TOML: {error}") from None
+        raise UsageError(f"{spoken} is not valid TOML: {error}") from None
     unknown = next((key for key in document if key not in _KEYS), None)
     if unknown is not None:
-        raise UsageError(f"{spoken}: {unknown!r} means nothing here; known are {', '.join(_KEYS)}")
+        raise UsageError(f"{spoken}: unknown key {unknown!r}; known are {', '.join(_KEYS)}")
     if "modules" not in document:
         raise UsageError(f"{spoken} has no list `modules`; coldfork preload --output writes one")
     variables = document.get("variables", {})
     if not isinstance(variables, dict) or not all(isinstance(one, str) for one in variables.values()):
-        raise UsageError(f"{spoken}: `variables` has to give the name of a module for each variable")
+        raise UsageError(f"{spoken}: `variables` has to name a module for each variable")
     return PreloadList(
         _names(document["modules"], "modules", spoken),
         _names(document.get("wanted", []), "wanted", spoken),
@@ -82,14 +82,14 @@ def _is_module(name: object) -> bool:
 
 
 def write(listed: PreloadList, head: Iterable[str] = (), foot: Iterable[str] = ()) -> str:
-    """The text of such a file; the lines of `head` and `foot` are comments around what it says."""
+    """Return the text of such a file; the lines of `head` and `foot` are comments around its content."""
     lines = [*_comments(head), *_list("wanted", listed.wanted), "", *_list("modules", listed.modules)]
     if listed.seeds:
-        lines += ["", "# Drawn anew in each worker.", *_list("seeds", listed.seeds)]
+        lines += ["", "# Seeded anew in each worker.", *_list("seeds", listed.seeds)]
     if listed.variables:
         lines += [
             "",
-            "# Read while these were imported: where one of them changes, another server is started.",
+            "# Read during these imports: if one of them changes, another server is started.",
         ]
         lines += ["[variables]"]
         lines += [f"{_text(name)} = {_text(by)}" for name, by in sorted(listed.variables.items())]

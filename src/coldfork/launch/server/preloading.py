@@ -1,6 +1,6 @@
-"""Makes a process ready to fork: imports what it is to have, proves it clean, settles, and forks.
+"""Make a process ready to fork: import what it needs, prove it clean, settle it, and fork.
 
-The zygote's server does so for workers of one program, the warm servers for scripts.
+The zygote's server does this for workers of one program, the warm servers for scripts.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 _PATIENCE = 50
 _A_MOMENT = 0.001
-"""A thread that has been joined stays in the kernel's list for a moment."""
+"""A joined thread stays in the kernel's list for a moment."""
 _FRAMES = 6
 _OURS = "coldfork.launch.server."
 
 
 def stains(waker_of: Any = None) -> list[str]:
-    """What a child forked now would have to suffer from, each in a sentence; empty where there is nothing.
+    """Return what would break a child that is forked now, each in a sentence; empty where nothing would.
 
-    `waker_of` says who woke an accelerator, where that was watched.
+    `waker_of` tells who woke an accelerator, where that was watched.
     """
     return [*_awake(waker_of), *_threads(), *_processes()]
 
@@ -52,7 +52,7 @@ def _awake(waker_of: Any) -> Iterator[str]:
 
 
 def told(waker: Waker) -> str:
-    """Who woke it and through which calls, below the sentence that says what."""
+    """Add who woke it, and through which calls, below the sentence that says what is awake."""
     what = f"{waker.call} in {waker.module}" if waker.call else str(waker.module)
     lines = [f"  woken by {what}{_place(waker.path, waker.line)}"]
     inside = [frame for frame in waker.stack if (frame.path, frame.line) != (waker.path, waker.line)]
@@ -79,15 +79,15 @@ def _threads() -> Iterator[str]:
             yield f"the thread {thread.name!r} runs{_beginning(thread)}"
     natives = states.native_threads()
     if natives is None:
-        yield "there are several threads, and whose they are cannot be read here"
+        yield "there are several threads, and their owners cannot be read here"
         return
     for thread in natives:
-        owner = f"of {thread.owner}" if thread.owner else "of a library that could not be found"
+        owner = f"of {thread.owner}" if thread.owner else "of an unknown library"
         yield f"a thread {owner} runs ({thread.name})"
 
 
 def _beginning(thread: Any) -> str:
-    """Where the function stands that a thread of Python runs."""
+    """Return where the function that a Python thread runs is defined."""
     target = getattr(thread, "_target", None) or type(thread).run
     code = getattr(target, "__code__", None)
     return "" if code is None else f": {code.co_name}, {code.co_filename}:{code.co_firstlineno}"
@@ -95,33 +95,33 @@ def _beginning(thread: Any) -> str:
 
 def _processes() -> Iterator[str]:
     for child in kernel.descendants(os.getpid()):
-        yield f"the process {child} ({kernel.name(child)}) was started and runs"
+        yield f"the process {child} ({kernel.name(child)}) was started and still runs"
 
 
 MAIN = "__main__"
 
 
 class Preload:
-    """The modules that one server has ready for the processes that it forks."""
+    """The modules that one server has imported for the processes that it forks."""
 
     def __init__(self, modules: Sequence[str], main: str | None = None, suspect: str | None = None) -> None:
         self._modules = modules
         self._main = main
         """The file of the caller's program, for the module `__main__`."""
         self._suspect = suspect
-        """A module that is known to wake something: it is imported under watch, to learn which line does."""
+        """A module known to wake something: it is imported under watch, to learn which line does."""
         self._home = os.getpid()
         self.faults: list[Fault] = []
-        """The modules that raised, and last one that made this process unfit to fork."""
+        """The modules that raised; the last entry is one that made this process unfit to fork, if any did."""
         self.made: Made = Made({}, {})
-        """What the imports have made of the environment."""
+        """How the imports have changed the environment."""
         self.readers: list[str] = []
-        """The modules known to read variables early that are imported."""
+        """The imported modules that are known to read variables early."""
 
     def load(self, told: Callable[[str], object], noting: AbstractContextManager[object]) -> None:
-        """Import one module after the other; `told` hears the name of each before it is imported.
+        """Import one module after the other; `told` is called with each name before its import.
 
-        `noting` is what notes meanwhile.
+        `noting` records what the imports read.
         """
         before = dict(os.environ)
         with noting:
@@ -149,7 +149,7 @@ class Preload:
 
     @property
     def stained(self) -> bool:
-        """Whether this process must not fork any more."""
+        """Return whether this process must not fork any more."""
         return any(fault["kind"] == STAINED for fault in self.faults)
 
     def _import(self, name: str) -> None:
@@ -166,28 +166,28 @@ class Preload:
                 del current._inheriting
 
     def _leave_if_forked(self) -> None:
-        """End a child that the import forked and that came back here: it is no server."""
+        """End a child that an import forked and that returned here: it is not the server."""
         if os.getpid() != self._home:
             os._exit(0)
 
 
 def settle() -> object:
-    """Leave nothing to be done twice by whoever is forked; returns what handled SIGINT."""
+    """Do what forked processes must not repeat; return the handler that SIGINT had."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            # What is not yet written would be written by every process.
+            # Otherwise every process would write what is still buffered.
             stream.flush()
     return signal(SIGINT, SIG_IGN)
 
 
 def freeze() -> None:
-    """Keep the collector from what is there now: it would write to every page that forks share."""
+    """Exclude what exists now from garbage collection, which would write to every page that forks share."""
     gc.collect()
     gc.freeze()
 
 
 def fork(how: Callable[[], int] = os.fork) -> int:
-    """Fork with all signals held back, which the child goes on to do; 0 in the child."""
+    """Fork with all signals blocked, and leave them blocked in the child; return 0 in the child."""
     held = pthread_sigmask(SIG_BLOCK, valid_signals())
     states.remember_for_children()
     pid = how()
@@ -197,7 +197,7 @@ def fork(how: Callable[[], int] = os.fork) -> int:
 
 
 def _watched() -> Callable[[str], object]:
-    """Watch this process from here on, each call; returns what says who woke an accelerator."""
+    """Watch every call in this process from here on; return what tells who woke an accelerator."""
     from coldfork.observe.watch import watch
     from coldfork.start.wakers import WAKERS
 
@@ -211,7 +211,7 @@ def _watched() -> Callable[[str], object]:
 
 
 def _said(error: BaseException) -> str:
-    """An exception with its traceback, without our own frames."""
+    """Format an exception with its traceback, without coldfork's own frames."""
     import traceback
 
     trace: TracebackType | None = error.__traceback__

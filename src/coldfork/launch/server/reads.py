@@ -1,7 +1,7 @@
-"""Notes what imports read beside code: variables, the working directory, files; and whether it is still so.
+"""Note what imports read beside code (variables, the working directory, files), and whether it has changed.
 
-A process that is forked later has what was read then. Where that is not what a new process would read, the
-server is not for it.
+A process that is forked later has what was read then. If a new process would read something else, the server
+is not fit for it.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
     from typing import Any
 
     Mark = list[int] | None
-    """None for what is not there."""
+    """None for a missing file."""
 
 FILTERING = {"tqdm.utils": "TQDM_"}
-"""Modules that go through all variables for those whose names begin so."""
+"""Modules that go through all variables to find those with a prefix."""
 HANDING_ON = frozenset({"ctypes.util", "subprocess", "multiprocessing.util"})
-"""Modules that go through all variables to hand them on to a program."""
+"""Modules that go through all variables to pass them to a program."""
 PASSING = frozenset({"inspect", "multiprocessing.process", "traceback", "linecache"})
-"""Modules that ask for the working directory and keep nothing of it that is not set anew."""
+"""Modules that ask for the working directory, but keep nothing of it that is not set again."""
 _TICK = 20_000_000
-"""The clock of file systems advances in steps of so many nanoseconds at most."""
+"""The coarsest step of a file system's clock, in nanoseconds."""
 OURS = ("COLDFORK_WATCH", "COLDFORK_RUN", "COLDFORK_CHANNEL", "COLDFORK_SPARE")
-"""Variables that are another one in every script, and that only coldfork reads."""
+"""Variables that differ for every script, and that only coldfork reads."""
 _LOCALE = ("LANG", "LANGUAGE", "LC_")
 _GIVEN_ANEW = (*variables.HELD, *variables.FOLLOWING, *variables.QUIET, *variables.UNLESS_SET)
-"""Variables that are read at import, and whose value every script is given by other means."""
+"""Variables that are read at import, and whose value every script gets by other means."""
 _OF_SHELLS = frozenset(
     {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "TMUX", "TMUX_PANE", "WINDOWID"}
 )
-"""Variables that say where a shell stands, and that nobody means who goes through all of them."""
+"""Variables of a shell's position, which code that goes through all variables does not care about."""
 _OWN = frozenset({"os", "posixpath", "_collections_abc", "collections.abc", "pathlib", "pathlib._local"})
 
 
 class Reads:
-    """What has been read."""
+    """What the imports have read."""
 
     def __init__(self) -> None:
         self.variables: set[str] = set()
         self.beginnings: set[str] = set()
-        """Beginnings of names: every variable of such a name was read."""
+        """Prefixes: every variable whose name begins with one was read."""
         self.whole: str | None = None
         """A module that went through all variables."""
         self.folder: str | None = None
@@ -57,7 +57,7 @@ class Reads:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Note what is read in here."""
+        """Note what is read inside this context."""
         text, raw, here, here_raw = os.environ.__class__, os.environb.__class__, os.getcwd, os.getcwdb
         watched = _watched(text, self)
         sys.addaudithook(self._hear)
@@ -72,12 +72,12 @@ class Reads:
             os.environ.__class__, os.environb.__class__ = text, raw
 
     def variable(self, name: Any) -> None:
-        """A variable was read."""
+        """Note that a variable was read."""
         if isinstance(name, str | bytes):
             self.variables.add(os.fsdecode(name))
 
     def every_variable(self) -> None:
-        """All variables were gone through."""
+        """Note that all variables were gone through."""
         module = _asking(sys._getframe(2))
         if module in FILTERING:
             self.beginnings.add(FILTERING[module])
@@ -94,7 +94,7 @@ class Reads:
         return asked
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # It cannot be taken away again, and every process that is forked has it.
+        # An audit hook cannot be removed, and every forked process inherits it.
         if not self._noting or event != "open":
             return
         path, _, flags = arguments
@@ -103,7 +103,7 @@ class Reads:
 
 
 def _watched(kind: type, reads: Reads) -> Any:
-    """The class of `os.environ`, telling what it is asked for."""
+    """Make a class for `os.environ` that notes what is read from it."""
 
     class WatchedEnvironment(kind):  # type: ignore[misc]
         __slots__ = ()
@@ -144,7 +144,7 @@ def _watched(kind: type, reads: Reads) -> Any:
 
 
 def _asking(frame: FrameType | None) -> str:
-    """The module that asks, behind the standard library's own ways to ask."""
+    """Return the module that asks, skipping those of the standard library that ask on its behalf."""
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))
         if name not in _OWN and name != __name__:
@@ -157,7 +157,7 @@ def _asking(frame: FrameType | None) -> str:
 
 
 def files_of_modules(beside: Collection[str] = ()) -> Iterator[str]:
-    """The files of the modules that are imported, beside those with these names."""
+    """Yield the files of the imported modules, except those with these names."""
     for name, module in list(sys.modules.items()):
         place = getattr(module, "__file__", None)
         if name not in beside and isinstance(place, str):
@@ -165,17 +165,17 @@ def files_of_modules(beside: Collection[str] = ()) -> Iterator[str]:
 
 
 def noted(paths: Iterable[str]) -> dict[str, Mark]:
-    """What tells each of these files and folders from what it may become."""
+    """Return what tells each of these files and folders from a later version."""
     return {path: _mark(path) for path in paths}
 
 
 def changed(before: Mapping[str, Mark]) -> str | None:
-    """The first of these that is no longer what it was."""
+    """Return the first of these that has changed."""
     return next((path for path, mark in before.items() if _mark(path) != mark), None)
 
 
 def changed_since(moment: int, paths: Iterable[str]) -> str | None:
-    """The first of these files that was written after a moment, in nanoseconds, or just before."""
+    """Return the first of these files written after a moment, in nanoseconds, or just before."""
     for path in paths:
         try:
             if os.stat(path).st_ctime_ns >= moment - _TICK:
@@ -190,7 +190,7 @@ def _mark(path: str) -> Mark:
         status = os.stat(path)
     except OSError:
         return None
-    # The time of the last change of the file itself, which no program can set.
+    # The file's change time, which no program can set.
     return [status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns]
 
 
@@ -198,7 +198,7 @@ def _mark(path: str) -> Mark:
 
 
 def read_otherwise(then: Mapping[str, str], now: Mapping[str, str], read: Mapping[str, Any]) -> str | None:
-    """A variable that a server has read and that says something else now; None if there is none."""
+    """Return a variable that the server has read and whose value differs now; None if there is none."""
     for name in sorted(then.keys() | now.keys()):
         if name in OURS or name in _GIVEN_ANEW or then.get(name) == now.get(name):
             continue

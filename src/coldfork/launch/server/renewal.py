@@ -1,8 +1,8 @@
-"""Gives each forked process seeds of its own, and pools of the size that its variables allow.
+"""Give each forked process seeds of its own, and thread pools of the size that its variables allow.
 
-No two of them produce the same random numbers. The server holds pools at one thread, so that nothing it
-imports starts one; a limit that a library has read is raised by the library's own function. Only what is
-loaded is touched: nothing is imported for it.
+No two of them produce the same random numbers. The server limits pools to one thread, so that its imports
+start none; where a library has read that limit, its own function raises it again. Only loaded modules are
+touched: nothing is imported for this.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _OF_NUMEXPR = ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def redraw(named: Iterable[str] = ()) -> None:
-    """Seed the global generators of the modules that are loaded, and those that are named.
+    """Seed the global generators of the loaded modules, and those that are named.
 
-    A name is that of a module and, behind a colon, what the module has: `sympy.core.symbol:Dummy._prng`.
+    A name is that of a module and, behind a colon, a path inside it: `sympy.core.symbol:Dummy._prng`.
     """
     random = sys.modules.get("random")
     if random is not None:
@@ -40,7 +40,7 @@ def redraw(named: Iterable[str] = ()) -> None:
         numpy_random.seed()
     torch = sys.modules.get("torch")
     if torch is not None:
-        # The processor's alone: that of a device is seeded when the device wakes.
+        # That of the processor alone: a device's generator is seeded when the device wakes.
         torch.default_generator.seed()
     for name in named:
         generator = found(name)
@@ -49,9 +49,9 @@ def redraw(named: Iterable[str] = ()) -> None:
 
 
 def found(name: str) -> Any:
-    """What has this name; None where a loaded module has it not, or is not loaded.
+    """Return the object with this name; None if the module is not loaded or does not have it.
 
-    Behind the module stand attributes and what lies in dictionaries and tuples, as in
+    Behind the module come attributes and the content of dictionaries and tuples, as in
     `Writer.send.__defaults__.0`.
     """
     module, _, path = name.partition(":")
@@ -67,7 +67,7 @@ def found(name: str) -> Any:
 
 
 def can_seed_anew(generator: Any) -> bool:
-    """Whether a new seed can be drawn for it."""
+    """Return whether a new seed can be drawn for a generator."""
     return hasattr(generator, "seed") or hasattr(generator, "bit_generator")
 
 
@@ -76,13 +76,13 @@ def seed_anew(generator: Any) -> None:
     if hasattr(generator, "seed"):
         generator.seed()
     else:
-        # Of numpy's newer ones: they have no seed, and take the state of another of their kind.
+        # numpy's newer generators cannot be seeded again, but take the state of another of their kind.
         source = generator.bit_generator
         source.state = type(source)().state
 
 
 class ThreadLimits:
-    """What sets the limits of the libraries that are loaded: found once, for all workers."""
+    """The functions that set the limits of the loaded libraries, found once for all workers."""
 
     def __init__(self) -> None:
         self._openmp: list[Any] = []
@@ -95,10 +95,10 @@ class ThreadLimits:
                 self._openblas += _setters(path, _OPENBLAS_SETTERS)
 
     def restore(self, environment: Mapping[str, str]) -> None:
-        """Raise the limits of this process to what these variables say; without them, to its processors."""
+        """Raise this process's limits to what these variables say; without them, to its processors."""
         here = len(os.sched_getaffinity(0))
         openmp = _first(environment, ("OMP_NUM_THREADS",), here)
-        # OpenBLAS and MKL use no more threads than there are processors, whatever the variables say.
+        # OpenBLAS and MKL use at most as many threads as there are processors, whatever the variables say.
         openblas = min(here, _first(environment, _OF_OPENBLAS, here))
         for setter in self._openmp:
             setter(openmp)
@@ -107,7 +107,7 @@ class ThreadLimits:
                 setter(openblas)
         torch = sys.modules.get("torch")
         if torch is not None:
-            # It asks OpenMP and MKL; a thread other than this one would be told what the server was.
+            # This asks OpenMP and MKL; on another thread they would give the server's value.
             allowed = torch.get_num_threads()
             if torch._C.has_mkl:
                 allowed = min(here, allowed)
@@ -119,7 +119,7 @@ class ThreadLimits:
 
 
 def _loaded() -> Iterator[str]:
-    """The files that are mapped into this process and whose names begin like those of these libraries."""
+    """Yield the files mapped into this process whose names begin like those of these libraries."""
     found: dict[str, None] = {}
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
@@ -130,7 +130,7 @@ def _loaded() -> Iterator[str]:
 
 
 def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
-    """The first function of a library that has one of these names, if it has one."""
+    """Yield the first of these functions that a library has, if any."""
     import ctypes
 
     library = ctypes.CDLL(path)
@@ -140,7 +140,7 @@ def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...], otherwise: int) -> int:
-    """The first of these variables that holds a number; OpenMP's may hold one for each level of nesting."""
+    """Return the first of these variables that is a number; OpenMP's may hold one for each nesting level."""
     for name in names:
         number = environment.get(name, "").partition(",")[0].strip()
         if number.isdigit() and int(number) > 0:

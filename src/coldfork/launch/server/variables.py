@@ -1,12 +1,12 @@
 """The variables that a server is started with, and those that come too late for its workers.
 
-A worker is given its caller's whole environment. What reads a variable later reads the caller's value. What
-has read it before the fork, at the start of the interpreter or while a module was imported, has that of the
-server, and where it differs from the caller's another server is started.
+A worker is given its caller's whole environment. Code that reads a variable later gets the caller's value.
+Code that read it before the fork, at the interpreter's start or while a module was imported, has the server's
+value; if the caller's differs, another server is started.
 
-Who reads what early is a list here: much of it is read in C, where nothing can be noted. A warm server notes
-what Python reads besides (`reads`), for its scripts have to be as if they were started anew; a worker may
-have what its caller's own imports would have found.
+This module lists which variables are read early: many are read in C, where that cannot be noted. A warm
+server also notes what Python reads (`reads`), because its scripts must behave as if started anew; a worker
+may have what its caller's own imports would have found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 MARK = "COLDFORK_ZYGOTE"
-"""Carried by the server, its workers and all they start, to be found by when their caller has died."""
+"""Carried by the server, its workers and all they start, to find them when their caller has died."""
 
 HELD = {
     "OMP_NUM_THREADS": "1",
@@ -27,15 +27,15 @@ HELD = {
     "BLIS_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
 }
-"""What keeps pools of threads at one while modules are imported; `thread_limits` gives the workers theirs."""
+"""Limits thread pools to one thread during imports; `thread_limits` gives the workers their own."""
 QUIET = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
-"""What lets PyTorch say whether there is a device, while modules are imported, without waking it."""
+"""Lets PyTorch tell whether there is a device, during imports, without waking it."""
 UNLESS_SET = {"OPENBLAS_THREAD_TIMEOUT": "18"}
-"""What keeps the threads that OpenBLAS starts in each worker from spinning for long: 2 ** 18 cycles, enough
-to be awake for the next of several operations, and not 2 ** 26, more than a worker takes to start.
+"""Limits how long the threads that OpenBLAS starts in each worker spin: 2 ** 18 cycles are enough to be awake
+for the next of several operations, while the default of 2 ** 26 is more than a worker takes to start.
 """
 FOLLOWING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS")
-"""Left out, because MKL does what OpenMP is told, and remembers what it has read itself."""
+"""Left out, because MKL follows OpenMP's setting, and remembers what it has read itself."""
 
 DEVICES = (
     "CUDA_VISIBLE_DEVICES",
@@ -46,7 +46,7 @@ DEVICES = (
     "ONEAPI_DEVICE_SELECTOR",
 )
 RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
-"""What one worker has that another has not: who reads it while it is imported freezes it for all of them."""
+"""Variables that differ between workers: a module that reads one at import freezes it for all of them."""
 
 INTERPRETER = "the interpreter"
 LOADER = "the dynamic loader"
@@ -70,49 +70,49 @@ READ_EARLY: tuple[tuple[str, str], ...] = (
     ("KMP_", "torch"),
     ("GOMP_", "torch"),
 )
-"""Variables by how their names begin, and what has read them by then: the module, if it is imported."""
+"""Prefixes of variables, each with what has read them by then: the module, if it is imported."""
 _GIVEN_ANEW = ("numexpr",)
-"""Libraries whose pools are given the size that the worker's variables say."""
+"""Libraries whose pools get the size that the worker's variables say."""
 HANDED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONINSPECT")
-"""Exceptions: a worker's `sys.path` is its caller's, and the others are read when they are needed."""
+"""Exceptions: a worker's `sys.path` is its caller's, and the others are read only when they are needed."""
 
 
 def changed(environment: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:
-    """An environment with what was asked for added, and taken away where that is None."""
+    """Return an environment with these changes: variables set, or removed where the value is None."""
     merged = {**environment, **(changes or {})}
     return {name: value for name, value in merged.items() if value is not None}
 
 
 def for_server(environment: Mapping[str, str], mark: str) -> dict[str, str]:
-    """The environment in which a server starts."""
+    """Return the environment in which a server starts."""
     return {**while_importing(environment), MARK: mark}
 
 
 def while_importing(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which a server imports."""
+    """Return the environment in which a server imports."""
     kept = {name: value for name, value in environment.items() if name not in FOLLOWING}
     return {**UNLESS_SET, **kept, **HELD, **QUIET}
 
 
 def is_workers_own(name: str, reader: str | None) -> bool:
-    """Whether each worker has its own value of a variable, which a module that reads it early would miss."""
+    """Return whether each worker has its own value, which a module that reads it early would miss."""
     if (reader or "").partition(".")[0] in _GIVEN_ANEW:
         return False
     return name in DEVICES or name in RANKS or name in HELD or name in FOLLOWING
 
 
 def pretended(name: str, environment: Mapping[str, str]) -> str:
-    """Another value for a variable that each worker has its own of, such as another worker would have."""
+    """Return a value that another worker might have, for a variable that differs between workers."""
     return "1" if environment.get(name, "") == "0" else "0" if name not in HELD else "2"
 
 
 def stays_the_same(name: str) -> bool:
-    """Whether a variable is the same for all workers of a server: where it changes, another is started."""
+    """Return whether all workers of a server share a variable, so that a change needs another server."""
     return not is_workers_own(name, None) and name not in HANDED_ON and name not in QUIET and name != MARK
 
 
 def early_modules() -> frozenset[str]:
-    """The modules that read variables when they are imported."""
+    """Return the modules that read variables when they are imported."""
     return frozenset(reader for _, reader in READ_EARLY if reader not in (INTERPRETER, LOADER))
 
 
@@ -123,10 +123,10 @@ def too_late(
     also: Collection[str] = (),
     made: Mapping[str, str | None] | None = None,
 ) -> list[str]:
-    """The variables that have changed since a server was started, and that it has read, by name.
+    """Return the names of variables that a server has read and that have changed since its start.
 
-    `before` is what `early` said then. `also` are more variables that it has read. `made` is what its modules
-    have set themselves: who has imported them as well has the same, which is no change.
+    `before` is what `early` returned then. `also` are more variables that it has read. `made` is what its
+    modules have set themselves: a caller that has imported them has the same values, which is no change.
     """
     later = early(now, also)
     same = made or {}
@@ -139,7 +139,7 @@ def too_late(
 
 
 def was_read(name: str, imported: Collection[str]) -> bool:
-    """Whether a server that has imported these has read a variable by now."""
+    """Return whether a server that has imported these modules has read a variable by now."""
     if name in HANDED_ON:
         return False
     return any(
@@ -149,24 +149,24 @@ def was_read(name: str, imported: Collection[str]) -> bool:
 
 
 def early(environment: Mapping[str, str], also: Collection[str] = ()) -> dict[str, str]:
-    """Those of these variables that a server reads early, whatever it imports."""
+    """Return those of these variables that a server reads early, whatever it imports."""
     every = [reader for _, reader in READ_EARLY]
     return {name: value for name, value in environment.items() if name in also or was_read(name, every)}
 
 
 class Made:
-    """What the imports have set or removed, and what they found before."""
+    """The variables that the imports have set or removed, with what they were before."""
 
     def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
         self.variables: dict[str, str | None] = {name: after.get(name) for name in sorted(names)}
-        """What they have set, and None for what they have removed."""
+        """The variables that they have set, with None for those that they have removed."""
         self._found = {name: before.get(name) for name in names}
 
     def apply(self, *, always: bool = False) -> None:
-        """Do the same here, in the caller's environment, but where that is another than the imports found.
+        """Make the same changes here, except where the caller's value differs from what the imports found.
 
-        `always` is for who knows that the imports would have read the same here.
+        Use `always` if it is known that the imports would have read the same here.
         """
         for name, value in self.variables.items():
             if not always and os.environ.get(name) != self._found[name]:

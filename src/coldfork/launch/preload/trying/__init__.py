@@ -1,1 +1,1 @@
-"""What runs in the processes that try imports: the standard library alone, beside what is tried."""
+"""The code of the processes that try imports: only the standard library, beside what is tried."""

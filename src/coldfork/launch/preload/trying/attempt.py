@@ -1,4 +1,4 @@
-"""Imports modules and says what came of it: whether a process that did so may be forked, and if not, why."""
+"""Import modules and report whether the process may be forked afterwards, and if not, why."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 DEVICE, LOCK, RAISES, BREAKS = "device", "lock", "raises", "breaks"
-"""What may be wrong with a module beside what `left_behind` finds; the last two are an import that raises and
-a forked child that could not do its work although nothing else was seen. What is frozen shows when two
+"""What may be wrong with a module beyond what `left_behind` finds. The last two are an import that raises,
+and a forked child that could not do its work although nothing else was seen. Frozen values show when two
 processes are compared.
 """
 _PROCESSORS = {"OMP_NUM_THREADS": "2"}
-"""So that what can go parallel does in the child, whatever machine this is."""
+"""Makes the child run in parallel where it can, whatever machine this is."""
 _NO_DEVICE = 100
 
 
 def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float) -> bool:
-    """Import these, tell all that is left of it, and say whether a worker may be forked from here.
+    """Import these, report everything they leave, and return whether a worker may be forked from here.
 
-    A child that an import has forked, and that comes back here, ends.
+    A child that an import has forked, and that returns here, is ended.
     """
     clean, here = True, os.getpid()
     for name in modules:
@@ -69,12 +69,13 @@ def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float
 
 
 def stains(observer: Observer) -> Iterator[Event]:
-    """What a worker would have to suffer from, each with the module and line that it comes from."""
+    """Yield what would break a worker, each with the module and line that it comes from."""
     yield from _awake(observer)
     for kind, text, module, (path, line) in observer.left_behind.left():
         yield _stain(kind, text, module, path, line)
     for lock in belongings.held_locks():
-        # A lock that no module holds is one of a function that runs: of ours, or of a thread told of already.
+        # A lock that no module holds belongs to a running function: one of ours, or of a thread reported
+        # already.
         if lock.module is not None:
             path, line = line_of(lock.module, lock.name)
             yield _stain(LOCK, f"the lock {lock.module}.{lock.name} is held", lock.module, path, line)
@@ -97,7 +98,7 @@ def _stain(kind: str, text: str, module: str | None, path: str | None, line: int
 
 
 def tell_of_variables(observer: Observer, tell: Tell) -> None:
-    """Tell which variables were read and set, and by whom."""
+    """Report which variables were read and set, and by which modules."""
     own = observer.variables.of_workers()
     for name, (module, (path, line)) in list(observer.variables.reads.items()):
         read = {"name": name, "module": module, "path": path, "line": line}
@@ -111,7 +112,7 @@ def tell_of_variables(observer: Observer, tell: Tell) -> None:
 
 
 def tell_of_generators(tell: Tell) -> None:
-    """Tell what holds random numbers to come; another process says whether they are the same there."""
+    """Report the sources of random numbers; another process shows whether they are the same there."""
     for one, digest in belongings.generators():
         path, line = (None, None) if one.module is None else line_of(one.module, one.name)
         kind = type(one.thing).__qualname__
@@ -121,20 +122,20 @@ def tell_of_generators(tell: Tell) -> None:
 
 
 def try_in_child(limit: float) -> CanaryAnswer:
-    """Fork a child as a server forks a worker; it draws new seeds, goes parallel and uses the device.
+    """Fork a child as a server forks a worker; it draws seeds, runs in parallel and uses the device.
 
     It is killed when it takes too long.
     """
     limits = ThreadLimits()
     beginning = (
         Trial("drawing new seeds", renewal.redraw),
-        Trial("giving its pools their threads", lambda: limits.restore(_PROCESSORS)),
+        Trial("starting its thread pools", lambda: limits.restore(_PROCESSORS)),
     )
     return canary.attempt((*beginning, *trials(), *_devices()), limit)
 
 
 def use_device() -> None:
-    """Use the device in this process, in the way that is at hand."""
+    """Use the device in this process in whatever way is available."""
     for trial in _devices():
         trial.attempt()
 
@@ -149,7 +150,7 @@ def _devices() -> Iterator[Trial]:
 
 
 def _use(torch: Any) -> None:
-    """What creates a context, and what the virtual device can do as well."""
+    """Create a context, in a way that also works on the virtual device."""
     if torch.cuda.is_available():
         torch.cuda.set_device(0)
         torch.cuda.synchronize()
@@ -161,7 +162,7 @@ def _initialise() -> None:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        # A machine without one, or a virtual device that torch alone finds.
+        # A machine without a device, or a virtual device that only torch finds.
         return
     code = driver.cuInit(0)
     if code not in (0, _NO_DEVICE):

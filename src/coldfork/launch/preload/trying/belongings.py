@@ -1,4 +1,4 @@
-"""What modules keep in memory that copies must not share: locks that are held, random numbers to come."""
+"""Find what modules keep in memory that copies must not share: held locks and sources of random numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOCK: Any = type(threading.Lock())
 _RLOCK: Any = type(threading.RLock())
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _DEEPEST = 5
-"""So many containers may lie between an object and the module that holds it."""
+"""How many containers may lie between an object and the module that holds it."""
 _GENERATORS = frozenset(
     {
         ("numpy.random._generator", "Generator"),
@@ -31,7 +31,7 @@ _GENERATORS = frozenset(
         ("uuid", "UUID"),
     }
 )
-#: Those that `working/seeds.py` seeds anew in each worker, and one that sees by itself that it was forked.
+# : Generators that `working/seeds.py` seeds anew in each worker, and one that notices a fork by itself.
 _REDRAWN = (
     ("random", "_inst"),
     ("numpy.random", "mtrand._rand"),
@@ -39,11 +39,11 @@ _REDRAWN = (
     ("tempfile", "_name_sequence._rng"),
 )
 _BOUND = ("method", "builtin_function_or_method", "method-wrapper", "frame", "list_iterator", "generator")
-"""Through these nobody would find it again."""
+"""Types that do not lead back to an object by a name."""
 
 
 class Belonging:
-    """An object of interest, and who has it."""
+    """An object of interest, and its holder."""
 
     def __init__(self, thing: Any, module: str | None, name: str) -> None:
         self.thing = thing
@@ -52,12 +52,12 @@ class Belonging:
         """The name under which the module has it; empty where none was found."""
 
     def is_found(self) -> bool:
-        """Whether the name leads back to it."""
+        """Return whether the name leads back to it."""
         return self.module is not None and renewal.found(f"{self.module}:{self.name}") is self.thing
 
 
 def held_locks() -> list[Belonging]:
-    """The locks that are held, of those that were made since the last `gc.freeze`."""
+    """Return the held locks that were made since the last `gc.freeze`."""
     held = [one for one in gc.get_objects() if _is_held(one)]
     return [_belonging(one) for one in held]
 
@@ -72,9 +72,9 @@ def _is_held(thing: Any) -> bool:
 
 
 def generators() -> list[tuple[Belonging, str]]:
-    """What holds random numbers to come, made since the last `gc.freeze`, each with a digest of them.
+    """Return the sources of random numbers made since the last `gc.freeze`, each with a digest.
 
-    Left out are those that each worker seeds anew.
+    Generators that each worker seeds anew are left out.
     """
     found: dict[int, Belonging] = {}
     for thing in gc.get_objects():
@@ -82,7 +82,7 @@ def generators() -> list[tuple[Belonging, str]]:
             found.setdefault(id(thing), _belonging(thing))
         elif type(thing) is ModuleType:
             for name, value in list(vars(thing).items()):
-                # Not every one of them is known to the garbage collector.
+                # Not every generator is tracked by the garbage collector.
                 if _is_generator(value) and not gc.is_tracked(value):
                     found.setdefault(id(value), Belonging(value, vars(thing).get("__name__"), name))
     redrawn = [renewal.found(f"{module}:{name}") for module, name in _REDRAWN]
@@ -102,7 +102,7 @@ def _is_generator(thing: Any) -> bool:
 
 
 def _digest(thing: Any) -> str:
-    """What tells whether two processes would draw the same."""
+    """Return a digest that tells whether two processes would draw the same."""
     for ask in ("getstate", "get_state"):
         state = getattr(thing, ask, None)
         if state is not None:
@@ -114,7 +114,7 @@ def _digest(thing: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays as lists: what is written of a long array leaves out its middle."""
+    """Turn arrays into lists, because the text of a long array leaves out its middle."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
@@ -126,14 +126,14 @@ def _belonging(thing: Any) -> Belonging:
     found = list(_holders(thing, _DEEPEST, {id(thing)}))
     if not found:
         return Belonging(thing, None, "")
-    # Many modules have it that have imported it; one has made it.
+    # Many modules hold it because they have imported it; one has made it.
     named = [_made_in(module, name) for module, name in found]
     best = min(named, key=lambda one: (not Belonging(thing, *one).is_found(), line_of(*one)[1] is None, one))
     return Belonging(thing, *best)
 
 
 def _made_in(module: str, name: str) -> tuple[str, str]:
-    """The same under the name of the module in whose class it is."""
+    """Return the object under the name of the module whose class it belongs to."""
     first, _, rest = name.partition(".")
     maker = getattr(getattr(sys.modules[module], first, None), "__module__", None) if rest else None
     if isinstance(maker, str) and getattr(sys.modules.get(maker), first, None) is not None:
@@ -142,7 +142,7 @@ def _made_in(module: str, name: str) -> tuple[str, str]:
 
 
 def _holders(thing: Any, depth: int, known: set[int]) -> Iterator[tuple[str, str]]:
-    """The modules from which a thing is reached, each with the names on the way."""
+    """Yield the modules from which an object is reached, each with the names on the way."""
     for holder in gc.get_referrers(thing):
         if id(holder) in known or type(holder).__name__ in _BOUND or isinstance(holder, ModuleType):
             continue
@@ -165,7 +165,7 @@ def _is_module_of(name: str, names: dict[Any, Any]) -> bool:
 
 
 def _name_in(holder: Any, thing: Any) -> str | None:
-    """The name, key or place under which a holder has a thing."""
+    """Return the name, key or index under which a holder has an object."""
     if isinstance(holder, dict):
         names = (key for key, value in list(dict.items(holder)) if value is thing and isinstance(key, str))
         return next(names, None)

@@ -1,8 +1,8 @@
-"""Finds the largest part of an import that leaves a process fit to fork, by forking before each step.
+"""Find the largest part of an import that leaves a process fit to fork, by forking before each step.
 
-A child imports the next modules. If it is clean then, it goes on in its parent's place, which ends. If not,
-it has told which module made it so, and the parent tries what was loaded beside that module instead. So
-nothing is imported twice that is clean, and nothing that is not clean stays.
+A child imports the next modules. If it is clean afterwards, it goes on in its parent's place, and the parent
+ends. If not, it has reported which module made it unclean, and the parent tries what was loaded beside that
+module instead. So no clean module is imported twice, and no unclean one stays.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 ENDS, HANGS = "ends", "hangs"
-"""Two more things that may be wrong with a module: its import ends the process, or does not end."""
+"""Two more faults of a module: its import ends the process, or never ends."""
 _STOPPED = {HANGS: "its import did not end in time", ENDS: "its import ended the process"}
 
 
 class Descent:
-    """The search in one chain of processes; each of them is the child of the one before."""
+    """The search in one chain of processes, each the child of the one before."""
 
     def __init__(self, observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
         self._observer = observer
@@ -48,12 +48,12 @@ class Descent:
         self._limit: float = settings["limit"]
         self._tainted: set[str] = set(settings["taboo"])
         self._known: dict[str, Node] = {}
-        """The modules that importing all of them has loaded, and all that was loaded for each wanted one."""
+        """The modules that importing all of them has loaded, each with what was loaded for it."""
         self._queue: list[list[str]] = []
         self._steps = 0
 
     def run(self) -> None:
-        """Find them all; returns in the last process of the chain."""
+        """Run the whole search; returns in the last process of the chain."""
         self._survey()
         self._queue = [self._wanted]
         while self._queue:
@@ -105,14 +105,14 @@ class Descent:
         return fork_and_hear(live, self._patience, self._say)
 
     def _say(self, event: Event) -> None:
-        """Let it be seen how far this is."""
+        """Report the progress."""
         if event["event"] == "begin":
             self._steps += 1
             if self._steps % 50 == 0:
                 self._tell({"event": "progress", "loaded": self._steps, "module": event["module"]})
 
     def _is_tainted(self, name: str) -> bool:
-        """Whether importing a module imports one that may not stay: itself, or a package that it is in."""
+        """Return whether importing a module imports an unclean one: itself, or a package that it is in."""
         while name:
             if name in self._tainted:
                 return True
@@ -120,7 +120,7 @@ class Descent:
         return False
 
     def _expanded(self, names: Iterable[str]) -> list[str]:
-        """These without what is loaded; what may not stay is replaced by what it would load."""
+        """Return these without what is loaded; unclean ones are replaced by what they would load."""
         found: list[str] = []
         for name in names:
             if name in sys.modules or name in found:
@@ -132,12 +132,12 @@ class Descent:
         return found
 
     def _below(self, name: str, tree: Tree | None = None) -> list[str]:
-        """The largest parts of what is loaded for a module that may stay, as far as that is known."""
+        """Return the largest clean parts of what is loaded for a module, as far as that is known."""
         node = self._known.get(name) or (tree and tree.items.get(name))
         return [one.name for one in untainted(node, self._is_tainted)] if node else []
 
     def _learn(self, heard: Heard, modules: Sequence[str]) -> None:
-        """Note which modules may not stay after what a child has told."""
+        """Note which modules are unclean by what a child has reported."""
         innermost = heard.tree.current
         if innermost.name and (heard.reached or heard.timed_out or not heard.ended):
             self._tainted.update(node.name for node in innermost.chain())
@@ -172,7 +172,7 @@ class Descent:
         self._leave_out(stain["kind"], stain["text"], node.name, place, node.steps(*place), waker)
 
     def _leave_out_whole(self, kind: str, text: str, module: str) -> None:
-        """A module is to be left out, and it may be because of one that it imports."""
+        """Leave out a module, perhaps because of one that it imports."""
         self._tainted.add(module)
         node = self._known.get(module)
         self._leave_out(kind, text, module, whole=node is not None and bool(node.children))
@@ -216,7 +216,7 @@ class Descent:
             self._tainted.add(name)
             parts += [self._below(name, heard.tree), []]
         if len(parts) == 1 and len(modules) > 1:
-            # Nobody knows yet which of them it was.
+            # It is not known yet which of them it was.
             half = len(modules) // 2
             parts = [modules[:half], modules[half:]]
         elif len(parts) == 1:
@@ -226,7 +226,7 @@ class Descent:
 
 
 def look_closer(module: str, accelerator: str, observer: Observer, patience: float) -> Event | None:
-    """Who wakes this accelerator when the module is imported in a child; None when that was not seen."""
+    """Import the module in a child to see what wakes this accelerator; None when that was not seen."""
 
     def live(tell: Tell) -> None:
         from coldfork.observe.watch import watch
@@ -240,7 +240,7 @@ def look_closer(module: str, accelerator: str, observer: Observer, patience: flo
         try:
             __import__(module)
         except BaseException:
-            # What it woke before that is told.
+            # What was woken before has been reported.
             pass
         watching.poll()
 

@@ -1,4 +1,4 @@
-"""One attempt in a forked child: what it tells, until it is clean and goes on, or is of no use any more."""
+"""One attempt in a forked child: its reports, until it is clean and continues, or is of no more use."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     Tell = Callable[[Event], None]
 
 CLEAN = "clean"
-"""The last thing that a child tells which goes on in its parent's place."""
+"""The last event of a child that continues in its parent's place."""
 _MOST = 1 << 16
 
 
 def wait_for_the_end() -> NoReturn:
-    """Wait to be killed: as long as this process is there, what it has started can be found below it."""
+    """Wait to be killed: while this process exists, what it has started can be found below it."""
     while True:
         pause()
 
 
 class Node:
-    """One module that was loaded, and those that were loaded for it, in their order."""
+    """One module that was loaded, and those that were loaded for it, in order."""
 
     __slots__ = ("by", "children", "line", "loaded", "name", "parent", "path", "seconds")
 
@@ -42,19 +42,19 @@ class Node:
         self.path: str | None = event.get("path")
         self.by: str | None = event.get("by")
         self.line: int | None = event.get("line")
-        """The line that asked for it."""
+        """The line that requested it."""
         self.seconds: float = 0.0
         self.loaded: bool = False
-        """Whether its loading came to its end, and well."""
+        """Whether it was loaded completely and without an error."""
         self.children: list[Node] = []
 
     def chain(self) -> list[Node]:
-        """From the outermost module down to this one."""
+        """Return the modules from the outermost down to this one."""
         above = [] if self.parent is None else self.parent.chain()
         return [*above, self] if self.name else above
 
     def steps(self, path: str | None, line: int | None) -> list[Event]:
-        """The same with the line of each that asked for the next one, and that of the last one."""
+        """Return the same with the line where each requests the next, and the last one's line."""
         chain = self.chain()
         onward = [*((one.by, one.line) for one in chain[1:]), (path, line)]
         return [
@@ -63,26 +63,26 @@ class Node:
         ]
 
     def walk(self) -> Iterator[Node]:
-        """This one and all below it."""
+        """Yield this node and all below it."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 class Tree:
-    """Grows with what is told of loads; `root` stands for nobody."""
+    """Grows with the reported loads; `root` stands for no module."""
 
     def __init__(self) -> None:
         self.root: Node = Node("", None, {})
         self.current: Node = self.root
         self.nodes: dict[str, Node] = {}
         self.items: dict[str, Node] = {}
-        """What was loaded for each module that was asked for."""
+        """What was loaded for each requested module."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Take note of a load that begins or ends, or of what is imported next."""
         if event["event"] == "item":
-            # A node without a name: importing a module loads the packages around it before.
+            # A node without a name, because importing a module first loads the packages around it.
             self.current = self.items[event["module"]] = Node("", self.root, {})
             self.root.children.append(self.current)
         elif event["event"] == "begin":
@@ -100,7 +100,7 @@ class Tree:
 
 
 def untainted(node: Node, is_tainted: Callable[[str], bool]) -> Iterator[Node]:
-    """The largest parts below a node in which no module is tainted, in their order."""
+    """Yield the largest parts below a node in which no module is tainted, in order."""
     for child in node.children:
         if child.loaded and not any(is_tainted(one.name) for one in child.walk()):
             yield child
@@ -109,7 +109,7 @@ def untainted(node: Node, is_tainted: Callable[[str], bool]) -> Iterator[Node]:
 
 
 class Heard:
-    """What a child has told of its attempt."""
+    """What a child has reported of its attempt."""
 
     def __init__(self) -> None:
         self.tree: Tree = Tree()
@@ -120,13 +120,13 @@ class Heard:
         self.waker: Event | None = None
         self.clean: bool = False
         self.ended: bool = False
-        """Whether it came to its end, and waits to be ended."""
+        """Whether it is finished, and waits to be killed."""
         self.reached: str | None = None
-        """The module that was not to be imported, and that it was about to import."""
+        """The module that must not be imported, and that it was about to import."""
         self.timed_out = False
 
     def hear(self, event: Event) -> None:
-        """Take note of one thing that it tells."""
+        """Take note of one event."""
         kind = event["event"]
         if kind in ("item", "begin", "end"):
             self.tree.hear(event)
@@ -149,9 +149,9 @@ class Heard:
 def fork_and_hear(
     live: Callable[[Tell], object], patience: float, also: Callable[[Event], None] = lambda event: None
 ) -> Heard | None:
-    """Fork a child that lives so, and hear what it tells; None in the child, where it says that it is clean.
+    """Fork a child that runs `live`, and return what it reports; None in the child, once it is clean.
 
-    It is killed, with all that it started, when it has come to its end, or told nothing for so many seconds.
+    It is killed, with all that it started, when it is finished or has reported nothing for this many seconds.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     states.remember_for_children()

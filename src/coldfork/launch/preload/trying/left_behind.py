@@ -1,4 +1,4 @@
-"""What a process has come to have beside memory: threads, processes, connections, files, locks of files."""
+"""See what a process holds beside memory: threads, processes, connections, files, file locks."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
     Key = tuple[str, object]
     Seen = dict[Key, tuple[str | None, Site]]
-    """What is there, and the module and line with which it was seen first."""
+    """What is there, with the module and line during which it was first seen."""
 
 
 _PATIENCE = 50
 _A_MOMENT = 0.002
-"""A thread or process that was joined stays in the kernel's lists for a moment."""
+"""A joined thread or process stays in the kernel's lists for a moment."""
 _KINDS = {"thread": "thread", "process": "process", "flock": "lock"}
-"""Of what is there; everything else is a connection."""
+"""The kinds of findings; everything else is a connection."""
 _SPOKEN = {
-    "anon_inode:[eventpoll]": "an event loop's poll is open",
-    "anon_inode:inotify": "a watch of files is open",
-    "anon_inode:[io_uring]": "a ring of the kernel is open",
+    "anon_inode:[eventpoll]": "an event loop's epoll is open",
+    "anon_inode:inotify": "an inotify watch is open",
+    "anon_inode:[io_uring]": "an io_uring is open",
 }
 
 
 class LeftBehind:
-    """Looks at this process again and again; what was there at the beginning is not told."""
+    """Looks at this process again and again; what was there at the beginning is not reported."""
 
     def __init__(self, here: Callable[[], tuple[str | None, Site]], starts: Starts) -> None:
         self._here, self._starts = here, starts
@@ -44,13 +44,13 @@ class LeftBehind:
         self.seen: Seen = {}
 
     def begin(self) -> None:
-        """From here on only what is new is told."""
+        """Report only what is new from here on."""
         self._before = frozenset(_present())
         self.seen = {}
         self._signature = _signature()
 
     def look(self) -> None:
-        """Note what has come to be there; cheap when nothing has."""
+        """Note what is new; cheap when nothing is."""
         signature = _signature()
         if signature == self._signature:
             return
@@ -60,7 +60,7 @@ class LeftBehind:
                 self.seen[key] = self._here()
 
     def left(self) -> list[tuple[str, str, str | None, Site]]:
-        """What is there to stay: its kind, what it is, and by whom and which line."""
+        """Return what is there to stay: its kind, what it is, and the module and line responsible."""
         self.look()
         found = []
         for key in self._staying():
@@ -100,7 +100,7 @@ def _present() -> list[Key]:
 
 
 def _kind_of(descriptor: int) -> tuple[str, str] | None:
-    """What a descriptor is if a copy of the process had better not share it."""
+    """Return what a descriptor is, if a copy of the process should not share it."""
     target = os.readlink(f"/proc/self/fd/{descriptor}")
     if target in _SPOKEN:
         return "kernel", target
@@ -110,13 +110,13 @@ def _kind_of(descriptor: int) -> tuple[str, str] | None:
     if stat.S_ISFIFO(mode) and target.startswith("pipe:"):
         return "pipe", target
     if not stat.S_ISREG(mode) or not os.path.exists(target):
-        # A device is told of by its state; what has no name is memory.
+        # A device is reported by its state; a file without a name is memory.
         return None
     return ("file", target) if _writes_anywhere(descriptor) else None
 
 
 def _writes_anywhere(descriptor: int) -> bool:
-    """Whether a file is open for writing, and not at its end only."""
+    """Return whether a file is open for writing, and not only at its end."""
     import fcntl
 
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
@@ -124,7 +124,7 @@ def _writes_anywhere(descriptor: int) -> bool:
 
 
 def _locked_files(process: int) -> list[str]:
-    """The files that this process holds a lock of, by device and number."""
+    """Return the files on which this process holds a lock, by device and number."""
     try:
         with open("/proc/locks", "rb") as stream:
             lines = [line.split() for line in stream]
@@ -143,9 +143,9 @@ def _told(key: Key, starts: Starts) -> tuple[str, Site]:
         return _thread(int(str(what)), starts)
     if kind == "process":
         pid = int(str(what))
-        return f"the process {kernel.name(pid)} was started and runs", starts.process
+        return f"the process {kernel.name(pid)} was started and still runs", starts.process
     if kind == "flock":
-        return "a lock of a file is held", (None, None)
+        return "a file lock is held", (None, None)
     assert isinstance(what, tuple)
     descriptor, target = what
     if kind == "socket":
@@ -155,7 +155,7 @@ def _told(key: Key, starts: Starts) -> tuple[str, Site]:
     if kind == "kernel":
         return f"{_SPOKEN[target]}, which every worker would share", (None, None)
     return (
-        f"{os.path.basename(target)} is open for writing, at a place that every worker would share",
+        f"{os.path.basename(target)} is open for writing at a position that every worker would share",
         starts.files.get(target, (None, None)),
     )
 
@@ -168,7 +168,7 @@ def _thread(tid: int, starts: Starts) -> tuple[str, Site]:
     for native in states.native_threads() or ():
         if native.tid == tid:
             return f"a thread of {native.owner or 'some library'} runs ({native.name})", (None, None)
-    return "a thread runs, and whose it is cannot be read here", (None, None)
+    return "a thread runs whose owner cannot be read here", (None, None)
 
 
 def _socket(descriptor: int) -> str:
@@ -192,4 +192,4 @@ def _name(ask: Callable[[], Any]) -> str:
         return ""
     if isinstance(name, tuple):
         return f"{name[0]}:{name[1]}"
-    return os.fsdecode(name) if name else "another end of its own"
+    return os.fsdecode(name) if name else "its own other end"

@@ -1,4 +1,4 @@
-"""The lines that reports name: the one that runs, those that start things, those that define a name."""
+"""Find the lines that reports name: the one that runs, those that start things, those that define a name."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ _TAKING = ("acquire", "__enter__")
 
 
 def site() -> Site:
-    """File and line of the innermost body of a module or class that is being executed; nothing where there
-    is none.
-    """
+    """Return file and line of the innermost module or class body that runs now; nothing outside any."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -39,14 +37,14 @@ def site() -> Site:
 
 def _is_machinery(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith("<"):
-        # Importlib's own frames, and what was made from a text: the line that had it made is further out.
+        # Frames of importlib, and of code made from a text: the line that had it made is further out.
         return True
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and name.startswith(_OURS)
 
 
 class Starts:
-    """The latest line that did each of these."""
+    """The latest line that started a thread, opened a socket or opened a file."""
 
     def __init__(self) -> None:
         self.process: Site = (None, None)
@@ -59,7 +57,7 @@ class Starts:
         self._home = os.getpid()
 
     def listen(self) -> None:
-        """Hear of them from here on; an audit hook stays until the process ends."""
+        """Record these from here on; an audit hook stays until the process ends."""
         sys.addaudithook(self._heard)
         kind: Any = threading.Thread
         start = kind.start
@@ -85,7 +83,7 @@ class Starts:
 
 
 def line_of(module: str, name: str) -> Site:
-    """File and line: where it is acquired, else where it is bound, as far as the text of the module says."""
+    """Return file and line where a lock is acquired, else where it is bound, as far as the source shows."""
     path = getattr(sys.modules.get(module), "__file__", None)
     tree = parsed(path)
     if tree is None:
@@ -99,7 +97,7 @@ def line_of(module: str, name: str) -> Site:
 
 
 def parsed(path: object) -> ast.Module | None:
-    """The tree of a file of Python; None for what is none."""
+    """Return the syntax tree of a Python file; None for any other file."""
     if not isinstance(path, str) or not path.endswith(".py"):
         return None
     import ast

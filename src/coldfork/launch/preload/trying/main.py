@@ -1,4 +1,4 @@
-"""Where a process begins that tries imports: what it is to do stands in its environment."""
+"""The entry point of a process that tries imports; its task is in its environment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main() -> NoReturn:
 
 
 def _telling(path: str) -> Tell:
-    """What appends a line to the result, from here and from every process that is forked from here."""
+    """Return a function that appends a line to the result, from here and from every fork of this process."""
     descriptor = high(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
     write = os.write
 
@@ -46,7 +46,7 @@ def _telling(path: str) -> Tell:
 
 
 def _bare(settings: dict[str, Any], tell: Tell) -> None:
-    """Import everything with nobody watching, and say what that costs."""
+    """Import everything unwatched, and report what that costs."""
     before, began = len(sys.modules), process_time()
     for name in settings["wanted"]:
         try:
@@ -65,7 +65,7 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
 
     observer = _observer()
     kernel.adopt_orphans(kernel.process_control())
-    # Without it nobody could tell further down that a device was cold here.
+    # Otherwise no process further down could tell that a device was cold here.
     states.remember_for_children()
     over, ending = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
@@ -80,12 +80,12 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
             os._exit(0)
     os.close(ending)
     os.read(over, 1)
-    # What modules have started, and nobody has ended.
+    # Processes that modules have started and not ended.
     kernel.signal_all(kernel.descendants(os.getpid()), SIGKILL)
 
 
 def _place(error: BaseException) -> str:
-    """Where it was raised."""
+    """Return where an error was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -99,7 +99,7 @@ def _prove(settings: dict[str, Any], tell: Tell) -> None:
 
 
 def _observer() -> Observer:
-    """One that watches from here on; what is there by now is not looked at again."""
+    """Make an observer that watches from here on; what is there by now is not looked at again."""
     from coldfork.launch.preload.trying.observer import Observer
 
     observer = Observer()

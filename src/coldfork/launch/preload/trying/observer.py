@@ -1,4 +1,4 @@
-"""Sees what imports do: which modules they load, from which lines, and what each of them leaves behind."""
+"""See what imports do: which modules they load, from which lines, and what each of them leaves behind."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _to_nobody(event: Event) -> None:
 
 
 class Observer:
-    """One for a process and all that it forks; `begin` makes it start afresh."""
+    """The observer of a process and all that it forks; `begin` makes it start afresh."""
 
     def __init__(self) -> None:
         self.starts: Starts = Starts()
         self.variables: Variables = Variables(self.module)
         self.left_behind: LeftBehind = LeftBehind(self._here, self.starts)
         self.woken: dict[str, Event] = {}
-        """Who woke an accelerator, as far as that is known without looking closer."""
+        """Who woke each accelerator, as far as that is known without a closer look."""
         self._attribution = Attribution(Poller(), self._woke, outside=False)
         self._imports = Imports(self._attribution, None, self._switched, self._ended)
         self._open: list[tuple[Load, float]] = []
@@ -52,13 +52,13 @@ class Observer:
         self.starts.listen()
 
     def remove(self) -> None:
-        """Watch imports no more."""
+        """Stop watching imports."""
         self._imports.remove()
 
     def begin(self, tell: Tell, taboo: Collection[str] = ()) -> None:
         """Forget what was seen before, as in a forked child.
 
-        The process ends as soon as one of the modules of `taboo` would be loaded.
+        The process ends as soon as a module of `taboo` would be loaded.
         """
         self._tell, self._taboo = tell, taboo
         self._home = get_ident()
@@ -68,11 +68,11 @@ class Observer:
         self.left_behind.begin()
 
     def module(self) -> str | None:
-        """The module that is being loaded just now."""
+        """The module that is being loaded now."""
         return self._open[-1][0].name if self._open else None
 
     def _here(self) -> tuple[str | None, Site]:
-        """The module that is being loaded just now, and its line unless it has ended."""
+        """Return the module that is being loaded now, with its line unless it has ended."""
         if not self._open:
             return None, (None, None)
         load = self._open[-1][0]

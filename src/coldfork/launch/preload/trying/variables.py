@@ -1,4 +1,4 @@
-"""Notes which environment variables are read and set while modules are imported, and what is kept of them."""
+"""Note which environment variables imports read and set, and what is kept of them."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ _DEEPEST = 3
 
 
 class Variables:
-    """What has been read and set since the last `forget`, each by the first and the last who did so.
+    """What has been read and set since the last `forget`, each with the first and the last reader or writer.
 
-    What C code asks for by itself does not show. Who copies the whole environment has read nothing of it
-    here, where lines are sought that freeze one; a server takes a copy for a read of all (`server.reads`).
+    What C code reads does not show. Copying the whole environment counts as reading nothing here, because the
+    aim is to find lines that freeze one variable; a server counts a copy as a read of all (`server.reads`).
     """
 
     def __init__(self, module: Callable[[], str | None]) -> None:
         self._module = module
         self._copied: str | None = None
         self._to_copy: list[str] = []
-        """What has just been listed, last first: who copies all asks for each of them in this order."""
+        """The names just listed, last first: code that copies the environment asks for them in this order."""
         self.reads: dict[str, Use] = {}
         self.writes: dict[str, tuple[str | None, Use]] = {}
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Start afresh."""
         self.reads, self.writes = {}, {}
 
     def of_workers(self) -> dict[str, Use]:
-        """Those of the variables read that each worker has its own of."""
+        """Return the variables read whose values differ between workers."""
         return {name: use for name, use in self.reads.items() if is_workers_own(name, use[0])}
 
     def listen(self) -> None:
-        """Hear of every use of `os.environ` from here on."""
+        """Note every use of `os.environ` from here on."""
         kind: Any = type(os.environ)
         get, put, drop, names = kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__
 
@@ -88,7 +88,7 @@ class Variables:
 
 
 def pretend(values: dict[str, str | None]) -> None:
-    """Have Python code read other values than there are; what C code reads stays as it is."""
+    """Give Python code other values than there are; C code still reads the real ones."""
     environment: Any = os.environ
     for name, value in values.items():
         if value is None:
@@ -98,7 +98,7 @@ def pretend(values: dict[str, str | None]) -> None:
 
 
 def imprint(module: str | None) -> str:
-    """A digest of the plain values that a module keeps."""
+    """Return a digest of the plain values that a module keeps."""
     held = vars(sys.modules[module]) if module in sys.modules else {}
     plain = {
         name: value
@@ -115,7 +115,7 @@ def imprint(module: str | None) -> str:
 def _is_plain(value: Any, depth: int) -> bool:
     if value is None or type(value) in (bool, int, float, str, bytes):
         return True
-    # Not their subclasses, which may do anything when they are asked.
+    # Not their subclasses, whose methods may do anything.
     if depth and type(value) in (tuple, list):
         return all(_is_plain(one, depth - 1) for one in value)
     if depth and type(value) is dict:
@@ -124,7 +124,7 @@ def _is_plain(value: Any, depth: int) -> bool:
 
 
 def _on_its_way(path: object) -> set[str]:
-    """The names that a module's body reads again, and none of its functions."""
+    """Return the names that a module's body reads again, and none of its functions."""
     tree = parsed(path)
     if tree is None:
         return set()
@@ -136,7 +136,7 @@ def _on_its_way(path: object) -> set[str]:
 
 
 def _body(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a module and in none of its functions."""
+    """Yield the nodes of a module outside its functions."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _FUNCTIONS):
             yield child
@@ -148,7 +148,7 @@ def _read(nodes: Iterator[ast.AST]) -> set[str]:
 
 
 def _is_asked_for(name: str, module: str) -> bool:
-    """Whether another module that is loaded has it, or code that asks somebody for it."""
+    """Return whether another loaded module has the name, or code that looks it up on an object."""
     for other, loaded in list(sys.modules.items()):
         held = vars(loaded) if issubclass(type(loaded), ModuleType) else None
         if other == module or not isinstance(held, dict):
@@ -159,11 +159,11 @@ def _is_asked_for(name: str, module: str) -> bool:
 
 
 def _codes(held: dict[str, Any]) -> Iterator[CodeType]:
-    """The code of the functions and methods that stand in a module."""
+    """Yield the code of a module's functions and methods."""
     for value in list(held.values()):
         members = list(vars(value).values()) if issubclass(type(value), type) else [value]
         for member in members:
-            # Nothing is asked of other things: they may answer in ways of their own.
+            # Nothing is read from other objects: they may run code of their own.
             if type(member) in (staticmethod, classmethod):
                 member = member.__func__
             if type(member) is FunctionType:

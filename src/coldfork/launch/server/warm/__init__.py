@@ -1,1 +1,1 @@
-"""Servers that have imported already what a script will import, kept ready between runs."""
+"""Servers that have already imported what a script will import, kept ready between runs."""

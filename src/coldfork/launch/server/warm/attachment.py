@@ -1,4 +1,4 @@
-"""A client of the keeper: has a script started by a server, and says why where that cannot be."""
+"""A client of the keeper: have a server start a script, or say why that is impossible."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 TRIES = 3
-"""So many keepers may say one after the other that they are of another version."""
+"""How many keepers in a row may turn out to be of another version."""
 PATIENCE = 5.0
-"""How long a start is waited for before the script is started in the usual way."""
+"""How long to wait for a server before the script is started in the usual way."""
 
 
 class Cold:
-    """No server starts a script, and why."""
+    """No server starts the script; says why."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class Handover:
-    """What a supervisor is given of its caller."""
+    """What a caller passes to a supervisor."""
 
     def __init__(
         self, job: Mapping[str, Any], mark: str, lock: int, given: int | None, mask: Iterable[int] | None
@@ -57,13 +57,13 @@ class Handover:
         self.lock = lock
         """The locked run directory."""
         self.given = given
-        """The script's standard input, where its output is captured; None for all three streams of ours."""
+        """The script's standard input if its output is captured; None to pass all three streams."""
         self.mask = mask
-        """The signals that the script is to hold back; None for those that this thread does."""
+        """The signals that the script is to block; None for those that this thread blocks."""
 
 
 def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
-    """Have a script started by a server that has its modules ready."""
+    """Have a server start a script with its modules already imported."""
     obstacle = _obstacle(wanted, captured=handover.given is not None)
     if obstacle is not None:
         return Cold(obstacle)
@@ -73,14 +73,14 @@ def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
             if attached is not None:
                 return attached
     except OSError as error:
-        return Cold(f"the keeper of warm servers could not be asked: {error}")
+        return Cold(f"cannot ask the keeper of warm servers: {error}")
     except UsageError as error:
         return Cold(str(error))
-    return Cold("the program is being installed anew")
+    return Cold("coldfork is being reinstalled")
 
 
 def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
-    """Ask once; None if the keeper was of another version, and gives way to one of this."""
+    """Ask once; None if the keeper was of another version, and makes way for one of this."""
     given, mark, job = handover.given, handover.mark, handover.job
     captured = given is not None
     with connected() as connection, ExitStack() as opened:
@@ -119,7 +119,7 @@ def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
 
 
 def facts(wanted: Wanted) -> dict[str, Any]:
-    """What decides which server a script may come from."""
+    """Return what decides which server a script may come from."""
     cwd = wanted.cwd or os.getcwd()
     return {
         "python": wanted.python,
@@ -132,7 +132,7 @@ def facts(wanted: Wanted) -> dict[str, Any]:
 
 
 def _folder(words: Sequence[str], cwd: str) -> str | None:
-    """What stands first on the script's path for imports; for who has no script yet, nothing."""
+    """Return the first entry of the script's import path; empty if there is no script yet."""
     if not words:
         return None
     if words[0] == "-m":
@@ -148,15 +148,15 @@ def _held(opened: ExitStack, content: bytes) -> int:
 
 def _answer(connection: socket.socket) -> Message:
     if not readable([connection.fileno()], PATIENCE):
-        return {"is": "cold", "why": f"no server has answered within {PATIENCE:g} s"}
+        return {"is": "cold", "why": f"no server answered within {PATIENCE:g} s"}
     received = channel.receive(connection)
     return {"is": "cold", "why": "its server has ended"} if received is None else received[0]
 
 
 def _obstacle(wanted: Wanted, *, captured: bool) -> str | None:
-    """What no server can give a script of this process."""
+    """Return what a server cannot give a script of this process."""
     if wanted.environment.get("COLDFORK_VIRTUAL"):
-        return "a virtual device has to be there before anything is imported"
+        return "a virtual device has to be installed before anything is imported"
     if not captured:
         for stream in range(3):
             if not _is_handed_on(stream):
@@ -165,14 +165,14 @@ def _obstacle(wanted: Wanted, *, captured: bool) -> str | None:
 
 
 def _handed_on() -> Iterator[int]:
-    """The descriptors, beside the streams, that a program started from here inherits."""
+    """Yield the descriptors, beside the streams, that a program started from here inherits."""
     for number in map(int, os.listdir("/proc/self/fd")):
         if number > 2 and _is_handed_on(number):
             yield number
 
 
 def _is_handed_on(descriptor: int) -> bool:
-    """Whether a program that is started from here has it; what we have opened ourselves is not."""
+    """Return whether a program started from here inherits it, and coldfork did not open it."""
     try:
         return os.get_inheritable(descriptor)
     except OSError:
@@ -180,12 +180,12 @@ def _is_handed_on(descriptor: int) -> bool:
 
 
 def _circumstances(variables: Mapping[str, str], held: Iterable[int]) -> Circumstances:
-    """Ours, but for what is the script's own."""
+    """Return the caller's circumstances, except for what belongs to the script."""
     made = Circumstances()
     made.environment = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
     made.streams = {}
     made.mask = set(map(int, held))
-    # What Python ignores from its start on; and who waits for children hears of them.
+    # Python ignores these from its start on. And a process that waits for children must hear of their ends.
     made.ignored |= _bit(signal.SIGPIPE) | _bit(signal.SIGXFSZ)
     made.ignored &= ~_bit(signal.SIGCHLD)
     return made
@@ -197,7 +197,7 @@ def _bit(number: int) -> int:
 
 @contextmanager
 def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
-    """A connection to this user's keeper, which is started if none listens."""
+    """Connect to this user's keeper, and start one if none listens."""
     folder = protocol.folder()
     connection = protocol.connect(folder)
     if connection is None:
@@ -207,12 +207,12 @@ def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
 
 
 def existing() -> socket.socket | None:
-    """A connection to this user's keeper, if one listens."""
+    """Connect to this user's keeper, if one listens."""
     return protocol.connect(protocol.folder())
 
 
 def _started(folder: str, idle: float) -> socket.socket:
-    """Start a keeper; the socket is there before it is, so that nobody has to wait for it."""
+    """Start a keeper; the socket exists before it does, so that no client has to wait for it."""
     lock = os.open(os.path.join(folder, protocol.LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -221,7 +221,7 @@ def _started(folder: str, idle: float) -> socket.socket:
             return connection
         path = os.path.join(folder, protocol.SOCKET_FILE)
         if os.path.exists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
-            # Of a keeper that was killed.
+            # Left by a keeper that was killed.
             os.unlink(path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
             listening.bind(path)
@@ -230,7 +230,7 @@ def _started(folder: str, idle: float) -> socket.socket:
             _spawn(folder, idle, listening.fileno())
             connection = protocol.connect(folder)
         if connection is None:
-            raise UsageError(f"the keeper of warm servers could not be reached in {folder}")
+            raise UsageError(f"cannot reach the keeper of warm servers in {folder}")
         return connection
     finally:
         os.close(lock)
@@ -246,7 +246,7 @@ def _spawn(folder: str, idle: float, listening: int) -> None:
         given = {0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}
         command = [own_interpreter(sys.executable), "-I", "-S", "-X", "utf8", "-c", program]
         pid = spawn(command, own_variables(), given, own_session=True)
-        # It leaves at once, and what it has forked is nobody's child.
+        # This child exits at once, and the keeper that it forks is not our child.
         kernel.reap(pid)
     finally:
         os.close(nowhere)

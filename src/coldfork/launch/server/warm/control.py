@@ -1,4 +1,4 @@
-"""What a user does about the keeper: has a server made ready, asks how it stands, ends it."""
+"""Control the keeper: prepare a server, show the keeper's state, end it."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def prepare(
     idle: float | None = None,
     on_import: Callable[[str], object] = lambda module: None,
 ) -> WarmServer:
-    """Have a server made ready, and wait for it; `UsageError` says why these modules cannot be preloaded.
+    """Prepare a server and wait for it; `UsageError` says why these modules cannot be preloaded.
 
-    `environment` is that of the scripts, `idle` after how many seconds without a request all of them end.
+    `environment` is that of the scripts; after `idle` seconds without a request all servers end.
     """
     require_supervision("a warm server")
     wanted = Wanted(find_interpreter(python), (), environment, None, modules)
@@ -37,12 +37,12 @@ def prepare(
             if server is not None:
                 return server
     except OSError as error:
-        raise ColdforkError(f"the keeper of warm servers could not be asked: {error}") from None
-    raise ColdforkError("the keeper of warm servers keeps changing")
+        raise ColdforkError(f"cannot ask the keeper of warm servers: {error}") from None
+    raise ColdforkError("the keeper of warm servers was replaced again and again")
 
 
 def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], object]) -> WarmServer | None:
-    """Ask once; None if the keeper was of another version, and gives way to one of this."""
+    """Ask once; None if the keeper was of another version, and makes way for one of this."""
     with connected(idle=idle) as connection:
         descriptor = channel.holding("coldfork", encode(facts(wanted)))
         try:
@@ -53,7 +53,7 @@ def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], obj
         while True:
             received = channel.receive(connection)
             if received is None:
-                raise ColdforkError("the keeper of warm servers ended meanwhile")
+                raise ColdforkError("the keeper of warm servers ended while it was asked")
             answer, _ = received
             if answer["is"] == "importing":
                 on_import(answer["module"])
@@ -66,7 +66,7 @@ def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], obj
 
 
 def status() -> WarmServers:
-    """The keeper and its servers, if there is one."""
+    """Return the keeper and its servers, if there is one."""
     answer = _asked("status")
     if answer is None:
         return WarmServers(None, None)
@@ -75,7 +75,7 @@ def status() -> WarmServers:
 
 
 def stop() -> int | None:
-    """End the keeper and its servers, not the scripts that run; how many servers, None without a keeper."""
+    """End the keeper and its servers, but no script; return how many servers, None without a keeper."""
     answer = _asked("stop")
     return None if answer is None else int(answer.get("servers", 0))
 
@@ -90,10 +90,10 @@ def _asked(what: str) -> dict[str, Any] | None:
             channel.send(connection, {"is": what, "version": protocol.PRESENT})
             received = channel.receive(connection)
             if received is not None:
-                # Its end says that the keeper has let go of everything.
+                # The connection's end shows that the keeper has released everything.
                 channel.receive(connection)
     except OSError as error:
-        raise ColdforkError(f"the keeper of warm servers could not be asked: {error}") from None
+        raise ColdforkError(f"cannot ask the keeper of warm servers: {error}") from None
     return None if received is None else received[0]
 
 

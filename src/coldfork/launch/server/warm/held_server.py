@@ -1,4 +1,4 @@
-"""One server as the keeper sees it: started, heard, and asked for scripts."""
+"""One server as the keeper sees it: start it, read its messages, and ask it for scripts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PROGRAM = (
 
 
 class State(StrEnum):
-    """How far a server is."""
+    """The state of a server."""
 
     IMPORTING = "importing"
     READY = "ready"
@@ -43,14 +43,14 @@ class State(StrEnum):
 
 
 class Unlike(StrEnum):
-    """What follows from a script's being unlike those of a server."""
+    """What to do when a server does not suit a script."""
 
     STALE = "stale"
-    """The server is like none any more, and gives way to another."""
+    """Replace the server: it suits no script any more."""
     OTHER = "other"
-    """Another server is needed beside it."""
+    """Start another server beside it."""
     NEITHER = "neither"
-    """No server could start this one."""
+    """Start the script without a server: none could suit it."""
 
 
 class HeldServer:
@@ -59,14 +59,14 @@ class HeldServer:
     def __init__(self, facts: Facts, log: int, folder: str | None = None) -> None:
         self.facts = facts
         self.folder = folder
-        """The folder that it has first on its path for imports, if a module is found only there."""
+        """The first folder of its import path, if a module is found only there."""
         self.state: State = State.IMPORTING
         self.importing: str | None = None
         self.trouble: str | None = None
         self.missing: str | None = None
         """A module that it did not find."""
         self.overtaken: str | None = None
-        """A file that was written while it was imported."""
+        """A file that was written during its import."""
         self.began: float = time()
         self.ready_after: float | None = None
         self.last_used: float = monotonic()
@@ -89,7 +89,7 @@ class HeldServer:
             opened.callback(os.close, nowhere)
             plan = channel.holding("coldfork", encode({"modules": facts.modules, "folder": self.folder}))
             opened.callback(os.close, plan)
-            # Up to five are kept for what a supervisor has there.
+            # Up to five are reserved for a supervisor's descriptors.
             given = {**dict.fromkeys(range(protocol.KEEPER), nowhere), 1: log, 2: log}
             given |= {protocol.KEEPER: theirs.fileno(), protocol.TERMS: plan}
             environment = {**facts.server_environment, protocol.SPARE: self._mark}
@@ -104,7 +104,7 @@ class HeldServer:
         return ours, pid
 
     def hear(self) -> list[Message]:
-        """What it has said since the last time; its end is a change of state."""
+        """Return its messages since the last call; its end counts as a change of state."""
         heard: list[Message] = []
         while self.state is not State.GONE:
             try:
@@ -127,7 +127,7 @@ class HeldServer:
             self.overtaken = message["path"]
         elif kind == "unfit":
             self.state = State.UNFIT
-            self.trouble = f"{message['module']} cannot be preloaded: {message['text']}"
+            self.trouble = f"cannot preload {message['module']}: {message['text']}"
             self.missing = message["missing"]
         elif kind == "ready":
             with os.fdopen(descriptors[0], "rb") as stream:
@@ -146,7 +146,7 @@ class HeldServer:
             self.trouble = self.trouble or f"its server ended{where}"
 
     def unlike(self, facts: Facts) -> tuple[Unlike, str] | None:
-        """Why a script could not be what it would be if it were started anew; None if it could."""
+        """Return how a script would differ from one started anew; None if it would not."""
         path = reads.changed(self._files)
         if path is not None:
             return Unlike.STALE, f"{path} has changed since it was imported"
@@ -154,17 +154,20 @@ class HeldServer:
             return None
         name = reads.read_otherwise(self.facts.environment, facts.environment, self._read)
         if name is not None:
-            return Unlike.OTHER, f"{name} is another than when it was read by what was imported"
+            return Unlike.OTHER, f"{name} has changed since an import read it"
         reader = self._read["folder"]
         if reader is not None and facts.cwd != self.facts.cwd:
-            return Unlike.OTHER, f"{reader} has read the working directory, which was another"
+            return Unlike.OTHER, f"{reader} has read the working directory, and the script's differs"
         path = _stand_in(self._read["names"], facts.folder)
         if path is not None:
-            return Unlike.NEITHER, f"{path} would be imported in place of a module that is imported already"
+            return (
+                Unlike.NEITHER,
+                f"the script would import {path} in place of a module that the server has already imported",
+            )
         return None
 
     def start(self, terms: Message, descriptors: Sequence[int]) -> bool:
-        """Have a script started; False if the server is no more."""
+        """Have it start a script; False if the server is gone."""
         try:
             channel.send(self.socket, {**terms, "is": "start"}, descriptors)
         except OSError:
@@ -175,7 +178,7 @@ class HeldServer:
         return True
 
     def end(self) -> None:
-        """End it; its scripts go on."""
+        """End it; its scripts keep running."""
         self.state = State.GONE
         with suppress(ProcessLookupError):
             os.kill(self.pid, SIGKILL)
@@ -185,7 +188,7 @@ class HeldServer:
         self.socket.close()
 
     def described(self) -> Message:
-        """What is told of it to who asks."""
+        """Return its description for clients."""
         return {
             "pid": self.pid,
             "python": self.facts.python,
@@ -202,12 +205,12 @@ class HeldServer:
 
 
 def _configuration(python: str) -> str:
-    """The file that says of what a virtual environment was made."""
+    """Return the file that says which interpreter a virtual environment was made from."""
     return os.path.join(os.path.dirname(os.path.dirname(python)), "pyvenv.cfg")
 
 
 def _stand_in(names: Mapping[str, str], folder: str | None) -> str | None:
-    """A file in a script's own folder that it would import in place of a module of the server's."""
+    """Return a file in the script's folder that the script would import in place of a server's module."""
     if folder is None:
         return None
     try:

@@ -1,9 +1,9 @@
-"""Begins and ends a script's process as Python would, but for what its server had imported, which stays.
+"""Begin and end a script's process as Python would, except that what its server imported stays loaded.
 
-Mark and command line lie where the kernel put them when the server was started, and are read there by whoever
-looks at the process from outside. Taking apart all that was imported, in Python and in C, would write to each
-page that is shared with the server, and can take longer than the script. What the script itself has made
-is taken apart as ever, and what was registered with `atexit` is called.
+Mark and command line lie where the kernel put them when the server was started, and tools that look at the
+process from outside read them there. Taking apart everything that was imported, in Python and in C, would
+write to every page shared with the server, and can take longer than the script. Objects that the script
+itself has made are taken apart as usual, and functions registered with `atexit` are called.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _STREAMS = (("stdin", "rb"), ("stdout", "wb"), ("stderr", "wb"))
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a variable stands that a process was started with."""
+    """The place in memory of a variable that a process was started with."""
 
     address: int
     length: int
 
 
 def place_of(variable: str) -> Place:
-    """The place of a variable that this process was started with; `ValueError` without it."""
+    """Return the place of a variable that this process was started with; `ValueError` without it."""
     begin, _ = _own().environment
     carried = contents("/proc/self/environ")
     at = carried.index(f"{variable}=".encode())
@@ -43,12 +43,12 @@ def place_of(variable: str) -> Place:
 
 
 def mark(place: Place, variable: str, value: str) -> None:
-    """Put another variable into a place, as much of it as there is room for."""
+    """Write another variable into a place, cut to the room there."""
     _write(place.address, f"{variable}={value}".encode()[: place.length].ljust(place.length, b"\0"))
 
 
 def entitle(words: Sequence[str]) -> None:
-    """Show a command line, as much of it as there is room for."""
+    """Show a command line, cut to the room there."""
     begin, end = _own().arguments
     text = b"\0".join(map(os.fsencode, words)) + b"\0"
     _write(begin, text[: end - begin - 1].ljust(end - begin, b"\0"))
@@ -65,7 +65,7 @@ def _write(address: int, content: bytes) -> None:
 
 
 def open_anew() -> None:
-    """Make the streams of this process out of what its descriptors are now."""
+    """Make this process's standard streams anew from its present descriptors."""
     for number, (name, mode) in enumerate(_STREAMS):
         former = getattr(sys, f"__{name}__", None)
         if former is None:
@@ -93,11 +93,11 @@ def _made(number: int, name: str, mode: str, former: Any) -> Any:
 
 
 _CANNOT_FLUSH = 120
-"""The status of a Python that could not write out its last words."""
+"""The exit status of a Python that could not flush its output at the end."""
 
 
 def report(error: BaseException) -> int:
-    """Say what has ended the script, as Python does; returns the status."""
+    """Report what has ended the script, as Python does; return the status."""
     if isinstance(error, SystemExit):
         return _status(error)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
@@ -147,8 +147,8 @@ def end(status: int, imported: Collection[str], *, interrupted: bool) -> NoRetur
 
     library = ctypes.PyDLL(None)
     if any(name == "LD_PRELOAD" or "INJECTION" in name for name in os.environ):
-        # A profiler, which writes at the very end. The interpreter is held meanwhile, or threads would go on
-        # in what is being taken down.
+        # A profiler writes at the very end. The lock of the interpreter is held meanwhile, or threads would
+        # run on in what is being taken down.
         library.exit(status)
     library.fflush(None)
     os._exit(status)
@@ -162,7 +162,7 @@ def _attempt(do: Any) -> None:
 
 
 def _flush() -> bool:
-    """Write out what was printed; False if that cannot be done, which is said where it can be."""
+    """Flush the standard streams; report a failure where possible, and return False."""
     done = True
     for stream in (sys.stdout, sys.stderr):
         if stream is None or getattr(stream, "closed", False):
@@ -183,12 +183,12 @@ def _unraisable(error: BaseException, stream: object) -> Any:
 
 
 def _take_apart(imported: Collection[str]) -> None:
-    """Let go of what the script has made, which may have something left to do."""
+    """Release the script's objects, which may have something left to do."""
     own = [name for name in sys.modules if name not in imported and not name.startswith("coldfork.")]
     held: list[Any] = [sys.modules.pop(name) for name in own]
     namespaces = [vars(module) for module in reversed(held) if isinstance(module, ModuleType)]
     for namespace in (vars(sys.modules["__main__"]), *namespaces):
-        # Names that begin with an underscore go first, as they do in Python.
+        # Names that begin with an underscore go first, as in Python.
         for name in sorted(namespace, key=lambda one: not str(one).startswith("_")):
             if name != "__builtins__":
                 namespace[name] = None
@@ -199,5 +199,5 @@ def _take_apart(imported: Collection[str]) -> None:
             try:
                 each.flush()
             except BaseException:
-                # It was not the script's to write, or cannot be written to.
+                # The module is not the script's to change, or cannot be changed.
                 continue

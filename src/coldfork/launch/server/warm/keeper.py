@@ -1,7 +1,7 @@
-"""The keeper: one process of a user that keeps servers ready between runs, and hands them what is to start.
+"""The keeper: one process of a user that keeps servers ready between runs, and hands them start requests.
 
-It imports nothing that a server does. Scripts are not its children and live on when it ends; its servers end
-with it.
+It imports nothing that a server does. Scripts are not its children and keep running when it ends; its servers
+end with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_SERVERS = 8
 _UNFIT_FOR = 60.0
-"""So many seconds a server that is not fit is remembered instead of tried again."""
+"""How many seconds an unfit server is remembered before it is tried again."""
 _MOST_TRIES = 3
 
 
@@ -45,7 +45,7 @@ class Keeper:
         self._loop = Loop()
         self._servers: list[HeldServer] = []
         self._waiting: dict[int, list[socket.socket]] = {}
-        """Who wants to hear of a server, by its pid."""
+        """The clients that want to hear of a server, by its pid."""
         self._inherited = inherited()
         self._files = reads.noted(_own_files())
         self._last = monotonic()
@@ -54,7 +54,7 @@ class Keeper:
         self._log = _log(os.path.join(folder, protocol.LOG_FILE))
 
     def run(self) -> None:
-        """Keep servers until nobody has asked for one for long, or it is told to stop."""
+        """Keep servers until no request has come for long, or until told to stop."""
         self._loop.watch(self._listening.fileno(), self._welcome)
         while not self._over:
             left = self._last + self._idle - monotonic()
@@ -70,7 +70,7 @@ class Keeper:
             server.end()
 
     def _unlink(self) -> None:
-        """Take the socket away, unless it is another keeper's by now."""
+        """Remove the socket, unless it belongs to another keeper by now."""
         if not self._unlinked:
             self._unlinked = True
             with suppress(OSError):
@@ -101,7 +101,10 @@ class Keeper:
         except (OSError, ValueError, LookupError, TypeError) as error:
             _say(
                 connection,
-                {"is": "cold", "why": f"the keeper did not understand: {type(error).__name__}: {error}"},
+                {
+                    "is": "cold",
+                    "why": f"the keeper cannot read the request: {type(error).__name__}: {error}",
+                },
             )
             connection.close()
         finally:
@@ -111,14 +114,14 @@ class Keeper:
     def _answer(self, connection: socket.socket, message: Message, descriptors: list[int]) -> None:
         kind = message["is"]
         if message["version"] != protocol.PRESENT or reads.changed(self._files) is not None:
-            # What comes next is answered by a keeper of the new version, who asks now included.
+            # Later requests, this one included, go to a keeper of the new version.
             self._over = True
             self._unlink()
             _say(connection, {"is": "again", "why": "coldfork has changed since its keeper was started"})
         elif kind == "start":
             self._start(connection, message, descriptors)
         elif kind == "prepare" and self._prepare(connection, message, descriptors[0]):
-            # It hears more.
+            # It waits for more.
             return
         elif kind == "status":
             _say(connection, self._described())
@@ -155,7 +158,7 @@ class Keeper:
         _say(connection, {"is": "cold", "why": why})
 
     def _prepare(self, connection: socket.socket, message: Message, descriptor: int) -> bool:
-        """Have a server made ready; True if who asked is still to be told how far it is."""
+        """Have a server prepared; True if the client is still to be told of its progress."""
         given, facts = self._facts(descriptor)
         self._idle = message.get("idle") or self._idle
         why = self._unsuited(given)
@@ -186,7 +189,7 @@ class Keeper:
 
     def _unsuited(self, given: dict[str, Any]) -> str | None:
         what = difference(self._inherited, given["inherited"])
-        return None if what is None else f"its {what} is not that of the keeper (pid {os.getpid()})"
+        return None if what is None else f"its {what} differs from that of the keeper (pid {os.getpid()})"
 
     # --- servers ---
 
@@ -194,7 +197,7 @@ class Keeper:
         return [server for server in self._servers if server.state in (State.IMPORTING, State.READY)]
 
     def _fit(self, facts: Facts) -> tuple[HeldServer | None, str]:
-        """A server for such a script; or why there is none, and then one is on its way where one can be."""
+        """Return a server for such a script, or why there is none; then start one where possible."""
         why = f"no server had {', '.join(facts.modules)} ready; one is being started"
         for server in list(self._servers):
             if not _is_for(server, facts):
@@ -254,7 +257,7 @@ class Keeper:
             self._loop.forget(server.socket.fileno())
 
     def _replacement(self, server: HeldServer, tries: int) -> HeldServer | None:
-        """Another try, where the first one has shown how it may succeed."""
+        """Start another attempt, where the first has shown how it may succeed."""
         if tries >= _MOST_TRIES:
             return None
         folder = server.folder
@@ -290,7 +293,7 @@ def _say(connection: socket.socket, message: Message) -> None:
 
 
 def _log(path: str) -> int:
-    """What servers write to; nothing is kept of it where the disk has no room for another file."""
+    """Open the servers' log; nothing is kept of it where the disk has no room for another file."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError:
@@ -306,12 +309,12 @@ def _own_files() -> list[str]:
 
 
 def main(folder: str, idle: float) -> None:
-    """What the keeper's process runs."""
+    """Run the keeper's process."""
     if os.fork():
         os._exit(0)
     os.setsid()
     pthread_sigmask(SIG_SETMASK, ())
-    # What who started it left open is not for servers.
+    # Servers must not inherit what the client that started the keeper left open.
     close_above(protocol.LISTENING)
     os.chdir("/")
     os.umask(0o077)

@@ -1,9 +1,9 @@
-"""Where the keeper is found, what it, its clients and its servers tell each other, and in which order.
+"""Where the keeper is found, and the messages between it, its clients and its servers.
 
 A client connects to the keeper's socket, asks, and hears the answer on the same connection. To have a script
-started, it sends along everything that the script's supervisor needs. The keeper hands that on to a server
-with the connection itself; what the server forks says `ready` on it, and begins when the client says `go`.
-So a client that has given up, and started its script in the usual way, never has it run twice.
+started, it sends along everything that the script's supervisor needs. The keeper passes that on to a server
+together with the connection; the process that the server forks says `ready` on it, and begins when the client
+says `go`. So a client that has given up, and started its script in the usual way, never has it run twice.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
     from typing import Any
 
 PLAN, CIRCUMSTANCES, CONTROL, LOCK, CALLER, STDIN, STDOUT, STDERR = range(8)
-"""The places, among the descriptors of a request to start, of what the supervisor needs."""
+"""The places, among the descriptors of a start request, of what the supervisor needs."""
 FACTS = 8
-"""And of what the keeper reads: on which terms the server must have been started."""
+"""The place of what the keeper reads: the terms on which the server must have been started."""
 OF_A_START = 9
 
 SPARE = "COLDFORK_SPARE"
-"""A variable of a server, by which what its imports have left is found. In the process of a script that one
-stands in its place by which the script is found.
+"""A variable of a server, by which the processes that its imports leave behind are found. In a script's
+process, the variable by which the script is found takes its place.
 """
 SPARE_ROOM = 96
-"""So long its value is at least."""
+"""The least length of its value."""
 PRESENT = 1
-"""The version of all this; who speaks another is not understood."""
+"""The version of this protocol; messages of another version are not understood."""
 CIRCUMSTANCES_READ = 6
-"""The descriptor by which a supervisor reads the circumstances of its caller."""
+"""The descriptor from which a supervisor reads its caller's circumstances."""
 
 LISTENING = 3
-"""The keeper's descriptor of the socket that clients connect to, made by who starts the keeper."""
+"""The keeper's descriptor of the socket that clients connect to, made by the client that starts it."""
 KEEPER, TERMS = 6, 7
-"""A server's: the socket to the keeper, whose end means that it is wanted no more, and what it is to do."""
+"""A server's descriptors: the socket to the keeper, which closes when it is unneeded, and its terms."""
 ROOM = 1024
-"""So many bytes a server is started with in which a script's command line is shown."""
+"""How many bytes a server is started with for showing a script's command line."""
 
-# --- where the keeper is ---
+# --- the keeper's socket ---
 
 _INSTALLATION = f"{crc32(os.fsencode(ROOT)):08x}"
-"""Every installation of coldfork has a keeper of its own: another may be of another version."""
+"""Every installation of coldfork has a keeper of its own, because versions may differ."""
 SOCKET_FILE = f"{_INSTALLATION}.sock"
 LOCK_FILE = f"{_INSTALLATION}.lock"
 LOG_FILE = f"{_INSTALLATION}.log"
@@ -60,7 +60,7 @@ _OF_OTHERS = 0o077
 
 
 def folder(environment: Mapping[str, str] = os.environ) -> str:
-    """The folder, made if need be; `UsageError` if anybody else could get at what lies in it."""
+    """Return the folder, and make it if need be; `UsageError` if another user could access its content."""
     runtime = environment.get("XDG_RUNTIME_DIR")
     base = runtime if runtime and os.path.isdir(runtime) else None
     path = os.path.join(base, "coldfork") if base else _of_temporary_files()
@@ -69,7 +69,7 @@ def folder(environment: Mapping[str, str] = os.environ) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise UsageError(f"cannot make {path}, the folder of warm servers: {error.strerror}") from None
+        raise UsageError(f"cannot make the folder of warm servers {path}: {error.strerror}") from None
     _require_ours(path)
     return path
 
@@ -83,15 +83,15 @@ def _of_temporary_files() -> str:
 def _require_ours(path: str) -> None:
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise UsageError(f"{path} belongs to somebody else; warm servers need a folder of yours there")
+        raise UsageError(f"{path} belongs to another user; warm servers need a folder of yours there")
     if found.st_mode & _OF_OTHERS:
         raise UsageError(
-            f"{path} is open to others (chmod 700 {path} closes it); warm servers are yours alone"
+            f"{path} is accessible to other users: run chmod 700 {path}, because warm servers are yours alone"
         )
 
 
 def connect(path: str) -> socket.socket | None:
-    """A connection to the keeper of this user; None where none listens."""
+    """Connect to this user's keeper; None where none listens."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         made.connect(os.path.join(path, SOCKET_FILE))
@@ -106,14 +106,14 @@ def connect(path: str) -> socket.socket | None:
 
 
 def require_ours(connection: socket.socket) -> None:
-    """Refuse to speak with a process of another user."""
+    """Refuse to talk to a process of another user."""
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     if user != os.geteuid():
         raise PermissionError(f"the process at the other end belongs to user {user}")
 
 
-# --- which server a script may come from ---
+# --- the facts that choose a server ---
 
 
 class Wanted:
@@ -129,7 +129,7 @@ class Wanted:
     ) -> None:
         self.python = python
         self.words = words
-        """The words behind the interpreter on its command line."""
+        """The words after the interpreter on its command line."""
         self.environment = environment
         self.cwd = cwd
         self.modules = modules
@@ -153,11 +153,11 @@ class Facts:
         self.environment = environment
         self.cwd = cwd
         self.folder = folder
-        """The folder that the script has first on its path for imports."""
+        """The first folder of the script's import path."""
 
     @staticmethod
     def of(message: Mapping[str, Any]) -> Facts:
-        """Those that a client sent."""
+        """Read the facts that a client sent."""
         return Facts(
             python=message["python"],
             modules=tuple(message["modules"]),
@@ -168,5 +168,5 @@ class Facts:
 
     @property
     def server_environment(self) -> dict[str, str]:
-        """What a server for such scripts is started with."""
+        """Return the environment in which a server for such scripts is started."""
         return while_importing({n: value for n, value in self.environment.items() if n not in OURS})

@@ -1,4 +1,4 @@
-"""A script's own process, forked with everything imported: what Python does at its start, done by hand."""
+"""A script's own process, forked with everything imported: it does by hand what Python does at its start."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Kit:
     """What a script has from its server."""
 
     path: list[str]
-    """The path for imports, without the script's own folder."""
+    """The import path, without the script's own folder."""
     made: Made
-    """What the imports have made of the environment."""
+    """How the imports have changed the environment."""
     limits: ThreadLimits
     interrupt: object
-    """What handles SIGINT when everything has been imported."""
+    """The handler of SIGINT when everything has been imported."""
     descriptors: frozenset[int]
-    """Those that what was imported holds open."""
+    """The descriptors that imported modules hold open."""
     place: interpreter.Place
-    """Where the variable stands by which a process is found from outside."""
+    """The place of the variable by which the process is found from outside."""
     modules: frozenset[str]
-    """Everything that is imported."""
+    """Every imported module."""
 
 
 class Script:
@@ -65,7 +65,7 @@ class Script:
         self._kit = kit
 
     def run(self) -> NoReturn:
-        """Become what Python would be that was started for this script, and run it."""
+        """Become the process that Python would have started for this script, and run it."""
         self._take_descriptors()
         self._take_environment()
         self._take_interpreter()
@@ -75,7 +75,7 @@ class Script:
             _run(self._plan.words[1:])
         except BaseException as error:
             failure = _without_us(error)
-        # Out here, where it is nothing that is being dealt with: what a hook raises stands for itself.
+        # Outside the handler, so that an exception raised by a hook carries no context.
         status = 0 if failure is None else interpreter.report(failure)
         interrupted = isinstance(failure, KeyboardInterrupt)
         del failure
@@ -85,7 +85,7 @@ class Script:
         set_wakeup_fd(-1)
         signal(SIGCHLD, SIG_DFL)
         if not self._plan.captured:
-            # Of its own, because the stop of a terminal does not reach a group that has nobody beside it.
+            # A group of its own, because a terminal's stop does not reach an orphaned group.
             os.setpgid(0, 0)
         for stream, descriptor in enumerate(self._outputs, 1):
             if descriptor >= 0:
@@ -98,7 +98,7 @@ class Script:
                 try:
                     os.close(number)
                 except OSError:
-                    # The one by which the list was read.
+                    # This descriptor is the one that read the list.
                     continue
         os.set_inheritable(self._channel, True)
         if self._plan.cwd is not None:
@@ -111,7 +111,8 @@ class Script:
     def _take_interpreter(self) -> None:
         plan, kit = self._plan, self._kit
         words = plan.words[1:]
-        # Now, when nobody but the supervisor could look for it: its own death ends this process as well.
+        # From here on only the supervisor could find it by its mark, and the supervisor's death ends this
+        # process as well.
         interpreter.mark(kit.place, MARK, plan.environment[MARK])
         interpreter.entitle(plan.words)
         interpreter.open_anew()
@@ -131,7 +132,7 @@ class Script:
         self._watch()
 
     def _watch(self) -> None:
-        """Do what coldfork does in a script that is started, and as little as there should it fail."""
+        """Do what coldfork does in a script that is started, and no more if it fails."""
         try:
             from coldfork.observe.bootstrap import STARTUP, begin
 
@@ -141,7 +142,7 @@ class Script:
 
 
 def _above(channel: int, numbers: Collection[int]) -> int:
-    """The channel under a number that is none of these."""
+    """Move the channel to a number that is none of these."""
     if channel not in numbers:
         return channel
     return lifted(channel, max([*numbers, channel]))
@@ -158,7 +159,7 @@ def _run(words: list[str]) -> None:
 
 
 def _without_us(error: BaseException) -> BaseException:
-    """The error without the frames below the script."""
+    """Drop the error's frames that lie outside the script."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
@@ -166,7 +167,7 @@ def _without_us(error: BaseException) -> BaseException:
 
 
 def _clear(main: dict[str, Any]) -> None:
-    """Make of our own main module what it is before a program begins."""
+    """Reset the main module to its state before a program begins."""
     kept = {name: main[name] for name in ("__builtins__", "__annotations__") if name in main}
     main.clear()
     main.update(__name__="__main__", __doc__=None, __package__=None, __loader__=None, __spec__=None)
@@ -176,7 +177,7 @@ def _clear(main: dict[str, Any]) -> None:
 
 
 def _first_of_path(words: list[str]) -> str | None:
-    """What Python puts first on the path for imports."""
+    """Return what Python puts first on the import path."""
     if sys.flags.safe_path:
         return None
     if words[0] == "-m":
@@ -187,7 +188,7 @@ def _first_of_path(words: list[str]) -> str | None:
 
 
 def _is_archive(path: str) -> bool:
-    """Whether Python runs the `__main__` in it instead of the file itself."""
+    """Return whether Python runs the `__main__` inside this file instead of the file itself."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - 65_558))
         end = stream.read()

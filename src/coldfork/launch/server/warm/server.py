@@ -1,7 +1,7 @@
 """A server: imports what scripts will need, proves itself clean, and forks a supervisor for each script.
 
-It is started by exec with one thread, by the interpreter of the scripts. The supervisor is a fork of it, and
-so is the script that the supervisor starts; both live on when the server ends.
+It is started by exec with one thread, with the scripts' interpreter. The supervisor is a fork of it, and so
+is the script that the supervisor starts; both keep running when the server ends.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 class _Begun(BaseException):
-    """Leads a forked process out of the server, up to where scripts are run."""
+    """Raised to leave the server's code in a forked process, up to where scripts are run."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
 
 
 def main(path: list[str], at_start: frozenset[str]) -> None:
-    """Serve; in a process that was forked for a script, run that and end with it.
+    """Serve; in a process that was forked for a script, run the script and end with it.
 
-    `path` is what Python made of it, `at_start` the modules that Python had then.
+    `path` is the import path that Python made, `at_start` the modules that it had loaded by then.
     """
     script = _serve(path, at_start)
     if script is not None:
@@ -89,7 +89,7 @@ class Server:
             self._tell({"is": "unfit", **preload.faults[-1], "missing": _missing(preload)})
             return False
         interrupt = settle()
-        # Nobody asks how a supervisor ended: it has said so itself.
+        # No exit status of a supervisor is needed: it has reported it itself.
         signal(SIGCHLD, SIG_IGN)
         self._settle(
             preload.readers,
@@ -153,7 +153,7 @@ class Server:
 
 
 def _get_watch_ready() -> None:
-    """Have what each script is watched with imported."""
+    """Import what each script is watched with."""
     import coldfork.launch.supervisor.entry_point
     import coldfork.observe.bootstrap
     import coldfork.observe.watch
@@ -161,14 +161,14 @@ def _get_watch_ready() -> None:
 
 
 def _keep_what_was_imported() -> None:
-    """Let no script finish what imports have begun: it is the server's, and other scripts still have it."""
+    """Keep scripts from closing what imports have opened: it is the server's, and other scripts share it."""
     weakref: Any = sys.modules.get("weakref")
     for finalizer in () if weakref is None else list(weakref.finalize._registry):
         finalizer.atexit = False
 
 
 def _missing(preload: Preload) -> str | None:
-    """The module that was asked for and is nowhere, if that is what is wrong."""
+    """Return the requested module that does not exist, if that is what is wrong."""
     fault = preload.faults[-1]
     last = fault["text"].splitlines()[-1]
     top = fault["module"].partition(".")[0]
@@ -176,7 +176,7 @@ def _missing(preload: Preload) -> str | None:
 
 
 def _open() -> frozenset[int]:
-    """The descriptors that what was imported holds open."""
+    """Return the descriptors that imported modules hold open."""
     ours = set(range(protocol.KEEPER + 1))
     with os.scandir("/proc/self/fd") as entries:
         found = {int(entry.name) for entry in entries}
@@ -184,7 +184,7 @@ def _open() -> frozenset[int]:
 
 
 def _mapped() -> Iterator[str]:
-    """The libraries that are loaded, and the interpreter."""
+    """Yield the loaded libraries, and the interpreter."""
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
             at = line.find(b"/")
@@ -193,7 +193,7 @@ def _mapped() -> Iterator[str]:
 
 
 def _homes(at_start: frozenset[str]) -> dict[str, str]:
-    """The folder in which each module was found that another file of its name could have stood in for."""
+    """Return the folder of each module that a file of the same name elsewhere could have shadowed."""
     homes: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
         place = getattr(module, "__file__", None)

@@ -1,6 +1,6 @@
 """The process between a server and a script: the supervisor, forked instead of started.
 
-It does what a supervisor does that was started by its caller, with the descriptors that the caller sent.
+It does what a supervisor started by its caller does, with the descriptors that the caller sent.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from coldfork.launch.server.warm.script import Kit
 
 _ABOVE = 20
-"""Above every number that a supervisor is given."""
+"""Above every descriptor number that a supervisor is given."""
 
 
 class _Born(BaseException):
-    """Leads the script's own process out of its supervisor."""
+    """Raised to leave the supervisor's code in the script's own process."""
 
 
 def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Script:
-    """Supervise the script that was asked for, and end; it returns in the script's process alone."""
+    """Supervise the requested script, and end; return only in the script's process."""
     born: list[Script] = []
     try:
         pthread_sigmask(SIG_BLOCK, all_but())
@@ -66,7 +66,7 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
                 raise _Born
             return pid
 
-        # A caller at a terminal has asked the kernel for a signal with each message, and so with the last.
+        # A caller at a terminal has asked the kernel for a signal with each message, the last one included.
         Supervisor(plan, Caller(), start, caller).run()
     except _Born:
         return born[0]
@@ -78,7 +78,7 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
 def _arrange(descriptors: list[int], numbers: list[int]) -> tuple[int, int, dict[int, int]]:
     """Give the descriptors that were sent the numbers that they have in a supervisor.
 
-    Returns those of the caller's process and of the connection to it, and those that the caller hands on to
+    Returns those of the caller's process and of the connection to it, and those that the caller passes on to
     what it starts, by the numbers that the script is to have them under.
     """
     moved = []
@@ -101,7 +101,7 @@ def _arrange(descriptors: list[int], numbers: list[int]) -> tuple[int, int, dict
 
 
 def _agree(reply: int, mark: str, circumstances: Circumstances, kit: Kit, troubles: list[str]) -> None:
-    """Become like the caller, and begin only when it says so; otherwise end here, before anything ran."""
+    """Take over the caller's circumstances, and begin when it says so; else end before anything ran."""
     with socket.socket(fileno=reply) as client:
         circumstances.group = os.getpgrp()
         troubles = [*troubles, *circumstances.take_over((MARK.encode(), mark.encode()))]

@@ -1,4 +1,4 @@
-"""What a program holds of the server that forks its workers, whichever that is at the time."""
+"""A program's handle on the server that forks its workers, which may be replaced over time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 60.0
 _MOST_SERVERS = 3
-"""So many servers in a row may end while they are asked for one worker."""
+"""How many servers in a row may end while they are asked for one worker."""
 
 
 class ZygoteWarning(UserWarning):
@@ -44,14 +44,14 @@ class Zygote:
         self._terms = terms
         self._server: RunningServer | None = None
         self._is_proven = True
-        """Whether what the server has imported is as it would be imported now."""
+        """Whether the server's imports are still what they would be now."""
         self._told: str | None = None
-        """The mark of the server of which warnings were given."""
+        """The mark of the server whose warnings were given."""
         self._home = os.getpid()
         self._left_out: tuple[str, ...] = ()
         """The modules that made a server unfit, with `on_error` other than "fail"."""
         self._asking = asking
-        """The way to a server of another process: in its workers, and in children that it forked."""
+        """The connection to another process's server: in its workers, and in children that it forked."""
         self._asking_is = None if asking is None else os.fstat(asking.fileno()).st_ino
         self._closed = False
         self._context: ZygoteContext | None = None
@@ -64,17 +64,17 @@ class Zygote:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, and starts nothing more."""
+        """Whether it was closed, and starts no more workers."""
         return self._closed
 
     @property
     def on_error(self) -> str:
-        """What becomes of a module that cannot be preloaded."""
+        """What happens to a module that cannot be preloaded."""
         return str(self._terms["on_error"])
 
     @property
     def pid(self) -> int | None:
-        """The server, if one of this process has been started."""
+        """The server's pid, if this process has started one."""
         server = self._server
         return None if server is None or self._home != os.getpid() else server.pid
 
@@ -91,8 +91,8 @@ class Zygote:
         """Start the server, unless it runs, and do not wait for it."""
         self._require_open()
         if self._home != os.getpid():
-            # A forked child: what its parent has of the server is not for it, nor is a lock held by a thread
-            # that it has not.
+            # A forked child cannot use its parent's handle on the server, nor a lock held by a thread that it
+            # does not have.
             self._home, self._server, self._lock = os.getpid(), None, threading.RLock()
         if self._server is None:
             with self._lock:
@@ -109,7 +109,7 @@ class Zygote:
             raise ZygoteError("this zygote was closed")
 
     def wait(self, timeout: float | None = None) -> Zygote:
-        """Wait until the server is ready; `ZygoteError` says why it is not fit to be one."""
+        """Wait until the server is ready; `ZygoteError` says why it is not fit."""
         until = None if timeout is None else monotonic() + timeout
         while True:
             server = self.start()._server
@@ -132,12 +132,12 @@ class Zygote:
             self._warn(f"{fault['module']} was not preloaded, because its import raised:\n{fault['text']}")
 
     def _exclude(self, server: RunningServer, answer: Message) -> None:
-        """Make sense of a server that is not fit: raise, or leave out the module that made it so."""
+        """Handle an unfit server: raise, or leave out the module that made it unfit."""
         fault = answer["faults"][-1]
         self._discard()
         if fault["kind"] != STAINED:
             raise ZygoteError(f"importing {fault['module']} raised:\n{fault['text']}", fault["module"])
-        text = f"{fault['module']} cannot be preloaded, because a child forked after its import would break:"
+        text = f"cannot preload {fault['module']}: a child forked after its import would break:"
         explained = self._explained(server, fault)
         if self.on_error == "fail":
             raise ZygoteError(f"{text}\n{explained}", fault["module"])
@@ -145,7 +145,7 @@ class Zygote:
         self._warn(f"{text}\n{explained}")
 
     def _explained(self, server: RunningServer, fault: dict[str, str]) -> str:
-        """The same once more under watch, which names the line; as it was where that finds nothing."""
+        """Repeat the import under watch to name the line; return the text unchanged if that fails."""
         if " is awake" not in fault["text"]:
             return fault["text"]
         again = RunningServer(self._terms, server.modules, suspect=fault["module"])
@@ -176,7 +176,7 @@ class Zygote:
                 return ask(borrowed, contents, descriptors, _PATIENCE)
             self._asking = None
         self.start()
-        # Every request hands it on; it starts while the server still imports.
+        # Every request passes it on; it starts while the server still imports.
         resource_tracker.ensure_running()
         with self._lock:
             try:
@@ -193,10 +193,10 @@ class Zygote:
             except GoneError:
                 self._require_open()
                 why = f", because of {server.trouble}" if server.trouble else ""
-                said = "the server (pid %d) has ended%s; another one is started"
+                said = "the server (pid %d) has ended%s; starting another one"
                 _log("warning", said, server.pid, why)
                 self._discard()
-        raise ZygoteError("the server ended each time that it was asked for a worker")
+        raise ZygoteError("the server ended each time it was asked for a worker")
 
     def _circumstances(self, variables: Mapping[str, str] | None) -> Circumstances:
         here = Circumstances()
@@ -205,9 +205,9 @@ class Zygote:
         return here
 
     def _borrowed(self) -> socket.socket | None:
-        """The way to the server of another process, where its workers would be like this one."""
+        """Return the connection to another process's server, where its workers would be like this process."""
         if self._home != os.getpid() and self._server is not None:
-            # In a child that was forked by the caller: the server is not its own.
+            # In a child that the caller forked: the server is not its own.
             self._asking, answer = self._server.asking, self._server.answer
             early, then = self._server.early, self._server.identity
             if answer is None:
@@ -221,18 +221,18 @@ class Zygote:
         why = why_unfit(early, then, imported, self._terms.get("variables", ()), made)
         if why is None:
             return self._asking
-        _log("info", "another server is started: %s", why)
+        _log("info", "starting another server: %s", why)
         return None
 
     def _fit(self) -> RunningServer:
-        """The server, another one if workers of the present one would not be like this process."""
+        """Return a server whose workers would be like this process, and start one if need be."""
         why = self._why_unfit(self.wait()._server)
         if why is not None:
-            _log("info", "another server is started: %s", why)
+            _log("info", "starting another server: %s", why)
             self._discard()
             self.wait()
         server = self._server
-        # Whoever has closed it did not wait until the server was ready.
+        # The caller that closed it did not wait until the server was ready.
         self._require_open()
         assert server is not None
         return server
@@ -245,7 +245,7 @@ class Zygote:
         try:
             path = server.changed_file(_PATIENCE)
         except GoneError:
-            return "the one that was there has ended"
+            return "the previous one has ended"
         self._is_proven = path is None
         return None if path is None else f"{path} has changed since it was imported"
 
@@ -255,28 +255,28 @@ class Zygote:
             servers(self._home).let_go(self, server, is_fit=is_fit, keep=keep)
 
     def close(self) -> None:
-        """End the server, unless others have it too; its workers go on, but not those that it gave them."""
+        """End the server, unless others share it; its workers keep running, but not those that it gave."""
         self.leave(keep=False)
 
     def leave(self, *, keep: bool = True) -> None:
-        """Let go of the server for good; where nobody has it any more, keep it for a moment or end it now."""
+        """Release the server for good; if it is unused then, keep it for a moment or end it now."""
         self._closed = True
         server = self._server
         if self._home != os.getpid():
             return
         if server is not None and self.is_waiting_with_others:
-            # A thread of ours lets go when the server is ready, which others want to be so.
+            # Once the server is ready, which its other users need, the waiting thread releases it.
             server.users.discard(self)
             return
         if server is not None and server.answer is None and len(server.users) <= 1:
-            # A thread that waits for it holds the lock for as long as it imports.
+            # A thread that waits for it holds the lock during its imports.
             server.interrupt()
         with self._lock:
             self._discard(is_fit=True, keep=keep)
 
     @property
     def is_waiting_with_others(self) -> bool:
-        """Whether a thread of ours waits for a server that others have, too."""
+        """Return whether a thread waits here for a server that has other users too."""
         server = self._server
         if server is None or server.answer is not None or not set(server.users) - {self}:
             return False
@@ -294,7 +294,7 @@ class Zygote:
         self.close()
 
     def __reduce__(self) -> Any:
-        # Handed on to a worker, it is the one that the worker has.
+        # Passed on to a worker, it becomes the worker's own.
         return _registered, ()
 
     def __repr__(self) -> str:
@@ -302,7 +302,7 @@ class Zygote:
 
 
 def _known_here(terms: dict[str, Any]) -> str:
-    """The name, in a process that knows the method by now; a server is started when one is needed."""
+    """Return the name in a process where the method is registered by now; a server is started when needed."""
     from coldfork.launch.server.zygote.processes import register, registered
 
     known = registered()
@@ -315,17 +315,17 @@ def _known_here(terms: dict[str, Any]) -> str:
 def zygote(preload: Sequence[str] | os.PathLike[str] = (), *, on_error: str = "fail") -> Zygote:
     """Start a server that imports these modules, proves itself clean, and forks workers from then on.
 
-    `preload` is a list of modules, or the path of one that `coldfork preload --output` has written.
-    It is started at once and not waited for. `on_error` says what becomes of a module whose import raises, or
-    after which a fork would break the child: with `"fail"` the first worker raises `ZygoteError`, with
-    `"warn"` and `"ignore"` that module is left to the workers.
+    `preload` is a list of modules, or the path of a list that `coldfork preload --output` has written. The
+    server is started at once and not waited for. `on_error` says what happens to a module whose import
+    raises, or after which a fork would break the child: with `"fail"` the first worker raises `ZygoteError`,
+    with `"warn"` and `"ignore"` that module is left to the workers.
     """
     from multiprocessing import process
 
     from coldfork.launch.server.zygote.processes import register, registered
 
     if getattr(process.current_process(), "_inheriting", False):
-        # A worker imports its caller's main module, at the top of which this stands.
+        # A worker imports its caller's main module, which calls this at its top.
         known = registered()
         return _registered() if known is not None else Zygote(terms(preload, on_error))
     made = Zygote(terms(preload, on_error))
@@ -344,7 +344,7 @@ def _registered() -> Zygote:
 
 
 def _log(level: str, text: str, *values: object) -> None:
-    """Say something in the log, which no server and no worker loads for that."""
+    """Log a message; no server or worker imports logging unless it does."""
     from logging import getLogger
 
     getattr(getLogger("coldfork"), level)(text, *values)

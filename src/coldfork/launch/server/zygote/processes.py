@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.requests import Started
 
     class Starter(Protocol):
-        """What a context has its workers from: a `Zygote`."""
+        """What a context gets its workers from: a `Zygote`."""
 
         @property
         def preload(self) -> tuple[str, ...]: ...
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 METHOD = "zygote"
 ASKED = ("preload", "on_error", "main", "variables", "seeds")
-"""The terms of a server of which one process tells another."""
+"""The terms of a server that one process passes to another."""
 _LOST = 255
-"""What is said of a process whose end nobody was left to tell, as multiprocessing has it."""
+"""The exit code, as in multiprocessing, of a process whose real one nobody is left to report."""
 
 
 class Arrived:
@@ -66,7 +66,7 @@ class Popen(popen_fork.Popen):
             self.place = place
 
         def detach(self) -> int:
-            """The descriptor, in the worker."""
+            """Return the descriptor, in the worker."""
             arrived = Arrived.current
             assert arrived is not None
             return arrived.descriptors[self.place]
@@ -82,7 +82,7 @@ class Popen(popen_fork.Popen):
         self._launch(process_obj)
 
     def duplicate_for_child(self, fd: int) -> int:
-        """Have a descriptor travel."""
+        """Have a descriptor travel; return its place."""
         self._descriptors.append(fd)
         return len(self._descriptors) - 1
 
@@ -90,7 +90,7 @@ class Popen(popen_fork.Popen):
         preparation = self._preparation(process_obj)
         for config in (preparation, process_obj._config):
             if "authkey" in config:
-                # That of Celery's processes is of a class of its own, which refuses to be pickled.
+                # Celery's processes use a class of their own for the key, which refuses to be pickled.
                 config["authkey"] = process.AuthenticationString(config["authkey"])  # type: ignore[attr-defined]
         content = io.BytesIO()
         contexts.set_spawning_popen(self)  # type: ignore[arg-type]
@@ -109,11 +109,11 @@ class Popen(popen_fork.Popen):
             self.finalizer = util.Finalize(self, self._statuses.close)
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
-        """What the worker does before it unpickles the process, as multiprocessing has it."""
+        """Return what the worker prepares before it unpickles the process, as in multiprocessing."""
         return preparation_data(process_obj._name)
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
-        """How it ended, waiting for that without the flag; None while it runs."""
+        """Return how it ended, and wait for that without the flag; None while it runs."""
         if self._statuses is None:
             return super().poll(flag)
         if self.returncode is None:
@@ -135,9 +135,9 @@ class Popen(popen_fork.Popen):
 
 
 class MethodName(str):
-    """The name of the start method, which takes the method along to where it is unpickled.
+    """The name of the start method, which carries the method to where it is unpickled.
 
-    multiprocessing has each process that it spawns choose the default of its caller by its name.
+    multiprocessing has each process that it spawns choose its caller's default by name.
     """
 
     __slots__ = ("known", "terms")
@@ -145,7 +145,7 @@ class MethodName(str):
     terms: dict[str, Any]
 
     def __new__(cls, terms: dict[str, Any], known: Callable[[dict[str, Any]], str]) -> MethodName:
-        """`zygote`, for servers that are asked to be so; `known` makes the method known elsewhere."""
+        """Make the name `zygote` for servers on these terms; `known` registers the method elsewhere."""
         made = super().__new__(cls, METHOD)
         made.terms, made.known = terms, known
         return made
@@ -155,34 +155,34 @@ class MethodName(str):
 
 
 class _Nowhere:
-    """`os` for a process whose working directory was deleted."""
+    """Stands in for `os` in a process whose working directory was deleted."""
 
     path = os.path
 
     @staticmethod
     def getcwd() -> str:
-        """Where it would be."""
+        """Return a placeholder for the deleted directory."""
         return os.curdir
 
 
 def preparation_data(name: str) -> dict[str, Any]:
-    """Tell a new process what to prepare, as multiprocessing does, wherever this one is."""
+    """Return what a new process has to prepare, as multiprocessing does, wherever this one is."""
     try:
         return spawn.get_preparation_data(name)
     except FileNotFoundError:
         code = spawn.get_preparation_data.__code__
         data: dict[str, Any] = FunctionType(code, {**vars(spawn), "os": _Nowhere})(name)
-        # It is not told to go there.
+        # The new process is not told to go there.
         del data["dir"]
         return data
 
 
 class ZygoteProcess(process.BaseProcess):
-    """A process that a server forks. The class of a context starts it with the server of that context."""
+    """A process that a server forks. A context's class starts it with the server of that context."""
 
     _start_method = METHOD
     _own: type[ZygoteProcess] | None = None
-    """The class of a context itself; what is derived from it is found by its own name."""
+    """The context's class itself; a class derived from it is found by its own name."""
 
     @staticmethod
     def _Popen(process_obj: Any) -> Popen:
@@ -190,25 +190,25 @@ class ZygoteProcess(process.BaseProcess):
         return Popen(process_obj, registered.zygote)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # The class of a context was made at run time, and nobody could find it by its name.
+        # A context's class is made at run time, so it cannot be found by its name.
         if type(self) is self._own:
             return _bare, (), self.__dict__
         return super().__reduce_ex__(protocol)
 
 
 def _bare() -> ZygoteProcess:
-    """A process whose state is yet to come."""
+    """Make a process whose state is yet to come."""
     return ZygoteProcess.__new__(ZygoteProcess)
 
 
 class ZygoteContext(contexts.BaseContext):
-    """What `multiprocessing.get_context` returns for a start method, for the workers of one server."""
+    """What `multiprocessing.get_context` returns for the start method, for the workers of one server."""
 
     def __init__(self, zygote: Starter, name: str) -> None:
         self.zygote = zygote
         """The server behind it."""
         self.by_value: ZygoteContext | None = None
-        """The one for a program whose main module nobody can import, once that was asked for."""
+        """The context for a program whose main module cannot be imported, once that was asked for."""
         self._name = name
         self.Process: type[ZygoteProcess] = _class_of(zygote)
 
@@ -228,11 +228,11 @@ def _class_of(zygote: Starter) -> type[ZygoteProcess]:
 
 
 def register(context: ZygoteContext) -> None:
-    """Let this context be found by its name, by whoever asks multiprocessing for the start method."""
+    """Register this context under its name, for everyone who asks multiprocessing for the start method."""
     contexts._concrete_contexts[METHOD] = context  # type: ignore[attr-defined]
 
 
 def registered() -> ZygoteContext | None:
-    """The context that was registered last."""
+    """Return the context that was registered last."""
     found = contexts._concrete_contexts.get(METHOD)  # type: ignore[attr-defined]
     return found if isinstance(found, ZygoteContext) else None

@@ -1,4 +1,4 @@
-"""Asks a server: what it is to be, and then for a worker, with the wait for the answer."""
+"""Send a server its terms and requests for workers, and wait for the answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POLICIES = ("fail", "warn", "ignore")
 
 
 class GoneError(Exception):
-    """The server has ended, and with it what it was asked for."""
+    """The server has ended, and with it the request."""
 
 
 class Started:
@@ -37,9 +37,9 @@ class Started:
     def __init__(self, pid: int, sentinel: int, statuses: socket.socket | None = None) -> None:
         self.pid = pid
         self.sentinel = sentinel
-        """A descriptor that can be read when the worker has ended."""
+        """A descriptor that becomes readable when the worker has ended."""
         self.statuses = statuses
-        """Where it is told how it ended; None for a child of this process."""
+        """Where its end is reported; None for a child of this process."""
 
 
 def why_unfit(
@@ -50,12 +50,12 @@ def why_unfit(
     made: dict[str, str | None] | None = None,
     changes: dict[str, str | None] | None = None,
 ) -> str | None:
-    """Why a worker of a server that was started so would not be like this process."""
+    """Return why a worker of a server with these properties would not be like this process."""
     late = variables.too_late(early, variables.changed(os.environ, changes), imported, also, made)
     if late:
-        return f"it has read {', '.join(late)}, which changed since"
+        return f"it has read {', '.join(late)}, which changed since then"
     what = difference(then, identity())
-    return None if what is None else f"the {what} of this process is another than then"
+    return None if what is None else f"the {what} of this process has changed since then"
 
 
 def ask(
@@ -65,7 +65,7 @@ def ask(
     patience: float,
     process: int | None = None,
 ) -> Started:
-    """Have a server start a worker that is a child of its own, and tells us how it ends."""
+    """Have a server start a worker as its own child, and report how it ends."""
     reply = request(asking, contents, descriptors)
     try:
         answered(reply, process, patience)
@@ -79,7 +79,7 @@ def ask(
 
 
 def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -> socket.socket:
-    """Send a request; returns where the answer to it comes."""
+    """Send a request; return where the answer comes."""
     from multiprocessing import resource_tracker
 
     streams = [number for number in (0, 1, 2) if is_open(number)]
@@ -103,7 +103,7 @@ def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -
 
 
 def request_changes(to: socket.socket) -> socket.socket:
-    """Ask which file of its modules has changed; returns where the answer comes."""
+    """Ask which file of its modules has changed; return where the answer comes."""
     ours, theirs = channel.pair()
     with theirs:
         try:
@@ -128,14 +128,14 @@ def _which(pid: int | None) -> str:
 
 
 def _state(pid: int | None) -> str:
-    """What the kernel says of a process that does not answer."""
+    """Return what the kernel says of a process that does not answer."""
     found = None if pid is None else standing(pid)
     stopped = found is not None and found.is_stopped
-    return "; it is stopped, and SIGCONT lets it go on" if stopped else ""
+    return "; it is stopped: kill -CONT lets it go on" if stopped else ""
 
 
 def is_same(held: socket.socket, number: int | None) -> bool:
-    """Whether a descriptor is still what it was: a program may close all that it finds and open its own."""
+    """Return whether a descriptor is unchanged: a program may close every descriptor and open its own."""
     try:
         return os.fstat(held.fileno()).st_ino == number
     except OSError:
@@ -143,24 +143,26 @@ def is_same(held: socket.socket, number: int | None) -> bool:
 
 
 def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str, Any]:
-    """What a server is asked to be, checked."""
+    """Check the terms of a server, and return them."""
     more: dict[str, Any] = {}
     if isinstance(preload, os.PathLike) or (isinstance(preload, str) and preload.endswith(ENDING)):
         listed = read(preload)
         preload = listed.modules
         more = {"variables": sorted(listed.variables), "seeds": list(listed.seeds)}
     if not kernel.supported() or not kernel.has_process_descriptors():
-        raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, and this is {sys.platform}")
+        raise UsageError(f"a zygote needs Linux 5.4 or newer with /proc, but this is {sys.platform}")
     if isinstance(preload, str) or not all(isinstance(name, str) for name in preload):
-        raise UsageError(f"preload is a list of modules by dotted name, or a file that ends with {ENDING}")
+        raise UsageError(
+            f"preload has to be a list of dotted module names, or a file that ends with {ENDING}"
+        )
     if on_error not in POLICIES:
         known = ", ".join(f'"{name}"' for name in POLICIES)
-        raise UsageError(f"there is no on_error {on_error!r}; it is one of {known}")
+        raise UsageError(f"there is no on_error {on_error!r}; choose {known}")
     return {"preload": list(preload), "on_error": on_error, "main": _main_file(), **more}
 
 
 def _main_file() -> str | None:
-    """The file of the caller's program, as multiprocessing would have it imported."""
+    """Return the file of the caller's program, as multiprocessing would have it imported."""
     from multiprocessing import process
 
     path = getattr(sys.modules.get("__main__"), "__file__", None)

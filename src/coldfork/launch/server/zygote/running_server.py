@@ -1,4 +1,4 @@
-"""One server as its caller sees it: started, waited for, asked for workers, and ended."""
+"""One server as its caller sees it: start it, wait for it, ask it for workers, and end it."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.requests import Contents
 
 _PROGRAM = (
-    # Not from the working directory: a file there may have the name of a module that the server needs.
+    # Without the working directory: a file there may have the name of a module that the server needs.
     f"import sys; sys.path[:] = [{ROOT!r}, *filter(None, sys.path)]; "
     "from coldfork.launch.server.zygote.server import main; main()"
 )
 _A_MOMENT = 1.0
 """How long a spare whose server has died may take to answer."""
 _MOST_LOST = 5
-"""So many spares may die of something as they are asked."""
+"""How many spares in a row may die when asked."""
 
 
 class RunningServer:
@@ -63,13 +63,13 @@ class RunningServer:
         """The variables that it reads early, as they were when it was started."""
         self.identity: dict[str, str] = identity()
         self.answer: Message | None = None
-        """What it has said of itself at last: that it is ready, or why it is not fit."""
+        """Its last message about itself: that it is ready, or why it is not fit."""
         self.importing: str | None = None
-        """The module that it was importing when it was last heard of."""
+        """The module that it was importing when it last reported."""
         self.trouble: str | None = None
         """What ended it, if it could still say so."""
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
-        """Who has it, where it is shared."""
+        """Its users, where it is shared."""
         self._terms = terms
         self._lock = threading.RLock()
         self._spares = _Spares()
@@ -112,7 +112,7 @@ class RunningServer:
 
     def _plan(self, suspect: str | None) -> dict[str, Any]:
         here = os.fsdecode(working_directory() or b"")
-        # One that was deleted holds no modules.
+        # A deleted folder holds no modules.
         path = [entry or here for entry in sys.path if entry or here]
         return {
             "modules": self.modules,
@@ -123,17 +123,18 @@ class RunningServer:
             "arguments": sys.argv,
             "ready": self._terms.get("ready", ()),
             "mask": list(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
-            # A death signal comes when the thread ends that started the server; only the first ends with all.
+            # The kernel sends a death signal when the starting thread ends; only the main thread ends with
+            # the process.
             "tied": threading.get_native_id() == os.getpid(),
             "caller": os.getpid(),
             "mark": self.mark,
-            # Its workers find what was asked for in their environment already.
+            # Its workers find the requested variables in their environment already.
             "terms": {**self._terms, "environment": {}, "early": self.early, "identity": self.identity},
         }
 
     @property
     def why_unfit(self) -> str | None:
-        """Why a worker of this server would not be like this process; None if it would."""
+        """Return why a worker of this server would not be like this process; None if it would."""
         answer = self.answer or {}
         also = self._terms.get("variables", ())
         imported, made = answer.get("imported", ()), answer.get("made")
@@ -141,25 +142,25 @@ class RunningServer:
 
     @property
     def may_be_shared(self) -> bool:
-        """Whether somebody else may have it too: it runs, and nothing speaks against it by now."""
+        """Return whether others may use it too: it runs, and nothing speaks against it."""
         is_fit = self.answer is None or self.answer["is"] == "ready"
         return is_fit and self._end.alive and not readable([self._process], 0)
 
     @property
     def may_be_kept(self) -> bool:
-        """Whether it is worth keeping for whoever comes next."""
+        """Return whether it is worth keeping for a later user."""
         return self.answer is not None and self.may_be_shared
 
     @property
     def ended(self) -> str:
-        """How it has ended, in a sentence."""
+        """Return how it has ended, in a sentence."""
         where = "" if self.importing is None else f" while it imported {self.importing}"
         if self.trouble is not None:
             return f"the server (pid {self.pid}) ended{where}, because of {self.trouble}"
-        return f"the server (pid {self.pid}) ended{where}; what it printed is in this program's error output"
+        return f"the server (pid {self.pid}) ended{where}; see its output in this program's standard error"
 
     def changed_file(self, patience: float) -> str | None:
-        """A file of what it has imported that is not what it was; `GoneError` if the server is no more."""
+        """Return an imported file that has changed; `GoneError` if the server is gone."""
         reply = request_changes(self.asking)
         with reply:
             answered(reply, self._process, patience, self.pid)
@@ -170,13 +171,13 @@ class RunningServer:
         return changed
 
     def wait(self, until: float | None = None) -> Message:
-        """Wait until the server is ready or has found that it is not fit; `GoneError` if it ended instead."""
+        """Wait until the server is ready or has found itself unfit; `GoneError` if it ended instead."""
         with self._lock:
             while self.answer is None:
                 left = None if until is None else max(0.0, until - monotonic())
                 if not readable([self._status.fileno()], left):
                     raise ZygoteError(
-                        f"the server (pid {self.pid}) was not ready in time; it imports {self.importing}"
+                        f"the server (pid {self.pid}) was not ready in time; it is importing {self.importing}"
                     )
                 self._hear(0)
             return self.answer
@@ -204,7 +205,7 @@ class RunningServer:
         return True
 
     def start(self, contents: Contents, descriptors: Sequence[int], patience: float) -> Started:
-        """Have a worker started that does what is pickled here; `GoneError` if the server is no more."""
+        """Have a worker started that does what is pickled here; `GoneError` if the server is gone."""
         with self._lock:
             ready = self.wait()
             if not ready.get("siblings"):
@@ -224,10 +225,10 @@ class RunningServer:
             return Started(pid, os.pidfd_open(pid))
 
     def _answered(self, reply: socket.socket, patience: float) -> int | None:
-        """The worker that has taken a request; None if it died of something before it could say so."""
+        """Return the worker that has taken a request; None if it died before it could say so."""
         alive = answered(reply, self._process, patience, self.pid)
         if not alive and not readable([reply.fileno()], _A_MOMENT):
-            # Its spare would have taken the request by now; what it takes from here on would be done twice.
+            # Its spare would have taken the request by now; if it still did, the work would be done twice.
             self.end()
         try:
             received = channel.receive(reply, socket.MSG_DONTWAIT)
@@ -240,45 +241,45 @@ class RunningServer:
         return None
 
     def interrupt(self) -> None:
-        """Kill the server, though a thread of this process should wait for it, which hears of it."""
+        """Kill the server, even if a thread of this process waits for it; the thread notices."""
         if self._end.alive:
             _kill(self.pid)
 
     def end(self) -> None:
-        """End the server and its spare; its workers go on."""
+        """End the server and its spare; its workers keep running."""
         with self._lock:
             self._end()
 
 
 class _Spares:
-    """The workers that were forked ahead: children of this process that nobody else knows of."""
+    """The workers that were forked ahead: children of this process that only this class knows."""
 
     def __init__(self) -> None:
         self._waiting: set[int] = set()
         self._taken_before: set[int] = set()
-        """Those that answered before the server had announced them."""
+        """Spares that answered before the server had announced them."""
 
     def announced(self, pid: int) -> None:
-        """The server has forked one."""
+        """Note that the server has forked a spare."""
         if pid in self._taken_before:
             self._taken_before.discard(pid)
         else:
             self._waiting.add(pid)
 
     def taken(self, pid: int) -> None:
-        """It has become a worker."""
+        """Note that a spare has become a worker."""
         if pid in self._waiting:
             self._waiting.discard(pid)
         else:
             self._taken_before.add(pid)
 
     def lost(self, pid: int) -> None:
-        """It died before it was asked for anything."""
+        """Note that a spare died before it was asked for anything."""
         self._waiting.discard(pid)
         kernel.reap(pid)
 
     def end(self) -> None:
-        """End those that wait."""
+        """End the waiting spares."""
         while self._waiting:
             pid = self._waiting.pop()
             _kill(pid)
@@ -286,12 +287,12 @@ class _Spares:
 
 
 def _end(home: int, server: int, spares: _Spares, status: socket.socket, *others: socket.socket) -> None:
-    """End a server of this process, and leave no process behind that somebody would have to wait for."""
+    """End a server of this process, and leave no process behind that still has to be waited for."""
     if os.getpid() == home:
         _kill(server)
         kernel.reap(server)
         with suppress(OSError):
-            # Its end comes when the last of the spares has told of itself.
+            # The socket's end comes after the last report of the spares.
             while readable([status.fileno()], _A_MOMENT):
                 received = channel.receive(status)
                 if received is None:

@@ -1,9 +1,10 @@
 """The server: it imports, proves itself clean, and forks workers on request.
 
 It is started by exec and has one thread. It keeps one worker forked ahead, the spare, which waits for a
-request itself, so that a new worker is there as soon as it is asked for. Workers of the caller are the
-caller's own children. Those that its children ask for are the server's: it waits for them, says how they
-ended, and ends them with who asked. When the caller dies it ends all that came of it, and itself.
+request itself, so that a new worker is there as soon as it is asked for. The caller's workers are the
+caller's own children. Workers that the caller's children ask for are the server's: it waits for them, reports
+how they ended, and ends them when the process that asked ends. When the caller dies, the server ends all that
+came of it, and itself.
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ if TYPE_CHECKING:
     from coldfork.launch.plumbing.channel import Message
 
 STATUS = 3
-"""The socket to the caller: what became of the server; its end means that the server is wanted no more."""
+"""The socket to the caller, for reports on the server; its end means that the server is unneeded."""
 REQUESTS = 4
-"""Where the spare hears the caller."""
+"""Where the spare receives the caller's requests."""
 ERRANDS = 5
-"""Where the server hears the caller's children."""
+"""Where the server receives the requests of the caller's children."""
 CALLER = 6
-"""The caller, as a descriptor of the process."""
+"""The caller, as a pidfd."""
 PLAN = 7
 ASKING = 8
 """The other end of ERRANDS, for the workers."""
 DESCRIPTORS = (STATUS, REQUESTS, ERRANDS, CALLER, PLAN, ASKING)
 _MOST_LOST = 5
-"""So many spares in a row may die before they were asked for anything."""
+"""How many spares in a row may die before they were asked for anything."""
 _LAST_SECONDS = 2.0
 _SET_DEATH_SIGNAL = 1
 
@@ -78,22 +79,22 @@ class Server:
         self._spare = 0
         """The worker that waits for a request."""
         self._beginner = 0
-        """The one that has got it and is not ready yet."""
+        """The worker that has a request and is not ready yet."""
         self._lost = 0
         self._living: dict[int, int] = {}
-        """The workers by the descriptors of their processes."""
+        """The workers by their pidfds."""
         self._replies: dict[int, socket.socket] = {}
-        """Who is to be told how a child of this process ends."""
+        """Where the end of each child of this process is reported."""
         self._taken, self._taking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._siblings: SiblingFork | None = None
         self._kit: Kit | None = None
         self._files: dict[str, reads.Mark] = {}
-        """Those of what was imported for the caller, as they were then."""
+        """The files imported for the caller, as they were then."""
         self._overtaken: str | None = None
-        """One of them that was written while it was imported."""
+        """One of them that was written during its import."""
 
     def run(self) -> None:
-        """Import, prove, and serve until the caller is gone or wants no more; tell what ends it otherwise."""
+        """Import, prove, and serve until the caller is gone or needs it no more; report what else ends it."""
         try:
             self._run()
         except Exception as error:
@@ -107,11 +108,11 @@ class Server:
         preload = Preload(plan["modules"], plan["main"], plan["suspect"])
         preload.load(lambda module: self._tell({"is": "importing", "module": module}), nullcontext())
         if preload.stained or (preload.faults and not self._plan["forgiving"]):
-            # Before it is told: who hears it ends this process.
+            # Before the report: its reader ends this process.
             kernel.end_marked(variables.MARK, {self._plan["mark"]})
             self._tell({"is": "unfit", "faults": preload.faults})
             return
-        # Before it settles, after which every process that it forks has them.
+        # Before it settles, so that every process that it forks has them.
         self._files = reads.noted(reads.files_of_modules(there))
         self._overtaken = reads.changed_since(began, self._files)
         self._settle(preload)
@@ -128,24 +129,25 @@ class Server:
             self._loop.turn()
 
     def _begin(self) -> None:
-        """Make sure that an import that takes long ends with the caller, too."""
+        """Make sure that a slow import ends with the caller, too."""
         self._control(_SET_DEATH_SIGNAL, int(SIGKILL if self._plan["tied"] else SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) | os.O_ASYNC)
         if os.getppid() != self._plan["caller"]:
             sys.exit()
         for module in self._plan["ready"]:
-            # Of ours, and before anything on the caller's path could stand in for what it needs.
+            # coldfork's own modules first, before anything on the caller's path could shadow what they need.
             __import__(module)
         sys.path[:] = self._plan["path"]
         sys.argv[:] = self._plan["arguments"]
-        # The signal that the end of the socket brings ends this process, whatever its caller does about it.
+        # At the socket's end the kernel's signal ends this process, whatever its caller does about the
+        # signal.
         signal(SIGIO, SIG_DFL)
         pthread_sigmask(SIG_SETMASK, set(self._plan["mask"]) - {int(SIGIO)})
 
     def _settle(self, preload: Preload) -> None:
-        """From here on nothing is imported, and nothing but forking is done."""
-        # Stopped by somebody, it must still hear that its caller has died.
+        """Prepare for nothing but forking: nothing is imported from here on."""
+        # Continued if stopped, it notices that its caller has died.
         self._control(_SET_DEATH_SIGNAL, int(SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) & ~os.O_ASYNC)
         interrupt = settle()
@@ -168,7 +170,7 @@ class Server:
         try:
             self._siblings = SiblingFork()
         except OSError:
-            # The workers are children of this process then, and it says how they end.
+            # Then the workers are children of this process, which reports how they end.
             self._siblings = None
         self._loop.watch(CALLER, self._end_all)
         self._loop.watch(STATUS, self._close)
@@ -187,7 +189,7 @@ class Server:
         try:
             channel.send(self._status, message)
         except OSError:
-            # Nobody is there any more, which is heard of in its own way.
+            # The caller is gone, which is noticed elsewhere.
             pass
 
     def _keep_spare(self) -> None:
@@ -203,7 +205,7 @@ class Server:
         self._spare = self._living[self._fork(self._siblings.fork, live)]
 
     def _fork(self, how: Callable[[], int], live: Callable[[Kit], NoReturn]) -> int:
-        """Fork a process that lives this life, and watch for its end; returns its descriptor."""
+        """Fork a process that runs `live`, and watch for its end; return its pidfd."""
         assert self._kit is not None
         pid = preloading.fork(how)
         if pid == 0:
@@ -218,18 +220,18 @@ class Server:
         return process
 
     def _let_go(self) -> None:
-        """In a child: hold open nothing that is the server's own, but its sockets."""
+        """In a child: close what belongs to the server, except its sockets."""
         for reply in self._replies.values():
             reply.close()
         for descriptor in {self._taken, *self._loop.watched()} - {STATUS, REQUESTS, ERRANDS}:
             os.close(descriptor)
 
     def _note_taken(self) -> None:
-        """The spare has work; when it is ready to do it, and says so once more, another is forked."""
+        """Note that the spare has a request; another is forked when it says that it is ready for it."""
         for pid in memoryview(os.read(self._taken, 4096)).cast("i"):
             if pid == self._spare:
                 self._spare, self._beginner, self._lost = 0, pid, 0
-                # Who asks for several at once is not made to wait for each.
+                # A caller that asks for several at once does not wait for each.
                 self._loop.watch(REQUESTS, self._keep_spare)
             elif pid == self._beginner:
                 self._keep_spare()
@@ -247,7 +249,7 @@ class Server:
             self._keep_spare()
 
     def _errand(self) -> None:
-        """Fork a worker for a child of the caller, or for a caller that can have no children of ours."""
+        """Fork a worker for a child of the caller, or for a caller that cannot be the parent itself."""
         received = channel.receive(self._errands)
         if received is None:
             return
@@ -275,7 +277,7 @@ class Server:
             self._orphaned(process, caller)
 
     def _reap(self, process: int, reply: socket.socket, caller: int) -> None:
-        """A child of this process has ended: say how."""
+        """Report how a child of this process has ended."""
         pid = self._living.pop(process)
         self._off(process)
         if caller in self._loop.watched():
@@ -286,15 +288,15 @@ class Server:
         reply.close()
 
     def _orphaned(self, process: int, caller: int) -> None:
-        """Who asked for a worker has died or given up, and it dies, too."""
+        """Kill a worker because the process that asked for it has died or given up."""
         self._off(caller)
         pid = self._living[process]
         kernel.signal_all([*kernel.descendants(pid), pid], SIGKILL)
 
     def _close(self) -> NoReturn:
-        """The caller has closed its end: it is dying, or it has become another program.
+        """Handle the caller's closed end: it is dying, or it has become another program.
 
-        The files of a process that dies are closed a moment before it is seen to have died.
+        A dying process's files are closed a moment before its death can be seen.
         """
         if readable([CALLER], _LAST_SECONDS / 4):
             self._end_all()
@@ -302,7 +304,7 @@ class Server:
         os._exit(0)
 
     def _end_all(self) -> NoReturn:
-        """The caller has died: end all that came of it."""
+        """End all that came of the caller, which has died."""
         workers = list(self._living.values())
         below = [descendant for worker in workers for descendant in kernel.descendants(worker)]
         kernel.signal_all([*below, *workers], SIGKILL)
@@ -313,7 +315,7 @@ class Server:
 
 
 def _answer(reply: socket.socket, message: Message) -> bool:
-    """Whether somebody is there to hear it."""
+    """Send an answer; return whether there is a reader."""
     try:
         channel.send(reply, message)
     except OSError:
@@ -322,7 +324,7 @@ def _answer(reply: socket.socket, message: Message) -> bool:
 
 
 def main() -> None:
-    """Be the server that the plan describes."""
+    """Run the server that the plan describes."""
     fill_closed_streams()
     close_above(max(DESCRIPTORS))
     for descriptor in DESCRIPTORS:

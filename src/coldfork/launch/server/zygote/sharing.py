@@ -1,11 +1,11 @@
-"""The servers of this process: one for all who ask for equal terms, whether for a pool or for a context.
+"""The servers of this process: one for all users with equal terms, whether for a pool or for a context.
 
-Who comes later has what was imported for who came first. Terms are equal only where a server that is started
-now would be the same: what it is to import, the interpreter, the environment, where modules are looked for
-and where the program stands. The server itself says whether the files of its modules are still as they were.
+A later user gets what was imported for the first. Terms are equal only if a server started now would be the
+same: its imports, the interpreter, the environment, the import path and the program's folder. The server
+itself says whether the files of its modules are unchanged.
 
-When the last user has let go of a server it is kept for a moment, for a program that opens one pool after
-the other. Then it ends, so that nothing of a pool is left a second after the end of that.
+When its last user has released it, a server is kept for a moment, for a program that opens one pool after the
+other. Then it ends, so that nothing of a pool is left a second after the pool's end.
 """
 
 from __future__ import annotations
@@ -30,28 +30,30 @@ if TYPE_CHECKING:
     from typing import Any
 
 KEPT_SECONDS = 0.5
-"""So long a server is kept that nobody has any more."""
+"""How long an unused server is kept."""
 
 
 class SharedServers:
-    """The servers of one process, which are ended here when nobody has them any more."""
+    """The servers of one process, which end here when they have no user any more."""
 
     def __init__(self) -> None:
         self._home = os.getpid()
-        # Whoever takes or lets go may be interrupted by a handler that does the same.
+        # A signal handler may interrupt this and do the same.
         self._lock = threading.RLock()
         self._known: WeakValueDictionary[bytes, RunningServer] = WeakValueDictionary()
         self._kept: dict[RunningServer, _Keeping] = {}
-        """Those that nobody has."""
+        """The servers without a user."""
         self._is_over = False
-        # Nobody forks beside threads of ours, and no child has what belongs to a server that is about to end.
+        # No fork happens beside our threads, and no child inherits what belongs to a server that is about to
+        # end.
         os.register_at_fork(before=self.end_kept)
         with suppress(RuntimeError):
-            # Before threads are waited for, and after the pools of this process, which were opened later.
+            # This runs before threads are joined, and after this process's pools have ended, because they
+            # were opened later.
             threading._register_atexit(self._end)  # type: ignore[attr-defined]
 
     def take(self, user: object, terms: dict[str, Any], modules: Sequence[str]) -> tuple[RunningServer, bool]:
-        """The server for these terms, and whether it was there already."""
+        """Return the server for these terms, and whether it was there already."""
         key = _key(terms, modules)
         with self._lock:
             server = self._known.get(key)
@@ -65,7 +67,7 @@ class SharedServers:
         return server, is_there
 
     def let_go(self, user: object, server: RunningServer, *, is_fit: bool, keep: bool) -> None:
-        """End a server that nobody else has; with `keep` by and by, if it is fit for whoever comes next."""
+        """End a server without other users; with `keep` after a moment, if it is fit for a later user."""
         with self._lock:
             server.users.discard(user)
             if not is_fit:
@@ -76,7 +78,7 @@ class SharedServers:
         server.end()
 
     def _forget(self, server: RunningServer) -> None:
-        """Give it to nobody any more."""
+        """Give it to no more users."""
         for key in [key for key, known in self._known.items() if known is server]:
             del self._known[key]
 
@@ -89,21 +91,21 @@ class SharedServers:
                 self._kept[server] = keeping
                 return True
         except RuntimeError:
-            # There can be no more threads.
+            # The interpreter can start no more threads.
             pass
         return False
 
     def _end_kept(self, keeping: _Keeping) -> None:
         with self._lock:
             if self._kept.get(keeping.server) is not keeping:
-                # Somebody has taken it meanwhile, or ends it.
+                # Another thread has taken it meanwhile, or is ending it.
                 return
             del self._kept[keeping.server]
             self._forget(keeping.server)
         keeping.server.end()
 
     def end_kept(self) -> None:
-        """End now what is kept for others."""
+        """End all servers that are kept for later users."""
         if not self._kept or os.getpid() != self._home:
             return
         for keeping in list(self._kept.values()):
@@ -113,13 +115,13 @@ class SharedServers:
                 keeping.join()
 
     def _end(self) -> None:
-        """The program ends: nothing is kept from here on."""
+        """End everything with the program: nothing is kept from here on."""
         self._is_over = True
         self.end_kept()
 
 
 class _Keeping(threading.Thread):
-    """Waits until a server that nobody has is to end, unless that is over before."""
+    """Waits until an unused server is to end, unless it is taken before."""
 
     def __init__(self, server: RunningServer, end: Callable[[_Keeping], object]) -> None:
         super().__init__(name="kept server", daemon=True)
@@ -135,12 +137,12 @@ class _Keeping(threading.Thread):
 
 @cache
 def servers(home: int) -> SharedServers:
-    """Those of the process with this number; a child has none of its parent's."""
+    """Return the servers of the process with this number; a child has none of its parent's."""
     return SharedServers()
 
 
 def _key(terms: dict[str, Any], modules: Sequence[str]) -> bytes:
-    """The key of all servers that could stand in for each other."""
+    """Return a key that is equal for interchangeable servers."""
     changes = terms.get("environment")
     told = {name: terms.get(name) for name in ("on_error", "main", "variables", "seeds")}
     return encode(

@@ -48,15 +48,15 @@ class Kit:
     ) -> None:
         self.mark = mark
         self.tied = tied
-        """Whether its parent's death may kill it: it was the main thread that started the server."""
+        """Whether its parent's death may kill it: true if the main thread started the server."""
         self.interrupt = interrupt
         """The handler of SIGINT when the server had imported everything."""
         self.limits = limits
-        """The means to give the pools of its libraries their size."""
+        """The functions that set the pool sizes of its libraries."""
         self.circumstances = circumstances
-        """Those of the server, as those of a caller come."""
+        """The server's circumstances, in the form that a caller sends."""
         self.asking = asking
-        """The way back to the server, for workers of this worker."""
+        """The connection back to the server, for workers of this worker."""
         self.control = control
         self.terms = terms
         """The terms of the server, for a worker that has to start another."""
@@ -70,7 +70,7 @@ def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit)
     """Wait for the caller's next request, and do it."""
     if kit.tied:
         die_with_parent(kit.control)
-    # By itself, so that its parent hears of it though the server should be killed at this moment.
+    # Sent by the worker itself, so that its parent hears of it even if the server is killed at this moment.
     with status:
         channel.send(status, {"is": "spare", "pid": os.getpid()})
     _get_ready(kit)
@@ -84,14 +84,14 @@ def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit)
                 channel.send(reply, {"pid": os.getpid()})
             break
         except OSError:
-            # Whoever asked has given up meanwhile.
+            # The caller has given up meanwhile.
             for descriptor in descriptors:
                 os.close(descriptor)
     requests.close()
 
     def tell() -> None:
         with suppress(BrokenPipeError):
-            # A server that has died needs no telling.
+            # A server that has died needs no report.
             os.write(taking, os.getpid().to_bytes(4, sys.byteorder))
 
     def ready() -> None:
@@ -110,7 +110,7 @@ def work(
     ready: Callable[[], None] = lambda: None,
     child_of_server: bool = False,
 ) -> NoReturn:
-    """Do what a request asks for, and end; `ready` is called when nothing is left to be made ready."""
+    """Do what a request asks for, and end; `ready` is called when all preparation is done."""
     code = 1
     try:
         if child_of_server:
@@ -124,7 +124,7 @@ def work(
         with os.fdopen(memory, "rb") as stream:
             circumstances: Circumstances = pickle.load(stream)
             _settle(circumstances, kit)
-            # As multiprocessing's own server does it.
+            # As multiprocessing's own server does.
             tracking: Any = resource_tracker._resource_tracker
             tracking._fd, tracking._pid = tracker, None
             process_obj = _unpickled(stream)
@@ -141,21 +141,21 @@ def work(
 
 
 def _get_ready(kit: Kit) -> None:
-    """Do what does not depend on the request, and go once through what does.
+    """Do what does not depend on the request, and rehearse what does.
 
-    In the server's own circumstances that changes nothing, but what it writes to has been copied for this
-    process when the request comes.
+    In the server's own circumstances the rehearsal changes nothing, but the pages that it writes to are
+    already copied when the request comes.
     """
-    # What the server has registered is not for its workers, and what they register is run at their end.
+    # The server's registered functions are not for its workers; what workers register runs at their end.
     atexit._clear()
     atexit.register(util._exit_function)  # type: ignore[attr-defined]
-    # A context under the same name, for workers of its own.
+    # A context under the same name, for workers of this worker.
     register(Zygote(kit.terms, kit.asking).context)
     with os.fdopen(channel.holding("coldfork", kit.circumstances), "rb") as stream:
         circumstances: Circumstances = pickle.load(stream)
     circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
     kit.limits.restore(variables.HELD)
-    # Anew in each process that was forked, and no request changes them.
+    # Redrawn in each forked process; no request changes them.
     renewal.redraw(kit.seeds)
 
 
@@ -174,11 +174,11 @@ def _settle(circumstances: Circumstances, kit: Kit) -> None:
     kit.limits.restore(os.environ)
     circumstances.let_signals_in(kit.interrupt)
     if troubles:
-        sys.stderr.write(f"coldfork: a worker is not like its caller in {'; '.join(troubles)}\n")
+        sys.stderr.write(f"coldfork: a worker differs from its caller in {'; '.join(troubles)}\n")
 
 
 def _unpickled(stream: Any) -> Any:
-    """The process that is pickled here, in an interpreter made ready for it as multiprocessing does."""
+    """Unpickle the process, in an interpreter prepared for it as multiprocessing does."""
     current: Any = process.current_process()
     current._inheriting = True
     try:

@@ -246,6 +246,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         cases = [case for case in caselist.load() if case.on_import and case.program is None]
         if options.only:
+            if unknown := set(options.only) - {case.id for case in cases}:
+                parser.error(f"no case of an import is called {', '.join(sorted(unknown))}")
             cases = [case for case in cases if case.id in options.only]
         for each in work or [partial(of_case, case, fetch, scratch) for case in cases]:
             try:

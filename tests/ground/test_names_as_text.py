@@ -45,6 +45,8 @@ NO_NAMES = {
     "coldfork.sarif": "a file that a run writes",
     "coldfork.files": "a class in a JUnit report",
     "coldfork.probe": "a class in a JUnit report",
+    "coldfork.configuration": "a setting of an editor",
+    "coldfork.showReferences": "a command of an editor",
 }
 #: What is measured, as OpenTelemetry names it; the page that lists them is held to the code by its own test.
 MEASURE = re.compile(r"coldfork\.(?:pool|script)\.")

@@ -76,7 +76,7 @@ def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
         return Cold(f"cannot ask the keeper of warm servers: {error}")
     except UsageError as error:
         return Cold(str(error))
-    return Cold("coldfork is being reinstalled")
+    return Cold("its installation is being replaced")
 
 
 def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:

@@ -1,1 +1,1 @@
-"""What backs the claims about coldfork: published sources, known bugs, speed beside the peers."""
+"""Measurements behind the claims about coldfork: published sources, known bugs, speed beside the peers."""

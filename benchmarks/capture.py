@@ -1,4 +1,4 @@
-"""What virtual capture costs: recording, replaying and memory beside eager execution: `./dev bench capture`.
+"""The cost of virtual capture: recording, replaying and memory beside eager execution: `./dev bench capture`.
 
 Times are processor time of the one thread that works, and of several runs the fastest counts.
 """
@@ -120,7 +120,7 @@ def fastest(work: Callable[[], Any], runs: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one program costs."""
+    """The cost of one program."""
 
     program: Program
     operators: int

@@ -51,7 +51,7 @@ class Bench:
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured on one tree."""
+    """The measurements of one tree."""
 
     tree: str
     files: int = 0
@@ -73,7 +73,7 @@ class Figures:
         self.cpu_seconds.pop(name, None)
 
     def spread(self, name: str) -> Spread:
-        """What the runs of one tool say."""
+        """Return the spread of one tool's runs."""
         return Spread.of(self.seconds[name])
 
     def ratios(self, name: str, to: str) -> list[float]:

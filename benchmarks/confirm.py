@@ -41,7 +41,7 @@ Finding = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What confirming one package came to."""
+    """The result of confirming one package."""
 
     row: Row
     findings: tuple[Finding, ...]
@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def differences(self) -> tuple[Finding, ...]:
-        """What was claimed and not seen: certain findings that stayed cold."""
+        """Return certain findings whose modules stayed cold when imported."""
         return tuple(
             finding
             for finding in self.findings

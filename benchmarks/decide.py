@@ -1,4 +1,4 @@
-"""What a decision and a look before a fork cost, with everything loaded: ./dev bench decide.
+"""The cost of a decision and of a look before a fork, with everything loaded: ./dev bench decide.
 
 Each figure is the median of many calls in one fresh interpreter, and its spread over several of them.
 Everything is PyTorch, JAX, polars, tokenizers and PoCL, imported and used, as far as they are installed.

@@ -37,7 +37,7 @@ def use_everything() -> list[str]:
 
 
 def median(call: Callable[[], object], calls: int = CALLS) -> float:
-    """What one call costs, in seconds."""
+    """Return the seconds that one call takes."""
     for _ in range(5):
         call()
     samples = []

@@ -1,4 +1,4 @@
-"""What `./dev bench guard` runs in processes of their own: one measurement each, told as JSON.
+"""The measurements that `./dev bench guard` makes in processes of their own, one each, printed as JSON.
 
 Each compares the guard with its absence in the same process, in turns, so that a busy machine slows both.
 """
@@ -39,7 +39,7 @@ def loaded(names: tuple[str, ...]) -> list[str]:
 
 
 def events() -> dict[str, object]:
-    """What an audit event and code without events cost: without a hook, with the guard, and with it off."""
+    """Time an audit event and code without events: without a hook, with the guard, and with it off."""
     import coldfork
 
     def audited() -> None:
@@ -67,7 +67,7 @@ def events() -> dict[str, object]:
 
 
 def forks(names: tuple[str, ...]) -> dict[str, object]:
-    """What a fork costs more, with the guard on and off in turns, in microseconds."""
+    """Return the microseconds that the guard adds to a fork, measured with it on and off in turns."""
     import coldfork
 
     coldfork.guard("strict")

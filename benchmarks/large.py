@@ -30,7 +30,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one check took."""
+    """The cost of one check."""
 
     name: str
     megabytes: float

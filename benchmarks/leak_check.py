@@ -32,7 +32,7 @@ class Model:
         self.lengths = torch.ones(tokens, dtype=torch.int32)
 
     def inputs(self) -> dict[str, Any]:
-        """What a step is fed with."""
+        """Return the inputs of a step."""
         return {"hidden": self.hidden, "slots": self.slots, "lengths": self.lengths}
 
     def create(self, descriptor: Any, phase: Any) -> Any:

@@ -33,7 +33,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What repeated runs say: the median, the extremes and the quartiles, in seconds."""
+    """The spread of repeated runs: the median, the extremes and the quartiles, in seconds."""
 
     median: float
     low: float
@@ -101,7 +101,7 @@ def once(
 
 
 def _spent_by_children() -> float:
-    """What all processes that this one has waited for have spent: one command at a time is measured."""
+    """Return the CPU time of all children waited for so far: one command at a time is measured."""
     spent = os.times()
     return spent.children_user + spent.children_system
 

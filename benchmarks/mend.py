@@ -32,7 +32,7 @@ from published.sources import Wanted
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of mending one version."""
+    """The result of mending one version."""
 
     version: str
     causes: int
@@ -178,7 +178,7 @@ def naming(before: bytes, after: bytes, names: set[str]) -> int:
 
 
 def _names(case: caselist.Case, root: Path, path: str) -> set[str]:
-    """What the culprits in a file bind, import or call: a change that mends them names it."""
+    """Return the names that the culprits in a file bind, import or call: a fix names one of them."""
     lines = [place for culprit in case.culprits for place in culprit.places if place.path == path]
     found: set[str] = set()
     for node in ast.walk(ast.parse((root / path).read_bytes())):

@@ -49,7 +49,7 @@ def package_root(root: Path, top: str) -> Path:
 
 
 def installed(root: Path) -> list[Path]:
-    """What an installation of these sources would put into site-packages."""
+    """Return the entries that installing these sources would put into site-packages."""
     if _file_name(root).endswith(".whl"):
         return sorted(entry for entry in root.iterdir() if entry.name != places.MARKER)
     found: list[Path] = []

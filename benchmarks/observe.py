@@ -1,4 +1,4 @@
-"""What watching costs a program: `./dev bench observe [--rounds 10] [--target NAME] [--json FILE]`
+"""The cost of watching a program: `./dev bench observe [--rounds 10] [--target NAME] [--json FILE]`
 
 Two answers that have to agree. Counted: in one watched import every event of the watch is timed where it
 happens, with the caches as cold as the import leaves them. Paired: the same import with and without the
@@ -40,7 +40,7 @@ TARGETS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What watching one program costs, in seconds of CPU time."""
+    """The cost of watching one program, in seconds of CPU time."""
 
     target: str
     plain: Spread
@@ -111,7 +111,7 @@ class Bench:
         self.rounds = rounds
 
     def cost(self, target: str) -> Cost:
-        """What watching one target costs."""
+        """Measure the cost of watching one target."""
         code = TARGETS[target]
         plain, watched, run = self.by_turns(code)
         return Cost(target, plain, watched, run, self.events(code), self.start(code))
@@ -129,7 +129,7 @@ class Bench:
         return plain, watched, run
 
     def start(self, code: str) -> float:
-        """What the watch costs a program that does nothing but load what the target loads anyway."""
+        """Return the cost of the watch for a program that only loads what the target loads anyway."""
         ours = self._modules("pass", watched=True) - self._modules("pass")
         shared = sorted(ours & self._modules(code))
         same = f"import {', '.join(shared)}" if shared else "pass"
@@ -199,7 +199,7 @@ def importing(rounds: int) -> Spread:
 
 
 def told(cost: Cost) -> str:
-    """What was measured of one target, for people."""
+    """Return the measurements of one target as text."""
     lines = [f"{cost.target}: {TARGETS[cost.target]}"]
     for name, spread in (("plain", cost.plain), ("watched", cost.watched), ("coldfork run", cost.run)):
         lines.append(f"  {name:14} {spread}")

@@ -1,4 +1,4 @@
-"""What must hold beyond the table of cases: the bugs that coldfork came from, and packages that stay cold."""
+"""The promises beyond the table of cases: the bugs that coldfork began with, and packages that stay cold."""
 
 from __future__ import annotations
 

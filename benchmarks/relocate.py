@@ -57,7 +57,7 @@ def find_site(text: str, line: int) -> Site:
 
 
 def _sites(body: list[ast.stmt], outer: ast.stmt | None, rule: str) -> list[Site]:
-    """What can be a culprit, outermost blocks first; `outer` is the class that the body belongs to."""
+    """Return the possible culprits, outermost blocks first; `outer` is the class that the body belongs to."""
     found: list[Site] = []
     for node in body:
         home = outer or node

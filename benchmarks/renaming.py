@@ -101,7 +101,7 @@ class Renaming:
     # -- names --------------------------------------------------------------------------------------
 
     def renamed(self, dotted: str) -> str:
-        """What a dotted name is called now, as far as it leads to modules."""
+        """Return the present name of a dotted name, as far as it leads to modules."""
         parts = dotted.split(".")
         return ".".join(
             self.names.get(".".join(parts[: index + 1]), part) for index, part in enumerate(parts)
@@ -275,7 +275,7 @@ def _with_packages(dotted: str) -> list[str]:
 
 
 def _ends(dotted: str) -> list[str]:
-    """What is left of a dotted name when packages are taken off its front."""
+    """Return the ends of a dotted name that are left as packages are taken off its front."""
     parts = dotted.split(".")
     return [".".join(parts[depth:]) for depth in range(1, len(parts))]
 

@@ -21,7 +21,7 @@ MINOR_VERSIONS = ("3.13", "3.12", "3.14", "3.11")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to run for one measurement."""
+    """The command of one measurement."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] | None = None

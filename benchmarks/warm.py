@@ -169,7 +169,7 @@ def judged(starts: Sequence[Starts], memory: Memory, left: Spread) -> bool:
 
 
 def started(starts: Sequence[Starts]) -> tuple[Promise, ...]:
-    """What was promised of a start."""
+    """Return the promises about a start."""
     zygote, forkserver, spawn = starts
     times = spawn.answered.median / zygote.answered.median
     against = forkserver.answered.median / zygote.answered.median

@@ -51,7 +51,7 @@ def start(context: "Any", modules: "tuple[str, ...]") -> "dict[str, float]":
 
 
 def memory(context: "Any", modules: "tuple[str, ...]") -> "list[tuple[float, float]]":
-    """What each of several workers at once shares and has to itself, in megabytes."""
+    """Return the shared and the own memory of each of several simultaneous workers, in megabytes."""
     pairs = [context.Pipe() for _ in range(WORKERS)]
     processes = [context.Process(target=have, args=(modules, theirs)) for _, theirs in pairs]
     for process in processes:

@@ -1,1 +1,1 @@
-"""What coldfork claims about real devices, checked on one: `python hardware/validate.py`."""
+"""Checks of coldfork's claims about real devices, on one: `python hardware/validate.py`."""

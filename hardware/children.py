@@ -17,7 +17,7 @@ _TAIL = 2_000
 
 @dataclass(frozen=True)
 class Bench:
-    """What every program is given."""
+    """The settings of every program."""
 
     driver: str = "libcuda.so.1"
     management: str = "libnvidia-ml.so.1"
@@ -26,7 +26,7 @@ class Bench:
     environment: dict[str, str] = field(default_factory=dict)
 
     def run(self, program: str, *arguments: str, **environment: str) -> dict[str, Any]:
-        """What a program printed; `untestable` says why there is nothing."""
+        """Run a program and return what it printed; `untestable` says why there is nothing."""
         surroundings = {**os.environ, **self.environment, **environment, "PYTHONPATH": str(SOURCE)}
         command = [self.python, str(HERE / "programs" / f"{program}.py"), *arguments]
         try:

@@ -87,7 +87,7 @@ _STATES: tuple[tuple[str, str, str | None], ...] = (
 
 
 def probes(bench: Bench) -> Section:
-    """What coldfork's probes say at each stage, and what they cost."""
+    """Check what coldfork's probes say at each stage, and what they cost."""
     name, found = "probes", bench.run("probe_cost", bench.driver)
     if "untestable" in found:
         return Section(name, (untestable(name, "probes tell the state", found["untestable"]),), found)

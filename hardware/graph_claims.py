@@ -16,7 +16,7 @@ _RANDOM = frozenset(("drawing",))
 
 
 def graphs(bench: Bench) -> Section:
-    """What fails, what is computed, and what a replay costs."""
+    """Check which captures fail, what the others compute, and what a replay costs."""
     unreal = bench.run("graph_programs", "cpu")
     real = bench.run("graph_programs", "cuda")
     for one in (unreal, real):
@@ -34,7 +34,7 @@ def graphs(bench: Bench) -> Section:
 
 
 def compared(program: str, real: dict[str, Any], unreal: dict[str, Any]) -> list[Finding]:
-    """What is claimed of one program on both."""
+    """Compare a claim about one program with both runs."""
     agree = same(
         NAME,
         f"{program}: can be captured virtually exactly if it can be on the device",

@@ -131,7 +131,7 @@ def _judged(catalogue: Catalogue, name: str, answer: dict[str, Any], variables: 
 
 
 def _false_negative(plain: dict[str, Any]) -> list[Finding]:
-    """What makes `torch.cuda.is_initialized()` a bad question."""
+    """Show why `torch.cuda.is_initialized()` is a bad question."""
     answer = plain.get("calls", {}).get("torch.cuda.is_available")
     if answer is None:
         return []

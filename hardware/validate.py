@@ -42,7 +42,7 @@ SECTIONS: dict[str, Callable[[Bench], Section]] = {
 
 
 def device(bench: Bench) -> dict[str, Any] | None:
-    """What the machine has, or None when its driver finds no device."""
+    """Describe the machine's device, or return None when its driver finds none."""
     answers = bench.run("device_answers", bench.driver, bench.management, "-")
     if "untestable" in answers or answers["driver"].get("cuInit") != 0 or not answers["driver"].get("count"):
         return None

@@ -74,7 +74,7 @@ def newly(way: Way, names: Iterable[str], known: frozenset[str]) -> list[str]:
 
 
 def _tested(way: Way, *arguments: str) -> str:
-    """What CPython's own tests print, run this way."""
+    """Run CPython's own tests this way and return their output."""
     install_guard(ENVIRONMENT, way)
     printed = ENVIRONMENT.printed([*way.before, "-m", "test", *arguments], undisturbed())
     if "Result:" not in printed and "Tests result:" not in printed:

@@ -1,4 +1,4 @@
-"""What libraries below torch see of a virtual device: `./dev integration drivers`"""
+"""Libraries below torch and their view of a virtual device: `./dev integration drivers`"""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def _line(file: Path, text: str) -> int:
 
 
 def _asked(package: str, version: str, program: str = "", *more: str) -> Ended:
-    """What the program for a package says of a version."""
+    """Run the program for a package on one of its versions."""
     folder = sources.obtain(Wanted(package, version))
     script = ROOT / "integrations" / "programs" / f"{program or f'engines_{package}'}.py"
     path = os.pathsep.join((str(ROOT / "src"), str(ROOT)))

@@ -1,4 +1,4 @@
-"""What may be preloaded for vLLM and three other packages: `./dev integration preload`
+"""The modules of vLLM and three other packages that may be preloaded: `./dev integration preload`
 
 This takes 3.5 GB for vLLM, as `./dev integration vllm` does, 2 GB for the others, and a quarter of an hour.
 """
@@ -76,7 +76,7 @@ def _used(tried: list[str]) -> bool:
 
 
 def preload(environment: Environment, *arguments: str) -> dict[str, Any]:
-    """What `coldfork preload` says of modules of an environment; coldfork itself is this checkout."""
+    """Run `coldfork preload` on modules of an environment; coldfork itself is this checkout."""
     command = [sys.executable, "-m", "coldfork", "preload", "--python", str(environment.python)]
     done = subprocess.run(
         [*command, "--virtual", "h100", "--timeout", "300", "--format", "json", *arguments],

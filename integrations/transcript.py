@@ -1,4 +1,4 @@
-"""What an integration did and saw, as a page, and whether it saw what it had to see."""
+"""The page of an integration: what it did and saw, and whether it saw what it had to see."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def run() -> Transcript:
 
 
 def _tested() -> str:
-    """What the tests print."""
+    """Run the tests and return what they print."""
     return ENVIRONMENT.printed(["-m", "unittest", "-v", *_names()], _environment())
 
 

@@ -94,7 +94,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What the index answered."""
+    """The answer of the index."""
 
     url: str
     kind: str

@@ -1,4 +1,4 @@
-"""What is installed to import transformers and its like, for an integration and a benchmark."""
+"""The packages needed to import transformers and its like, for an integration and a benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every test run shares: no promise of the project is waved through, and no test hangs for ever."""
+"""Rules of every test run: no promise of the project is waved through, and no test hangs for ever."""
 
 from __future__ import annotations
 

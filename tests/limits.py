@@ -12,7 +12,7 @@ Found = TypeVar("Found")
 
 
 def overrun(attempt: Callable[[int], Found], shows: Callable[[Found], bool]) -> tuple[int, Found]:
-    """What an attempt gave under the first limit that was long enough to show it, and that limit.
+    """Return the result under the first limit that was long enough to show it, and that limit.
 
     Where none was, it is what the last one gave, which a test then refuses.
     """

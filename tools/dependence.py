@@ -1,4 +1,4 @@
-"""What each Python file of a checkout depends on, read from its imports and from what its strings name.
+"""The dependencies of each Python file of a checkout, read from its imports and the names in its strings.
 
 Imports count wherever they stand: at the top, under TYPE_CHECKING, in a function, and in a program that is
 written down as a string. A string also counts when it is a module's whole name (tables of modules, `-m NAME`)
@@ -162,7 +162,7 @@ class Checkout:
 
     @cached_property
     def _plugins(self) -> frozenset[str]:
-        """What pytest loads by itself where the product is installed."""
+        """Return the plugins that pytest loads by itself where the product is installed."""
         file = self.root / "pyproject.toml"
         if not file.exists():
             return frozenset()

@@ -39,7 +39,7 @@ REMEDIES = {
 
 
 def described_functions() -> tuple[dict[str, EffectKind], frozenset[str]]:
-    """What torch.toml says about C functions: what each one does, and those that are harmless."""
+    """Return the effects of C functions listed in torch.toml, and the harmless ones."""
     document = tomllib.loads((KNOWLEDGE / "torch.toml").read_text("utf-8"))
     levels = {
         name: EffectKind(entry["does"])
@@ -98,7 +98,7 @@ def lines(versions: Sequence[TorchVersion]) -> list[Line]:
 
 
 def ranges(symbol: Symbol, accelerator: str, versions: Sequence[TorchVersion]) -> list[tuple[Effect, str]]:
-    """What a symbol does, by range of versions; a version without the symbol changes nothing."""
+    """Return a symbol's effects by range of versions; a version without the symbol changes nothing."""
     present = [
         (version.number, version.effects[accelerator][symbol])
         for version in versions

@@ -1,4 +1,4 @@
-"""What one Python file says: its imports wherever they stand, its strings, and the modules that it starts."""
+"""The contents of one Python file: its imports wherever they are, its strings, the modules it starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Imported:
 
 @dataclass
 class Text:
-    """What one Python file says, before it is known which of it leads anywhere."""
+    """The contents of one Python file, before it is known which of them lead anywhere."""
 
     imports: set[Imported] = field(default_factory=set)
     lazy: set[Imported] = field(default_factory=set)

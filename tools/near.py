@@ -87,7 +87,7 @@ def _fixtures(checkout: Checkout, test: str) -> list[str]:
 
 
 def _standing_for(checkout: Checkout, path: str) -> set[str]:
-    """What reads a file without importing it: whoever names it, its folder or a pattern."""
+    """Return the files that read this one without importing it: those naming it, its folder or a pattern."""
     if path.endswith(".py") and path.startswith(("src/", "tests/")):
         return set()
     return checkout.mentions(path)

@@ -91,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
 def rounds(
     python: Path, names: Sequence[str], chosen: argparse.Namespace
 ) -> tuple[dict[str, dict[str, list[float]]], list[str]]:
-    """What the contenders measured, and which could not go on."""
+    """Return the contenders' measurements, and the contenders that could not go on."""
     job = {name: getattr(chosen, name) for name in ("modules", "calls", "tasks", "arrays")}
     figures: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     lost: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What faults cost: a killed worker, an overrun deadline, a killed program. `./dev bench pool --faults`"""
+"""The cost of faults: a killed worker, an overrun deadline, a killed program. `./dev bench pool --faults`"""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def left_after_death(python: Path) -> float:
 
 
 def descendants(root: int) -> set[int]:
-    """What a process has started, and what that has."""
+    """Return all descendants of a process."""
     found: set[int] = set()
     waiting = [root]
     while waiting:

@@ -33,7 +33,7 @@ def main(python: Path, minutes: float, file: Path | None) -> int:
 
 
 def judged(samples: Sequence[Mapping[str, float]]) -> list[str]:
-    """What has grown from the second third to the last."""
+    """Return what has grown from the second third to the last."""
     third = len(samples) // 3
     if third < 2:
         return [f"{len(samples)} samples are too few to tell"]

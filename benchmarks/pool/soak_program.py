@@ -83,7 +83,7 @@ def left_behind() -> list[int]:
 
 
 def proportional(pid: int) -> float:
-    """What a process has to itself and its share of the rest, in megabytes; 0 if it has ended."""
+    """Return a process's own memory and its share of the rest, in megabytes; 0 if it has ended."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):

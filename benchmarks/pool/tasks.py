@@ -1,4 +1,4 @@
-"""What the pools are given to do. Every worker imports this module, so that there is little in it."""
+"""The tasks given to the pools. Every worker imports this module, so it holds little."""
 
 import os
 import signal

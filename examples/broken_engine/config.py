@@ -1,4 +1,4 @@
-"""What a user may set."""
+"""The settings of a user."""
 
 from __future__ import annotations
 

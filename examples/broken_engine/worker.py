@@ -1,4 +1,4 @@
-"""What runs in each worker process."""
+"""The code that runs in each worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device answers about itself, field by field, through the driver, NVML and torch.
+"""A device's answers about itself, field by field, through the driver, NVML and torch.
 
 Arguments: the driver library, the NVML library, and the name of a virtual device to install first or "-".
 """
@@ -37,7 +37,7 @@ def through_driver(library: str) -> dict[str, Any]:
 
 
 def through_management(library: str) -> dict[str, Any]:
-    """What NVML says, or that it is not there."""
+    """Return NVML's answers, or the error that says it is not there."""
     try:
         nvml = ctypes.CDLL(library)
     except OSError as problem:
@@ -58,7 +58,7 @@ def through_management(library: str) -> dict[str, Any]:
 
 
 def through_torch() -> dict[str, Any]:
-    """What torch says, or that it is not there."""
+    """Return torch's answers, or the error that says it is not there."""
     try:
         import torch
     except ImportError as problem:

@@ -1,4 +1,4 @@
-"""What the driver's functions return before and after `cuInit`, and in forked children.
+"""The return codes of the driver's functions before and after `cuInit`, and in forked children.
 
 Arguments: the driver library.
 """
@@ -22,11 +22,11 @@ class Driver:
         self._library = ctypes.CDLL(library)
 
     def initialise(self) -> int:
-        """What `cuInit(0)` returns."""
+        """Return the code of `cuInit(0)`."""
         return int(self._library.cuInit(0))
 
     def codes(self) -> Codes:
-        """What the functions return that a probe might ask."""
+        """Return the codes of the functions that a probe might call."""
         number, context = ctypes.c_int(), ctypes.c_void_p()
         flags, active, version = ctypes.c_uint(), ctypes.c_int(), ctypes.c_int()
         asked: dict[str, Callable[[], object]] = {
@@ -47,7 +47,7 @@ class Driver:
 
 
 def in_child(work: Callable[[], Codes]) -> Codes:
-    """What `work` returns in a forked child."""
+    """Return the result of `work` in a forked child."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -46,7 +46,7 @@ def shown_under(library: str, variables: Mapping[str, str]) -> list[str]:
 
 
 def leased(library: str, setting: str | None) -> dict[str, Any]:
-    """What a lease on the first device says, and what CUDA shows under it, for a caller with this list."""
+    """Return what a lease on the first device says, and what CUDA shows under it for this list."""
     os.environ.pop(CUDA, None)
     if setting is not None:
         os.environ[CUDA] = setting

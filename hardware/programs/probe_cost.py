@@ -1,4 +1,4 @@
-"""What coldfork's own probes say of this process, and what asking costs.
+"""The answers of coldfork's probes about this process, and the cost of asking.
 
 Arguments: the driver library. The process is examined before the driver is loaded, while it is cold, awake,
 with a context, and in a forked child.
@@ -23,7 +23,7 @@ def cuda() -> dict[str, Any]:
 
 
 def microseconds(poller: states.Poller, rounds: int = 2000) -> float:
-    """What one poll costs, at best of five."""
+    """Return the microseconds of one poll, the best of five."""
     best = float("inf")
     for _ in range(5):
         started = time.perf_counter()
@@ -34,7 +34,7 @@ def microseconds(poller: states.Poller, rounds: int = 2000) -> float:
 
 
 def child_state() -> dict[str, Any]:
-    """What a forked child says of itself."""
+    """Return a forked child's view of its own state."""
     read, write = os.pipe()
     states.remember_for_children()
     child = os.fork()

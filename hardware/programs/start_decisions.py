@@ -26,17 +26,17 @@ def decided() -> dict[str, Any]:
 
 
 def initialise(library: str) -> int:
-    """What `cuInit` returns in this process."""
+    """Return the code of `cuInit` in this process."""
     return int(ctypes.CDLL(library).cuInit(0))
 
 
 def work(library: str) -> None:
-    """What a process does that coldfork starts; its exit status is the answer."""
+    """Use the device in a process that coldfork starts; its exit status is the answer."""
     sys.exit(initialise(library))
 
 
 def forked(library: str) -> dict[str, Any]:
-    """What a child knows that was forked plainly, and what it then gets from the driver."""
+    """Return what a plainly forked child knows of its state, and what the driver then answers."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""What calls of torch leave behind, each in a child forked from a process that has only imported torch.
+"""The state that torch's calls leave behind, each made in a child forked after nothing but importing torch.
 
 Arguments: the driver library, and a JSON list of [dotted name, arguments]. Every child answers with the level
 that the driver reached, what torch says of itself, and what a child of that child meets.
@@ -17,7 +17,7 @@ NOT_LOADED = None
 
 
 def code(library: str) -> int | None:
-    """What `cuDeviceGetCount` returns, without loading the library that has it."""
+    """Return the code of `cuDeviceGetCount` without loading the library that has it."""
     try:
         loaded = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError:
@@ -43,7 +43,7 @@ def level(library: str) -> str:
 
 
 def grandchild(torch: Any) -> str:
-    """What a child forked now meets when it first uses the device."""
+    """Return the error of a child forked now when it first uses the device."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,1 +1,1 @@
-"""What the integrations run; each is a program for the environment of its own integration."""
+"""The programs of the integrations, each for the environment of its own integration."""

@@ -17,7 +17,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 
 def train() -> None:
-    """What each of the two processes does."""
+    """Do the work of each of the two processes."""
     torch.set_num_threads(2)  # torch's launcher sets one thread; real trainings set as many as they have
     total = torch.ones(4_000_000).sum()
     both = Accelerator(cpu=True).reduce(total)
@@ -30,7 +30,7 @@ def launch() -> None:
 
 
 def launch_as_decided() -> None:
-    """What notebook_launcher does, with the start method that coldfork decides on."""
+    """Launch as notebook_launcher does, with the start method that coldfork decides on."""
     import coldfork
 
     print("coldfork:", coldfork.decide(), flush=True)

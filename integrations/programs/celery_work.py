@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def ask() -> str:
-    """What the task returns, or why it does not."""
+    """Return the task's result, or the reason why there is none."""
     sys.path.insert(0, str(HERE))
     # The module lets torch work; this process forks nothing after it.
     import celery_tasks

@@ -26,7 +26,7 @@ class Names(Dataset[str]):
 
 
 def context(how: str) -> BaseContext | None:
-    """What the DataLoader is to start its workers by; None is what it takes by itself."""
+    """Return the context for the DataLoader's workers; None leaves the choice to it."""
     if how == "plain":
         return None
     print("coldfork:", coldfork.decide())

@@ -53,7 +53,7 @@ OFF = Off()
 
 
 def nothing(*_: object, **__: object) -> None:
-    """What is not there."""
+    """Stand in for something that is missing."""
 
 
 # -- the compiled attention, and a model around it ------------------------------------------------------
@@ -116,7 +116,7 @@ def lazily(attention_backend: Any) -> None:
 
 
 def surroundings(backend: Callable[[], type]) -> dict[str, dict[str, Any]]:
-    """What the stand-ins hold that is used."""
+    """Return the parts of the stand-ins that are used."""
     one = SimpleNamespace(
         num_dp_ranks=1, pp_size=1, attn_tp_size=1, attn_dcp_size=1, attn_dcp_rank=0, tp_rank=1,
         dcp_enabled=False, moe_ep_size=1, attn_dp_enabled=False, tp_group=SimpleNamespace(barrier=nothing),
@@ -192,7 +192,7 @@ def surroundings(backend: Callable[[], type]) -> dict[str, dict[str, Any]]:
 
 
 def model_runner() -> Any:
-    """What a runner asks of SGLang's `ModelRunner`, with attention by FlashMLA."""
+    """Return the answers that a runner asks of SGLang's `ModelRunner`, with attention by FlashMLA."""
     runner: Any = Off()
     tokens = SimpleNamespace(size=REQUESTS, req_to_token=torch.zeros(REQUESTS, 256, dtype=torch.int32))
     config = SimpleNamespace(
@@ -256,7 +256,7 @@ def step(count: int, seed: int) -> Any:
 
 
 def eager(runner: Any, batch: Any) -> torch.Tensor:
-    """What the model gives for a step without a graph."""
+    """Return the model's result for a step without a graph."""
     context = import_module(f"{EXECUTOR}.forward_context")
     runner.attn_backend.init_forward_metadata(batch)
     with context.forward_context(context.ForwardContext(attn_backend=runner.attn_backend)):

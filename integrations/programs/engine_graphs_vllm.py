@@ -135,7 +135,7 @@ class Served:
         self.buffers.input_ids[:count] = torch.randint(0, 32, (count,), generator=chance)
 
     def eager(self, count: int) -> torch.Tensor:
-        """What the model gives for the step in the buffers."""
+        """Return the model's result for the step in the buffers."""
         batch = import_module(INPUTS).InputBatch
         held = {name: one.clone() for name, one in self.inputs.items()}
         made = batch.make_dummy(count, count, self.buffers)
@@ -224,7 +224,7 @@ def draft(served: Served, ours: type) -> None:
 
 
 def in_ci(served: Served, check: Any) -> None:
-    """What a test of theirs says of their own loop."""
+    """Check vLLM's own loop as a test in its CI would."""
     with capturing():
         served.runner.capture_model()
     create, sizes = check.as_captured(served.manager, served.runner.capture_model, served.inputs)

@@ -50,7 +50,7 @@ def attention(
 
 
 def surroundings() -> dict[str, dict[str, Any]]:
-    """What the stand-ins hold that is used."""
+    """Return the parts of the stand-ins that are used."""
     ignored = SimpleNamespace(is_translating=False)
     kernel = type("Kernel", (), {"__getitem__": lambda self, grid: lambda *_, **__: None})()
     base = type(
@@ -132,7 +132,7 @@ class Engine:
         return verdict(out.flatten())
 
     def create(self, _: BatchDescriptor, phase: Phase) -> tuple[Callable[[Mode], Any], None]:
-        """What SGLang's runner does for each phase, as coldfork's check asks for it."""
+        """Do what SGLang's runner does for each phase, as coldfork's check asks for it."""
         self.backend.init_forward_metadata_out_graph(self.batch, in_capture=True)
         return (lambda _: self.forward()), None
 

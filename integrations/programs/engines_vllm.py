@@ -66,7 +66,7 @@ def theirs(path: Path, name: str) -> Any:
 
 
 class Plan:
-    """What FlashMLA calls `FlashMLASchedMeta`: empty until the first call of the kernel plans into it."""
+    """FlashMLA's `FlashMLASchedMeta`: empty until the first call of the kernel plans into it."""
 
     def __init__(self) -> None:
         self.have_initialized = False
@@ -99,7 +99,7 @@ def forward_context(metadata: Any, *_: object, **__: object) -> Iterator[None]:
 
 
 def surroundings(sources: Path) -> dict[str, dict[str, Any]]:
-    """What the stand-ins hold that is used."""
+    """Return the parts of the stand-ins that are used."""
     mode = theirs(sources / "vllm/config/compilation.py", "CUDAGraphMode")
     first = SimpleNamespace(is_first_rank=True, is_last_rank=True)
     offloader = SimpleNamespace(sync_prev_onload=lambda: None, join_after_forward=lambda: None)
@@ -223,7 +223,7 @@ class Engine:
         self.drafted.copy_(attention(self.hidden, layer.seq_lens, layer.tile_sched_c4a))
 
     def around(self) -> tuple[Any, ...]:
-        """What their managers build metadata with."""
+        """Return what the managers build metadata with."""
         buffers = SimpleNamespace(
             input_ids=self.hidden,
             positions=torch.arange(REQUESTS),
@@ -303,7 +303,7 @@ def captured_target() -> tuple[Engine, Any, Any]:
 
 
 def around(engine: Engine, name: str, states: Any) -> tuple[Any, ...]:
-    """What a manager of the draft is given: the states of the target, or what it builds its own with."""
+    """Return what a manager of the draft is given: the target's states, or what it builds its own with."""
     return engine.around() if name in DRAFTS else (states,)
 
 

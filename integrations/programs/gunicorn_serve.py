@@ -47,7 +47,7 @@ def wait_until_it_listens(server: subprocess.Popen[bytes]) -> None:
 
 
 def ask() -> str:
-    """What the application answers, or why it does not."""
+    """Return the application's answer, or the reason why there is none."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/", timeout=30) as answer:
             text: str = answer.read().decode()

@@ -11,7 +11,7 @@ import coldfork.virtual
 
 
 def initialised() -> str:
-    """What the driver answers to a harmless question, here."""
+    """Return the driver's answer to a harmless question in this process."""
     number = ctypes.c_int()
     code = ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(number))
     return f"cuDeviceGetCount {code}"

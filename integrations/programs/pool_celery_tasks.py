@@ -23,7 +23,7 @@ app.conf.broker_transport_options = {
 
 @app.task
 def work() -> str:
-    """What the pool works out."""
+    """Return the pool's result."""
     with coldfork.WorkerPool(2, preload=["pool_tasks"]) as pool:
         number = pool.submit(pool_tasks.double, 21).result(60)
         died = type(pool.submit(pool_tasks.leave, 3).exception(60)).__name__

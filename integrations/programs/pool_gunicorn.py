@@ -44,7 +44,7 @@ def main(options: list[str]) -> None:
 
 
 def ask(server: subprocess.Popen[bytes]) -> str:
-    """What the application answers, once it listens."""
+    """Return the application's answer, once it listens."""
     until = time.monotonic() + LIMIT
     while server.poll() is None and time.monotonic() < until:
         try:

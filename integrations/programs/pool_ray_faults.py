@@ -1,4 +1,4 @@
-"""What can go wrong with a worker that is an actor, one thing after the other, on a real Ray."""
+"""Faults of workers that are actors, one after the other, on a real Ray."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def refuse() -> NoReturn:
 
 
 def devices(seconds: float = 0) -> str | None:
-    """What a worker may see; it takes a while, so that another worker does the next task."""
+    """Return the devices that a worker may see; slowly, so that another worker takes the next task."""
     time.sleep(seconds)
     return os.environ.get("CUDA_VISIBLE_DEVICES")
 

@@ -119,7 +119,7 @@ def processes() -> list[int]:
 
 
 def name(pid: int) -> bytes:
-    """What a process calls itself."""
+    """Return the name of a process."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

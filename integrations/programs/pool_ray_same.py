@@ -67,7 +67,7 @@ def nested(backend: str) -> int:
 
 
 def setting() -> str | None:
-    """What the initializer has left in the worker, and the pool in its environment."""
+    """Return what the initializer left in the worker, and what the pool put into its environment."""
     return f"{getattr(sys, 'prepared', None)} {os.environ.get('POOL_SETTING')}"
 
 
@@ -77,7 +77,7 @@ def prepare(word: str) -> None:
 
 
 def said(call: Callable[[], Any]) -> str:
-    """What comes of a call, without what differs between two runs."""
+    """Return the result of a call, without what differs between two runs."""
     try:
         return repr(call())
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What the pools of other programs are given to do."""
+"""The tasks of the pools of other programs."""
 
 from __future__ import annotations
 

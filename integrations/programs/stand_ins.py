@@ -1,4 +1,4 @@
-"""What stands in for the parts of an engine that need a GPU, or that nobody asks anything of."""
+"""Stand-ins for the parts of an engine that need a GPU, or of which nothing is asked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAPTURED, REPLAYED = [1, 2, 3, 4], [7, 5, 2, 9]
 
 
 class _Anything(type):
-    """What stands for a class, a function or a type that nobody uses here."""
+    """Stands in for a class, function or type that is not used here."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -136,6 +136,6 @@ def capturing() -> Iterator[None]:
 
 
 def verdict(found: torch.Tensor) -> str:
-    """What a replay gave on a batch that the capture had not seen."""
+    """Judge a replay on a batch that the capture had not seen."""
     wanted = torch.cumsum(torch.tensor(REPLAYED), 0)
     return "right" if torch.equal(found.long(), wanted) else f"WRONG: {found.tolist()}, not {wanted.tolist()}"

@@ -51,7 +51,7 @@ def start(model: str) -> Any:
 
 
 def answer(llm: Any) -> list[int]:
-    """What it generates, without chance."""
+    """Return what the model generates, deterministically."""
     from vllm import SamplingParams
 
     wanted = SamplingParams(temperature=0, max_tokens=32, ignore_eos=True)
@@ -73,7 +73,7 @@ def spent() -> dict[int, tuple[int, int]]:
 
 
 def cost(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> float:
-    """What was spent between two looks, in seconds.
+    """Return the seconds spent between two looks.
 
     Of processes that were there before only what they have computed themselves: they may have waited just now
     for the end of an engine that was started earlier.

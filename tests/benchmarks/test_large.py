@@ -1,4 +1,4 @@
-"""What large packages cost: which ones, what is checked in one run, and the promises beside a real check."""
+"""The cost of large packages: which ones, what one run checks, and the promises beside a real check."""
 
 from __future__ import annotations
 

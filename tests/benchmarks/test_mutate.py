@@ -37,7 +37,7 @@ def read(case: str) -> dict[str, str]:
 
 
 def calls_on_import(variants: list[Package], beside: Path, folder: Path) -> list[list[str]]:
-    """What CPython calls in torch and the driver when it imports every module of each variant."""
+    """Return CPython's calls into torch and the driver when it imports every module of each variant."""
     arguments: list[str] = []
     for number, variant in enumerate(variants):
         mutate.write(variant, folder / str(number))

@@ -17,7 +17,7 @@ Configure = Callable[[str], Path]
 
 
 def refusal(file: Path, start: Path | None = None) -> str:
-    """What reading a configuration complains about, without the file's name."""
+    """Return the complaint about a configuration, without the file's name."""
     with pytest.raises(ConfigurationError) as caught:
         configuration.read(start or file.parent)
     words = str(caught.value)

@@ -80,7 +80,7 @@ def write(
 
 @pytest.fixture
 def answers(run: Run) -> Answers:
-    """What --confirm says by module and line."""
+    """Return what --confirm says, by module and line."""
 
     def ask(*arguments: str, virtual: str | None = "h100") -> dict[tuple[str, int], Any]:
         given = ("--virtual", virtual) if virtual else ()

@@ -107,7 +107,7 @@ def write(
 
 @pytest.fixture
 def answers(run: Run) -> Answers:
-    """What --confirm=run says by file and line, of the rules about programs."""
+    """Return what --confirm=run says of the rules about programs, by file and line."""
 
     def ask(*arguments: str, virtual: str | None = "h100") -> dict[tuple[str, int], Answer]:
         given = ("--virtual", virtual) if virtual else ()

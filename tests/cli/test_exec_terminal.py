@@ -87,7 +87,7 @@ def isolated(*options: str) -> list[str]:
 
 
 def both(screen: Callable[[], Screen], use: Callable[[Screen, str], None]) -> tuple[str, str]:
-    """What two terminals show after the same was done with Python and with `coldfork exec`."""
+    """Return two terminals' contents after the same was done with Python and with `coldfork exec`."""
     shown = []
     for python in ([sys.executable], isolated()):
         one, command = screen(), " ".join(python)

@@ -36,7 +36,7 @@ def venv(shared: Venv) -> Venv:
 
 
 class Said:
-    """What a command printed, with the machine's own names replaced."""
+    """A command's output, with the machine's own names replaced."""
 
     def __init__(self, venv: Venv, *arguments: str, **variables: str) -> None:
         done = subprocess.run(

@@ -86,7 +86,7 @@ ALL_FLAGS = set().union(*(flags_of(command) for command in COMMANDS.values())) |
 
 
 def complaints(text: str) -> Iterator[str]:
-    """What a text names and does not exist."""
+    """Yield the names in a text that do not exist."""
     for mention in MENTION.findall(text):
         words = mention.split()
         if words[0] in PROSE:
@@ -132,7 +132,7 @@ def strings(file: Path) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """What a Markdown text shows as code: the prose around it may speak of coldfork as it likes."""
+    """Return the parts that a Markdown text shows as code; the prose around them is free."""
     # Every block is matched, so that the end of one is not taken for the beginning of another.
     fenced = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     blocks = [block for kind, block in fenced if kind in ("", "text", "sh", "bash", "console")]

@@ -44,7 +44,7 @@ def test_other_streams_are_no_terminals() -> None:
 
 
 def test_the_stream_given_decides(terminal: TextIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `run` says on standard error is coloured there although standard output goes into a file."""
+    """The output of `run` on standard error is coloured there although standard output goes into a file."""
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     assert wants_colour("auto", {}, stream=terminal)
     assert not wants_colour("auto", {})

@@ -1,4 +1,4 @@
-"""What `check` says of modules that take too long to follow, in each format, and what it exits with."""
+"""`check` on modules that take too long to follow: the words in each format, and the exit status."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ CAPTURED = HERE / "captured"
 
 
 def explained(text: str) -> Explanation:
-    """What is said about a log with this text."""
+    """Explain a log with this text."""
     return explain([read_log(io.BytesIO(text.encode("utf-8", "surrogatepass")), "a.log")])
 
 

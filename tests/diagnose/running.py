@@ -11,7 +11,7 @@ from tests.diagnose.corpus import explained
 
 
 def said_by(program: str, folder: Path) -> str:
-    """What this program prints before it ends."""
+    """Return what this program prints before it ends."""
     script = folder / "program.py"
     script.write_text(program, encoding="utf-8")
     done = subprocess.run(

@@ -37,7 +37,7 @@ def sections() -> dict[str, list[Step]]:
 
 
 def ran(line: str, folder: Path, cache: Path) -> str:
-    """What a line of a shell prints, with the folder's files named as from there."""
+    """Return the output of a shell's line, with the folder's files named as from there."""
     words = shlex.split(line)
     settings = dict(word.split("=", 1) for word in words if SETTING.match(word))
     words = [word for word in words if not SETTING.match(word)]

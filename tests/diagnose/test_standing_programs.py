@@ -118,7 +118,7 @@ def line_of(program: str) -> int:
 
 
 def answered(said: str) -> str:
-    """What coldfork said behind the program's own output."""
+    """Return what coldfork said after the program's own output."""
     return said.rpartition("coldfork: what it printed, explained")[2]
 
 

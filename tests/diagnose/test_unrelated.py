@@ -1,4 +1,4 @@
-"""What has nothing to do with a device in the wrong process is never blamed on one."""
+"""Logs that have nothing to do with a device in the wrong process are never blamed on one."""
 
 from __future__ import annotations
 

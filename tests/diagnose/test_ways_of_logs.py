@@ -1,4 +1,4 @@
-"""What happens to a log on its way changes neither the story nor the line."""
+"""A log's way to its reader changes neither the story nor the line."""
 
 from __future__ import annotations
 

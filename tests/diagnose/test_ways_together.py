@@ -1,4 +1,4 @@
-"""Whatever a console, a collector and a bug report do to a log one after the other, its story stays."""
+"""A console, a collector and a bug report may change a log one after the other: its story stays."""
 
 from __future__ import annotations
 

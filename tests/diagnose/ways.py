@@ -1,4 +1,4 @@
-"""What happens to a log on its way from a terminal to whoever explains it: each is one transformation."""
+"""The changes that a log undergoes between a terminal and its reader, one transformation each."""
 
 from __future__ import annotations
 

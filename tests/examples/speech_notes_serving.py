@@ -69,7 +69,7 @@ LAUNCHES = ("pool", "isolated")
 
 
 def until(happened: Callable[[], Any], what: str) -> Any:
-    """What a call gives as soon as it gives something."""
+    """Wait until a call gives something, and return it."""
     deadline = time.monotonic() + PATIENCE
     while not (found := happened()):
         if time.monotonic() > deadline:
@@ -79,7 +79,7 @@ def until(happened: Callable[[], Any], what: str) -> Any:
 
 
 class Answer:
-    """What came back: status, headers, and the body."""
+    """A response: status, headers, and the body."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status
@@ -141,12 +141,12 @@ class Server:
 
     @property
     def address(self) -> str:
-        """What a person opens."""
+        """Return the address that a person opens."""
         port = self.port
         return f"http://{self.host}:{port}/"
 
     def errors(self) -> str:
-        """What it wrote on its standard error, the servers before it in this folder included."""
+        """Return the server's standard error, with that of its predecessors in this folder."""
         return (self.folder / "errors").read_text(encoding="utf-8")
 
     def ask(
@@ -205,7 +205,7 @@ class Server:
     # --- work that is held ---
 
     def logged(self) -> str:
-        """What the processes that did the work wrote, as far as it was kept."""
+        """Return the output of the processes that did the work, as far as it was kept."""
         data = self.folder / "data"
         return "".join(
             path.read_text(encoding="utf-8") for path in [*data.glob("workers/*"), *data.glob("runs/*/std*")]

@@ -43,7 +43,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def ran(command: list[str], *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    """What a person gets who types this in the example's folder."""
+    """Run this command in the example's folder, as a person would."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")}
     return subprocess.run(
         [*command, *words],
@@ -57,7 +57,7 @@ def ran(command: list[str], *words: str, **extra: str) -> subprocess.CompletedPr
 
 
 def answers(folder: Path, command: list[str], *words: str) -> tuple[str, dict[str, Any]]:
-    """What is printed, and what is written with --json, by engine and prompt."""
+    """Return the printed text, and the JSON written with --json, by engine and prompt."""
     done = ran(command, *words, "--json", str(folder / "told.json"))
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads((folder / "told.json").read_text(encoding="utf-8"))

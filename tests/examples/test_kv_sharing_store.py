@@ -56,7 +56,7 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def ran(folder: Path, program: str, *words: str) -> Any:
-    """What a program of several processes prints; it must be a file, as spawn reads it again."""
+    """Return the output of a program of several processes; it must be a file, as spawn reads it again."""
     file = folder / "program.py"
     file.write_text(BLOCKS + textwrap.dedent(program), encoding="utf-8")
     done = subprocess.run(

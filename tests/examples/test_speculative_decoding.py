@@ -80,7 +80,7 @@ def test_the_broken_backend_is_refused_by_line_and_wrong_if_it_is_captured_anywa
 
 
 def run(models: Path, cache: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """What a person sees who runs the example."""
+    """Run the example as a person would."""
     return subprocess.run(
         [sys.executable, "-m", "speculate", "--method", "ngram", "--model", str(models), *options],
         cwd=EXAMPLE,

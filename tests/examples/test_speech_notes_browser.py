@@ -69,7 +69,7 @@ def page(server: Server, chromium: Browser) -> Iterator[Browser]:
 
 
 def text(page: Browser, name: str) -> str:
-    """What can be read in an element; nothing where it is hidden."""
+    """Return the visible text of an element; nothing where it is hidden."""
     found = f"document.getElementById({json.dumps(name)})"
     shown: str = page.evaluate(f"{found}.offsetParent ? {found}.innerText : ''")
     return shown

@@ -53,7 +53,7 @@ def summarise(text: str) -> list[str]:
 
 
 def spoken(text: str) -> str:
-    """What one hears of a text."""
+    """Return a text as it is heard."""
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 

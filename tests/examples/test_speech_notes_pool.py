@@ -46,7 +46,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def health(server: Server) -> Answer:
-    """What the server says of its own health."""
+    """Return the server's report on its own health."""
     return server.ask("GET", "/health")
 
 

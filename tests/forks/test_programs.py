@@ -129,7 +129,7 @@ def test_a_recording_judges_as_the_guard_does_and_tells_what_came_of_it(
 
 
 def judgements(recording: Recording) -> set[Judgement]:
-    """What was judged at the forks, without those in which nothing was held."""
+    """Return the judgements of the forks at which something was held."""
     found = {
         verdict.judgement
         for process in recording.processes

@@ -25,7 +25,7 @@ class TileScheduler:
 
 
 class Metadata:
-    """What attention needs to know of a batch."""
+    """The facts about a batch that attention needs."""
 
     def __init__(self, lengths: Any) -> None:
         self.lengths = lengths
@@ -67,7 +67,7 @@ class Engine:
         return hidden
 
     def eager(self, x: Any, lengths: Any) -> Any:
-        """What a step without graphs computes."""
+        """Return the result of a step without graphs."""
         self.x.copy_(x)
         self.lengths.copy_(lengths)
         return self.forward(self.build()).clone()
@@ -77,7 +77,7 @@ class Engine:
         self.scratch.fill_(float("nan"))
 
     def inputs(self, descriptor: BatchDescriptor) -> dict[str, Any]:
-        """What a replay is fed with."""
+        """Return the inputs of a replay."""
         return {"x": self.x, "lengths": self.lengths}
 
     def create(self, descriptor: BatchDescriptor, phase: Phase) -> tuple[Callable[[Mode], Any], State]:

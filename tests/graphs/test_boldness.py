@@ -1,4 +1,4 @@
-"""What is decided once from lengths is found, though indices beside them have to stay in a small table."""
+"""A decision taken once from lengths is found, though indices beside them have to stay in a small table."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Engine:
         return (lambda mode: self.model(self.x)), 2
 
     def expected(self, state: int, values: Any) -> Any:
-        """What the model gives where nothing is captured."""
+        """Return the model's result where nothing is captured."""
         self.x.copy_(values)
         manager = GraphManager("cpu")
         eager_run: list[Any] = []

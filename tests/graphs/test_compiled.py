@@ -36,7 +36,7 @@ def attention(hidden: torch.Tensor, out: torch.Tensor) -> None:
 
 
 class Attention:
-    """What an engine sets for each step."""
+    """The settings of an engine for each step."""
 
     length = 0
 

@@ -1,4 +1,4 @@
-"""What engines replace in a manager: the warm-ups and what surrounds each, and the context that captures."""
+"""The parts of a manager that engines replace: warm-ups, what surrounds each, and the capturing context."""
 
 from __future__ import annotations
 

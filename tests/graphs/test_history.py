@@ -15,7 +15,7 @@ Forward = Callable[[Mode], Any]
 
 
 def naive(forward: Forward) -> tuple[Any, Any]:
-    """What engines did: warm up, and capture the same thing again."""
+    """Do what engines did: warm up, and capture the same thing again."""
     forward(Mode.NONE)
     with virtual.capture() as graph:
         output = forward(Mode.FULL)

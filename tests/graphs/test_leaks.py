@@ -1,4 +1,4 @@
-"""What counts as a leak and what does not, in small programs; test_generated.py asks replays."""
+"""Leaks and what is not one, in small programs; test_generated.py asks replays."""
 
 from __future__ import annotations
 

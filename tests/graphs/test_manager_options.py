@@ -1,4 +1,4 @@
-"""What an engine may ask of a manager: its own pool and context, memory, states of a step, weak outputs."""
+"""An engine's own pool and context, memory, states of a step, and weak outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST = 64
 
 
 class Metadata:
-    """What attention needs to know of a step."""
+    """The facts about a step that attention needs."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -44,7 +44,7 @@ class Program:
         self.seen: list[Any] = []
 
     def inputs(self, descriptor: BatchDescriptor) -> dict[str, Any]:
-        """What a replay is fed with."""
+        """Return the inputs of a replay."""
         return {"x": self.x[: descriptor.tokens]}
 
     def create(self, descriptor: BatchDescriptor, phase: Phase) -> tuple[Callable[[Mode], Any], Metadata]:

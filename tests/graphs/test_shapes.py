@@ -1,4 +1,4 @@
-"""What is said of programs of the shapes that engines have: three answers, and the line."""
+"""Programs of the shapes that engines have: three answers, and the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided by comparing a value with a number far from what was captured is found, and no more."""
+"""Comparisons of a value with a number far from what was captured are found, and no more than those."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ HOLDERS = {"build": _at_build, "attribute": _in_an_attribute, "cache": _in_a_cac
 
 
 def checked(decide: Callable[[Any], Any], holder: str = "attribute", captured: int = 1) -> Report:
-    """What the check says of a program that decides by lengths which were captured as all the same."""
+    """Check a program that decides by lengths which were captured as all the same."""
     x, lengths = torch.zeros(4), torch.full((4,), captured, dtype=torch.int32)
     build, get = HOLDERS[holder](lambda: decide(lengths))
 

@@ -35,7 +35,7 @@ LIMIT = 60.0
 
 
 def ask(work: Callable[[], Any], limit: float) -> Answer:
-    """What some work comes to in a copy of this process."""
+    """Return the result of some work in a copy of this process."""
     standby = Standby(lambda _: work())
     try:
         return standby.ask(None, limit)

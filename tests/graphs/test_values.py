@@ -1,4 +1,4 @@
-"""What a forward function can see, by path, and what a run changes there."""
+"""The values that a forward function can reach, by path, and the changes that a run makes there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written from the code: it is current, and where it is not, the command that mends it is named."""
+"""Generated files are current, and where one is not, the command that mends it is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What importing coldfork loads. The budget is a list of modules, because times differ between machines."""
+"""The modules that importing coldfork loads. The budget is a list, because times differ between machines."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 def changes(source: str) -> list[str]:
-    """What a file may become, without what stays as it is before and behind the change."""
+    """Return what a file may become, without what stays as it is before and after the change."""
     text = source.encode()
     found = [one for one in candidates("m.py", text) if is_valid(one, text)]
     return [one.applied(text).decode() for one in found]

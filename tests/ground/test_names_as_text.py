@@ -74,7 +74,7 @@ def programs() -> Iterator[tuple[str, str]]:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """What people read, and the project's file."""
+    """Yield the texts that people read, and the project's file."""
     files = [ROOT / "pyproject.toml", ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     for path in [*files, *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]:
         yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")

@@ -108,7 +108,7 @@ class Clone:
 
 
 def near(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What the tool of a checkout says."""
+    """Return what the tool says of a checkout."""
     command = [sys.executable, str(root / "tools" / "near.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

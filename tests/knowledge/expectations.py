@@ -1,4 +1,4 @@
-"""What is expected of the knowledge base, written down by hand: one line per claim.
+"""The expected contents of the knowledge base, written by hand: one line per claim.
 
 `profile [distribution==version] outcome: symbols`. Outcomes: `context`, `driver` and `asks` (it wakes only
 where the management library stays silent), `+env` where PYTORCH_NVML_BASED_CUDA_CHECK=1 softens it,

@@ -1,4 +1,4 @@
-"""What the loader makes of each kind of entry, on each kind of machine."""
+"""The loader's answer for each kind of entry, on each kind of machine."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def mem_get_info(device=None):
 
 @pytest.fixture(scope="module")
 def derived(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What is derived from two versions; the second one's is_available asks nothing but NVML."""
+    """Derive the facts from two versions; the second one's is_available asks nothing but NVML."""
     root = tmp_path_factory.mktemp("torch")
     newer = CUDA.replace('os.getenv("PYTORCH_NVML_BASED_CUDA_CHECK") == "1"', "True")
     sources = [_version(root, "2.1.0", CUDA), _version(root, "2.2.0", newer)]

@@ -65,7 +65,7 @@ def _symbols(text: str) -> list[str]:
 
 
 def _facts(catalogue: Catalogue, symbol: str) -> tuple[Fact, ...]:
-    """What the catalogue knows of a symbol as an expectation writes it."""
+    """Return the catalogue's facts about a symbol, as an expectation writes it."""
     if symbol.startswith("import "):
         return catalogue.imports.get(symbol.removeprefix("import "), ())
     if symbol.startswith("read "):

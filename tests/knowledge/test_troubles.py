@@ -1,4 +1,4 @@
-"""What goes wrong at the start: signs are found in real outputs, and the page says what the data says."""
+"""Failures at the start: signs are found in real outputs, and the page agrees with the data."""
 
 from __future__ import annotations
 

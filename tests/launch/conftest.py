@@ -25,7 +25,7 @@ Probe = Callable[..., ModuleProbe]
 
 @pytest.fixture(autouse=True)
 def reports_are_described(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a test is about: the reports that its scripts left are what the schema says."""
+    """Compare the reports that a test's scripts left with the schema."""
     yield
     bench = getattr(request.node, "funcargs", {}).get("bench")
     if isinstance(bench, Bench):

@@ -35,7 +35,7 @@ CUDA = "/usr/lib/libcuda.so.570.86.15"
 
 @dataclass
 class File:
-    """What one descriptor leads to; descriptors with the same `opened` are one open file."""
+    """The target of one descriptor; descriptors with the same `opened` are one open file."""
 
     path: str
     opened: str
@@ -150,7 +150,7 @@ def looked_at(
     refuses: int | None = None,
     largest: int | None = None,
 ) -> Census:
-    """What `ps` sees of a tree."""
+    """Return the view that `ps` has of a tree."""
     return census(plant(root, list(tree), refuses), asked, user=USER, largest_recording=largest)
 
 

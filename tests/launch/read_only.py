@@ -16,7 +16,7 @@ _MOUNTING = (
 
 
 def read_only_but(folder: Path) -> list[str]:
-    """What stands before such a command."""
+    """Return the words that precede such a command."""
     if why := _refused():
         pytest.skip(f"nothing can be mounted here: {why}")
     return [*_unshare(), "sh", "-c", _MOUNTING.format(folder='"$0"', command='"$@"'), os.fspath(folder)]

@@ -52,7 +52,7 @@ class Bench:
 
 @cache
 def described() -> Any:
-    """What holds a report against its schema."""
+    """Return the validator of reports against their schema."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
     text = files("coldfork.report").joinpath("schemas/script.schema.json").read_text(encoding="utf-8")

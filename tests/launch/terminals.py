@@ -56,7 +56,7 @@ class Screen:
             time.sleep(0.01)
 
     def shows(self, command: str) -> str:
-        """What can be read, with the program's command under one name."""
+        """Return the visible text, with the program's command under one name."""
         return self._written.replace("\r", "").replace(command, "PYTHON")
 
     def hang_up(self) -> None:

@@ -157,7 +157,7 @@ def plant(folder: Path, homes_of_a_way: int, first: int = 0, step: int = 1) -> P
 
 
 def coldfork(planted: Planted, *arguments: str) -> dict[str, Any]:
-    """What a command prints as JSON."""
+    """Return the JSON that a command prints."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("COLDFORK_")}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "coldfork", *arguments, "--format", "json"],

@@ -65,7 +65,7 @@ def test_a_process_that_is_gone_is_not_attended() -> None:
 
 @dataclass(frozen=True)
 class Event:
-    """What `kqueue` takes and gives."""
+    """The structure that `kqueue` takes and gives."""
 
     ident: int
     filter: int

@@ -1,4 +1,4 @@
-"""What git says has changed, in real repositories: committed, not committed, new, removed, in submodules."""
+"""Changes reported by git, in real repositories: committed, not committed, new, removed, in submodules."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def committed(folder: Path, git: Git, *files: str) -> Path:
 
 
 def changed(folder: Path, revision: str = "HEAD", *paths: Path) -> set[str]:
-    """What changed, below the folder."""
+    """Return the changed files below the folder."""
     top = os.path.realpath(folder)
     return {os.path.relpath(file, top) for file in changes_since(revision, paths or (folder,)).files}
 

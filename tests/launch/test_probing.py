@@ -212,7 +212,7 @@ def test_an_import_that_never_returns(write: Make, probed: Make, *, woken: bool)
 
 
 def _unless_too_slow(attempt: Make) -> Any:
-    """What is found; None where not even an interpreter without an import came to its end in time."""
+    """Return the finding; None where even an interpreter without an import was too slow."""
     try:
         return attempt()
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""What `coldfork run --follow` says of the processes of a program: each in its place, or unknown and why."""
+"""Records of `coldfork run --follow`: each process in its place, or unknown and why."""
 
 from __future__ import annotations
 

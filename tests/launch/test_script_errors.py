@@ -1,4 +1,4 @@
-"""What cannot be started is a clear error, and leaves nothing open."""
+"""A script that cannot be started is a clear error, and leaves nothing open."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def disk(tmp_path: Path) -> Path:
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """What a program told of a result."""
+    """Return what a program told of a result."""
     assert done.returncode == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     return said
@@ -267,7 +267,7 @@ def test_a_full_temporary_folder_is_none_of_ours(bench: Bench, disk: Path) -> No
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_errors_that_nobody_can_read_do_not_change_the_status(bench: Bench, unbuffered: str) -> None:
-    """What coldfork itself has to say finds no room either, and is still in a buffer when it ends."""
+    """The last words of coldfork find no room either, and are still in a buffer when it ends."""
     bench.write("import subprocess, sys; subprocess.Popen(['sleep', '600']); sys.exit(5)")
     words = [sys.executable, "-P", "-m", "coldfork", "exec", "--log-dir", "runs", "--", "script.py"]
     with Path("/dev/full").open("wb") as full:

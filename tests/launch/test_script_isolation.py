@@ -1,4 +1,4 @@
-"""What isolates a script, in detail: method, context, environment, imports, torch.
+"""The isolation of a script in detail: method, context, environment, imports, torch.
 
 `test_script_of_a_service.py` shows all of it in the service that it was made for.
 """
@@ -54,7 +54,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def device(cache: Path) -> dict[str, str]:
-    """What gives a process two virtual devices."""
+    """Return the variables that give a process two virtual devices."""
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler to build the virtual driver with")
     return {"COLDFORK_VIRTUAL": "h100:2", "COLDFORK_CACHE_DIR": str(cache)}

@@ -100,7 +100,7 @@ asyncio.run(main())
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What gives a process two virtual devices."""
+    """Return the variables that give a process two virtual devices."""
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler to build the virtual driver with")
     # The fork of the service in the test is meant, and Python warns of it beside threads.
@@ -110,7 +110,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, device: dict[str, str]) -> dict[str, Any]:
-    """What the service says after it has had one transcript polished with each method."""
+    """Return the service's words after it has had one transcript polished with each method."""
     bench = Bench(tmp_path_factory.mktemp("service"))
     post = bench.write(POST, "post.py")
     said = ran(SERVICE % {"raw": RAW, "methods": METHODS}, post, bench.runs, extra=device)
@@ -123,7 +123,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, device: dict[str, str]) ->
 
 
 def ran(program: str, *words: object, extra: dict[str, str]) -> str:
-    """What a service prints."""
+    """Return the output of a service."""
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, words)],
         env=variables(extra),
@@ -204,7 +204,7 @@ def test_all_of_it_together(service: dict[str, Any], method: str) -> None:
 def test_the_share_of_a_device_reaches_the_script_and_its_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, inherit: bool
 ) -> None:
-    """What can be shown of CUDA MPS without a GPU; the recipe is `docs/how-to/mps.md`."""
+    """Everything about CUDA MPS that can be shown without a GPU; the recipe is `docs/how-to/mps.md`."""
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "/run/ada/mps/pipe")
     monkeypatch.setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50")
     bench = Bench(tmp_path)

@@ -48,7 +48,7 @@ def attempts(bench: Bench) -> int:
 
 
 def reports(bench: Bench) -> list[dict[str, Any]]:
-    """What the reports of all attempts say, the first of them first."""
+    """Return the reports of all attempts in order."""
     read = [report_file.read(os.fspath(run)) for run in bench.runs.iterdir()]
     found = [report.told() for report in read if report is not None]
     return sorted(found, key=lambda report: len(report["attempts"]))

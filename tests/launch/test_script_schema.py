@@ -124,7 +124,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_a_report_that_is_none_is_noticed_where_it_lies(bench: Bench) -> None:
-    """What `conftest.py` asks after each test here."""
+    """The check that `conftest.py` makes after each test notices a report that is none."""
     run = bench.run("pass").run_dir
     bench.require_described_reports()
     place = run / "report.json"

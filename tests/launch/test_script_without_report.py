@@ -37,7 +37,7 @@ class Place:
             one.mkdir()
 
     def left(self) -> list[str]:
-        """What lies in both."""
+        """Return the entries of both folders."""
         return sorted(path.name for one in (self.temporary, self.home) for path in one.rglob("*"))
 
     def variables(self, **more: str) -> dict[str, str]:

@@ -78,7 +78,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _stopped_by(pid: int) -> int:
-    """What a shell is told when the process that it started stops."""
+    """Return a shell's view of its process when that stops."""
     told: list[int] = []
 
     def look() -> bool:

@@ -58,7 +58,7 @@ def screen(tmp_path: Path) -> Iterator[Callable[[], Screen]]:
 
 
 def both(screen: Callable[[], Screen], use: Callable[[Screen, str], None]) -> tuple[str, str]:
-    """What two terminals show after the same was done with Python and with `coldfork run`."""
+    """Return two terminals' contents after the same was done with Python and with `coldfork run`."""
     shown = []
     for python in ([sys.executable], coldfork_run("--quiet", "--output", "recording")):
         one, command = screen(), " ".join(python)

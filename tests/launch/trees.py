@@ -180,7 +180,7 @@ class Text:
         return self.count
 
     def write(self, number: int, below: tuple[Node, ...]) -> None:
-        """What a process does: say who it is, and start those below it."""
+        """Write a process's program: say which it is, and start those below it."""
         lines = [f"def run_{number}():", f"    plant({number})"]
         if self.ways.get(number) == "killed":
             lines += ["    print('here', flush=True)", "    sys.stdin.read()"]
@@ -228,7 +228,7 @@ class Truth:
 
 @dataclass
 class Verdict:
-    """What a recording made of the processes of a tree."""
+    """A recording's verdict on the processes of a tree."""
 
     right: int = 0
     unknown: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a mended package does is what it did, but for when the device is woken: CPython runs both."""
+"""A mended package behaves as before but for when the device is woken: CPython runs both."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NAMES = ("A", "B", "C")
 
 @st.composite
 def expressions(draw: st.DrawFn) -> str:
-    """What a constant, a default or an attribute is made of."""
+    """Draw an expression for a constant, a default or an attribute."""
     question = draw(st.sampled_from(QUESTIONS))
     return draw(
         st.sampled_from(
@@ -164,7 +164,7 @@ def surroundings(folder: Path, journal: list[object]) -> Iterator[None]:
 
 
 def outcome(work: Callable[[], object]) -> object:
-    """What comes of it, or how it fails."""
+    """Return the result, or the failure."""
     try:
         return repr(work())
     except UnboundLocalError as error:
@@ -179,7 +179,7 @@ def _imported(name: str) -> str:
 
 
 def behaviour(folder: Path) -> list[object]:
-    """What the package in a folder does when it is imported and all of it is used."""
+    """Return everything that the package in a folder does when it is imported and all of it is used."""
     journal: list[object] = []
     seen: list[object] = []
     with surroundings(folder, journal):

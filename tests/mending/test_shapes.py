@@ -1,4 +1,4 @@
-"""What is written in the place of a line that wakes a device, and what is left for the author."""
+"""The text written in place of a line that wakes a device, and what is left for the author."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROBE = "torch.cuda.get_device_capability()[0] >= 9"
 
 
 def text_of(done: Mending, name: str = "a.py") -> str:
-    """What a file of the package holds afterwards."""
+    """Return the text of one of the package's files afterwards."""
     (found,) = [file.after for file in done.files if file.file.endswith(f"/pkg/{name}")]
     return found.decode()
 

@@ -1,4 +1,4 @@
-"""What the generated programs are made of: statements that wake, places for them, and ways to import.
+"""The parts of generated programs: statements that wake, places for them, and ways to import.
 
 In a place, `{w}` is the waking statement or expression and `{f}` the function that wakes. `@S` ends the line
 on which the import-time site stands, `@C` the one that makes the waking call, `@I` the one that imports.

@@ -53,7 +53,7 @@ def drive() -> None:
 
 
 def callback() -> None:
-    """What C code calls back."""
+    """A function that C code calls back."""
     LIST.append(1)
 
 

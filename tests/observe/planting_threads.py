@@ -101,5 +101,5 @@ def _another_thread(draw: st.DrawFn, wakes: str, before: list[str], after: list[
 
 
 def _harmless(line: str) -> str:
-    """What is not there is looked for and not missed."""
+    """Return a line that looks for something missing and does not mind."""
     return f"try:\n    {line}\nexcept ImportError:\n    pass" if "not_there" in line else line

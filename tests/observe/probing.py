@@ -57,7 +57,7 @@ os._exit(0)
 def ask(
     program: str, *, python: str = sys.executable, environment: Mapping[str, str | None] | None = None
 ) -> dict[str, Any]:
-    """What a program tells that a fresh interpreter runs after the prelude."""
+    """Return what a program prints that a fresh interpreter runs after the prelude."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA", "COLDFORK"))}
     given["PYTHONPATH"] = str(SOURCES)
     for name, value in (environment or {}).items():

@@ -56,7 +56,7 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 
 
 def imported(folder: Path, module: str, *stage2: str) -> Event:
-    """What a process says that imports a module under watch: its events, its imports and its failure."""
+    """Return the report of a process that imports a module under watch: events, imports and failure."""
     process = run(
         [str(HERE / "watched_program.py"), str(folder), module, *stage2],
         {**variables(), "PYTHONPATH": str(SOURCES)},

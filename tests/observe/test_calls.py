@@ -14,7 +14,7 @@ MONITORING = hasattr(sys, "monitoring")
 
 
 def named(folder: Path, source: str, **files: str) -> dict[str, Any]:
-    """What is said of a module `guilty` that wakes the device, watched exactly."""
+    """Return the report on a module `guilty` that wakes the device, watched exactly."""
     write(folder, {"guilty.py": source, **{f"{name}.py": text for name, text in files.items()}})
     return waker(folder, "guilty", "guilty")
 

@@ -50,12 +50,12 @@ def run(arguments: list[str], planted: Planted) -> dict[str, Any]:
 
 
 def plainly(planted: Planted) -> dict[str, Any]:
-    """What a process says that imports the program without us."""
+    """Return the report of a process that imports the program without a watch."""
     return run(["-c", PLAINLY, planted.root, planted.entry], planted)
 
 
 def look(planted: Planted, *stage2: str) -> dict[str, Any]:
-    """What a real process says when it imports the program under watch."""
+    """Return the report of a real process that imports the program under watch."""
     said = run([str(HERE / "watched_program.py"), planted.root, planted.entry, *stage2], planted)
     if said["failure"] is not None:
         # Some of what is generated Python itself refuses, and then in the same words without us.
@@ -66,7 +66,7 @@ def look(planted: Planted, *stage2: str) -> dict[str, Any]:
 
 
 def refusal(said: dict[str, Any]) -> str:
-    """What ended a program; chance decides at which call an endless recursion is noticed."""
+    """Return the error that ended a program; chance decides at which call endless recursion is noticed."""
     return str(said["failure"]).replace(" while calling a Python object", "")
 
 

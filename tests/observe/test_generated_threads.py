@@ -40,7 +40,7 @@ def test_right_or_unknown_and_never_wrong(program: Threaded) -> None:
 
 
 def right_or_unknown(waker: Event, program: Threaded) -> None:
-    """What is said of the waker is true as far as it goes."""
+    """Require that everything said of the waker is true, as far as it goes."""
     if waker["thread"].startswith("unknown: "):
         assert (waker["module"], waker["line"], waker["stack"]) == (None, None, []), waker
         assert program.thread in waker["thread"], (waker, program.grown)

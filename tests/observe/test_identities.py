@@ -1,4 +1,4 @@
-"""What names people and machines is taken out of a text, and nothing else is."""
+"""The names of people and machines are taken out of a text, and nothing else is."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(driver: Path, program: str, **environment: str) -> dict[str, Any]:
-    """What a program tells that may load the driver."""
+    """Return the report of a program that may load the driver."""
     return ask(LOAD + program, environment={"DRIVER": str(driver), **environment})
 
 

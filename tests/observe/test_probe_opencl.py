@@ -163,7 +163,7 @@ def test_what_a_function_presumes_is_said_where_it_is_called_and_imported(folder
 
 
 def checked(folder: Path, cache: Path, profile: str = "cpu") -> list[dict[str, Any]]:
-    """What `coldfork check` finds; unless told otherwise, for a machine without an accelerator."""
+    """Return the findings of `coldfork check`, by default for a machine without an accelerator."""
     options = ["--profile", profile, "--format", "json", "--exit-zero"]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "coldfork", "check", *options, str(folder)],

@@ -58,7 +58,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(workers: Path, program: str) -> dict[str, Any]:
-    """What a program tells that has loaded the library as `workers`."""
+    """Return the report of a program that has loaded the library as `workers`."""
     return ask(
         READ + "workers = ctypes.CDLL(os.environ['WORKERS'])\n" + program,
         environment={"WORKERS": str(workers)},

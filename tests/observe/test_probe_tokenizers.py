@@ -35,7 +35,7 @@ tell(child=in_child(lambda: [state("tokenizers")]), encoded=in_child(encode, sec
 
 
 def told(parallelism: str | None, afterwards: str = "") -> dict[str, Any]:
-    """What the program says, with a value of the variable and with what it does before it forks."""
+    """Return the program's output with a value of the variable and with an action before the fork."""
     program = PROGRAM.replace("AFTERWARDS", afterwards)
     return ask(program, environment={"TOKENIZERS_PARALLELISM": parallelism})
 

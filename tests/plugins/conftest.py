@@ -60,7 +60,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """What was printed, without the heading and without times."""
+        """Return the printed text, without the heading and without times."""
         _, _, behind = self.printed.partition("rootdir: ")
         body = behind.partition("\n\n")[2] if behind else self.printed
         body = re.sub(r"in \d+\.\d+s( \([\d:]+\))?", "in Ts", body)

@@ -20,7 +20,7 @@ Step = tuple[str, str]
 
 
 def sections() -> dict[str, list[Step]]:
-    """What the page asks for, by section: a file to write, a command to run, an output to see."""
+    """Return the page's steps by section: a file to write, a command to run, an output to see."""
     found: dict[str, list[Step]] = {}
     for section in PAGE.split("\n## ")[1:]:
         title = section.partition("\n")[0]

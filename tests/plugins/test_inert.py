@@ -1,4 +1,4 @@
-"""What the plugin does when nobody asks for anything: nothing; and how it is asked."""
+"""The plugin does nothing unless it is asked, and how to ask it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def wakers(monkeypatch: pytest.MonkeyPatch) -> Wakers:
 
 
 def waker(**changes: Any) -> dict[str, Any]:
-    """What a watch says of a waker."""
+    """Return a watch's report on a waker."""
     nobody = dict.fromkeys(("module", "path", "line", "function", "call"))
     return {**nobody, "thread": "MainThread", "import_chain": [], "stack": [], **changes}
 

@@ -178,7 +178,7 @@ _options = st.builds(
 
 
 def _first_findings(report: Report, options: Options) -> list[Finding]:
-    """What stands for each cause that is shown."""
+    """Return the finding that stands for each cause that is shown."""
     by_id = {finding.id: finding for finding in report.findings}
     wide = ("library", "script")
     return [by_id[one.findings[0]] for one in report.causes if options.tests or one.audience in wide]

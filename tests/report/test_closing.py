@@ -1,4 +1,4 @@
-"""What closes a report: where packages were read, and what a change can affect."""
+"""The end of a report: where packages were read, and what a change can affect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `coldfork preload` says, in each format, line for line."""
+"""The output of `coldfork preload` in each format, line for line."""
 
 from __future__ import annotations
 

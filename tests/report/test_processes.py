@@ -1,4 +1,4 @@
-"""What `coldfork ps` prints of processes."""
+"""The output of `coldfork ps`."""
 
 from __future__ import annotations
 

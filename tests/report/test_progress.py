@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
         return True
 
     def visible(self) -> str:
-        """What the one line shows after everything written so far."""
+        """Return the one line's contents after everything written so far."""
         shown: list[str] = []
         column = 0
         for character in self.getvalue():

@@ -28,7 +28,7 @@ BEFORE = 717_793
 
 
 class Rows(HTMLParser):
-    """What stands in the tables and the timeline, and what of it has to be opened first."""
+    """The rows of the tables and the timeline, and which of them have to be opened first."""
 
     def __init__(self, content: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a recording comes to: cold only when everything was seen, and the right one blamed for the rest."""
+"""The outcome of a recording: cold only when everything was seen, and the right one blamed for the rest."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def colours(theme: str) -> dict[str, str]:
 
 
 def rules(selector: str) -> dict[str, str]:
-    """What all rules of exactly this selector say, outside of media queries."""
+    """Return the declarations of exactly this selector's rules, outside of media queries."""
     said: dict[str, str] = {}
     plain = re.sub(r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", style())
     for names, body in re.findall(r"([^{}]+)\{([^{}]*)\}", plain):

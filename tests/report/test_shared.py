@@ -1,4 +1,4 @@
-"""What the formats share: durations, tables, who woke a device, JSON."""
+"""The parts shared by the formats: durations, tables, wakers of a device, JSON."""
 
 from __future__ import annotations
 

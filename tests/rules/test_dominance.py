@@ -1,4 +1,4 @@
-"""What would stay cold if one place were mended, compared with taking the place away and looking."""
+"""The causes left cold by mending one place, compared with taking the place away and looking."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def write(files: Mapping[str, str], folder: Path) -> None:
 
 
 def expected(files: Mapping[str, str]) -> list[Said]:
-    """What the comments ask for; `beside/` is not checked."""
+    """Return what the comments ask for; `beside/` is not checked."""
     return sorted(
         Said(path, number, match[1], match[2] or "certain")
         for path, text in files.items()
@@ -117,7 +117,7 @@ def observe(
 
 
 def findings_of(folder: Path, setting: Setting = PLAIN, cache: Path | None = None) -> tuple[Finding, ...]:
-    """What the rules say about a package that lies in a folder."""
+    """Return the rules' findings about a package in a folder."""
     beside = folder / "beside"
     observation = observe(
         [folder / "tree" / path for path in setting.paths],
@@ -166,7 +166,7 @@ def _listed(these: list[Said], those: list[Said]) -> str:
 
 
 def assert_as_executed(got: list[Said], folder: Path, setting: Setting) -> None:
-    """What is called certain happens when CPython imports the modules, and what happens was found."""
+    """Require that certain findings happen when CPython imports the modules, and the reverse."""
     direct, through = executed(folder, setting)
     seen = {(one.path, one.line) for one in got}
     missed = sorted(direct - seen)

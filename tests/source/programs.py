@@ -200,7 +200,7 @@ UNKNOWN = {"len(os.listdir('.')) >= 0": True, "len(os.listdir('.')) < 0": False,
 
 @dataclass
 class Scope:
-    """What code may use at the place that is being written."""
+    """The names that code may use at the place being written."""
 
     depth: int
     functions: list[str]

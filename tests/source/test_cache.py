@@ -194,7 +194,7 @@ def test_an_edit_of_the_same_length_is_noticed(place: Path) -> None:
 def test_an_edit_while_a_run_goes_on_is_seen_by_the_next(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is remembered is what was read, not what lies there when it is written down."""
+    """The memory keeps what was read, not what is there when it is written to disk."""
     keep = Remembered.keep
 
     def edit_first(self: Remembered, results: Results, answer: Answer) -> None:
@@ -577,7 +577,7 @@ def test_several_processes_give_the_answer_of_one(place: Path) -> None:
 
 
 def test_what_is_told_does_not_hang_on_the_number_of_processes(place: Path) -> None:
-    """What takes long is not followed for ever: which modules came first must be the same everywhere."""
+    """Slow modules are not followed for ever: which modules came first must be the same everywhere."""
     steps = "\n".join(f"    parts.append(len(name) + {number})" for number in range(700))
     slow = f"class Cuda:\n    cuda = True\n\ndef chosen(name):\n    parts = []\n{steps}\n    return Cuda()\n"
     user = "import torch\nfrom pkg.slow import chosen\nif chosen({name!r}).cuda:\n    torch.cuda.init()\n"

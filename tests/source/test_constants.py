@@ -1,4 +1,4 @@
-"""What operators make of constants, and whose objects they are: CPython is asked."""
+"""Operators on constants, and whose objects they are: CPython is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import executes and what not: bodies, decorators, default arguments, annotations."""
+"""The code that an import executes, and the code it does not: bodies, decorators, defaults, annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of objects and modules that are not at hand: their classes, and where modules are kept."""
+"""Objects and modules that are not at hand: their classes, and where modules are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside the checked code: dependencies, entry points, `.pth` files, layouts, namespaces."""
+"""The surroundings of the checked code: dependencies, entry points, `.pth` files, layouts, namespaces."""
 
 from __future__ import annotations
 

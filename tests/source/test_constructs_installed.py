@@ -1,4 +1,4 @@
-"""What is installed: libraries that may be missing, runtimes of other hardware, values that are known."""
+"""Installed packages: libraries that may be missing, runtimes of other hardware, known values."""
 
 from __future__ import annotations
 

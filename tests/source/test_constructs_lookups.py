@@ -1,4 +1,4 @@
-"""What another module finds: names under guards, modules asked for by name, variables of the environment."""
+"""Lookups from another module: names under guards, modules asked for by name, environment variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python does behind a call, a `del` or a test: partial methods, deleters, metaclasses, containers."""
+"""The protocols behind a call, a `del` or a test: partial methods, deleters, metaclasses, containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What libraries are known to do: told by the arguments, under copied names, beside source."""
+"""The known effects of libraries: told by the arguments, under copied names, beside source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of values while a module is imported: of each question CPython is asked as well."""
+"""The known values while a module is imported: each question is put to CPython as well."""
 
 from __future__ import annotations
 
@@ -758,7 +758,7 @@ def questions(text: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the analyser says to each question: `certain` where its answer is yes, nothing where it is no."""
+    """Return the analyser's answer to each question: `certain` for yes, nothing for no."""
     lines = [*SETUP.strip().splitlines(), "import torch", ""]
     start = len(lines) + 1
     asked = questions(QUESTIONS) + questions(HARD)

@@ -61,7 +61,7 @@ class Known(Matching[Any]):
         self.names: dict[str, object] = {}
 
     def value(self, node: Node) -> Any:
-        """What an expression gives."""
+        """Return the value of an expression."""
         match node:
             case (nodes.CONST, constant):
                 return constant

@@ -1,4 +1,4 @@
-"""What calls came to is remembered only while it holds: not in circles, not on top of passing changes."""
+"""The results of calls are remembered only while they hold: not in circles, not during passing changes."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def passed(finding: Finding) -> set[Place]:
 
 
 def assert_found(findings: tuple[Finding, ...], package: Package) -> tuple[Finding, ...]:
-    """What is marked is found; beside it only imports on the same way, before the mark or behind it."""
+    """Require that marked lines are found, and beside them only imports on the same way."""
     marked = {(one.path, one.line, one.rule) for one in mutate.expectations(package)}
     culprits = [one for one in findings if (one.path, one.line, one.rule) in marked]
     assert len(culprits) == len(marked), f"found only {[(one.path, one.line, one.rule) for one in findings]}"

@@ -1,4 +1,4 @@
-"""What newer Pythons write is read alike by all: the same summary, and the same findings."""
+"""The syntax of newer Pythons is read alike by all: the same summary, and the same findings."""
 
 from __future__ import annotations
 

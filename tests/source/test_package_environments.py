@@ -1,4 +1,4 @@
-"""What importing a package leaves in the environment for its modules: by which imports, and from when on."""
+"""The variables that importing a package sets for its modules: by which imports, and from when on."""
 
 from __future__ import annotations
 

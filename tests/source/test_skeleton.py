@@ -147,7 +147,7 @@ def statements(tree: ast.AST) -> list[ast.stmt]:
 
 
 def assert_same_function(text: bytes, function: Definition) -> None:
-    """What a span holds parses to the very function, decorators aside."""
+    """Require that a span parses to the very function, decorators aside."""
     indented = text[:1] in (b" ", b"\t")
     tree = parsed(b"if 1:\n" + text if indented else text)
     assert tree is not None, f"a span that does not parse: {text!r}"
@@ -236,7 +236,7 @@ def expressions(draw: st.DrawFn) -> str:
 
 @st.composite
 def parameters(draw: st.DrawFn, indent: str) -> str:
-    """What stands between the parentheses of a header."""
+    """Draw the text between the parentheses of a header."""
     parts: list[str] = []
     for number in range(draw(st.integers(0, 3))):
         part = f"a{number}"

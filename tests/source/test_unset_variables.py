@@ -1,4 +1,4 @@
-"""What packages import only where a variable is set: left alone and told, unless somebody may set it."""
+"""Imports made only where a variable is set: left alone and told, unless the variable may be set."""
 
 from __future__ import annotations
 

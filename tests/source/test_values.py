@@ -1,4 +1,4 @@
-"""What may be one of several values: alike ones count once, and too many never blur the likeliest."""
+"""Names with several possible values: alike ones count once, and too many never blur the likeliest."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def run(
 
 
 def told(program: str, folder: Path, **named: Any) -> Any:
-    """What a program prints as JSON on its last line; everything it should not have done is an error."""
+    """Return the JSON on a program's last line; any other complaint is an error."""
     done = run(program, folder, **named)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -122,7 +122,7 @@ WORKS: dict[str, Callable[[int], None]] = {
 
 
 def again(name: str) -> None:
-    """What every child does."""
+    """Do what every child does."""
     WORKS[name](2)
 
 

@@ -1,4 +1,4 @@
-"""What functions are certain to touch: each of a table of bodies, read as the guard reads it."""
+"""The touches of functions that are certain: each of a table of bodies, read as the guard reads it."""
 
 from __future__ import annotations
 

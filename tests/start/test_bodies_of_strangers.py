@@ -1,4 +1,4 @@
-"""What code that nobody can follow was handed is not certain any more: the ways in which it may be changed.
+"""Code handed to functions that cannot be followed is not certain any more: the ways it may be changed.
 
 In each table a body has an argument `x` of which nothing is known. What a body of `CHANGED` hands on, or what
 functions of the program may write, decides what it does later; in `KEPT` it does not.

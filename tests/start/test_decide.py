@@ -44,7 +44,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and read
 
 
 def run(program: str, *arguments: str, folder: Path | None = None, **variables: str) -> dict[str, Any]:
-    """What a program tells that a fresh interpreter runs after the prelude."""
+    """Return what a program prints that a fresh interpreter runs after the prelude."""
     dropped = ("COLDFORK_GUARD", "COLDFORK_VIRTUAL", "CUDA", "OMP")
     given = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
     given["PYTHONPATH"] = os.pathsep.join(filter(None, [str(SOURCES), os.environ.get("PYTHONPATH", "")]))

@@ -44,7 +44,7 @@ def failing(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
 
 
 def notes(folder: Path, text: str) -> str:
-    """What follows the framework's error, the same on every machine."""
+    """Return the notes after the framework's error, the same on every machine."""
     import re
 
     after = text.partition("RuntimeError: CUDA error: initialization error\n")[2]

@@ -84,7 +84,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Holding, ...]]:
-    """What is found; how often it was asked is how long this list is."""
+    """Record each search; the length of the list is how often it was made."""
     answers: list[tuple[Holding, ...]] = [()]
 
     def held_here() -> tuple[Holding, ...]:

@@ -1,4 +1,4 @@
-"""What a refusal offers works: each remedy is carried out, and the child then does what it could not do before."""
+"""The remedies of a refusal work: each is carried out, and the child then does its work."""
 
 from __future__ import annotations
 

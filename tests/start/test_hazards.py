@@ -34,7 +34,7 @@ PACKAGES = {
 
 
 def run(name: str, **variables: str) -> dict[str, Any]:
-    """What the program tells of one runtime."""
+    """Return the program's report on one runtime."""
     package = PACKAGES.get(name, name)
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")

@@ -1,4 +1,4 @@
-"""What a target's module would wake: asked of the real `coldfork check`, kept, and never imported."""
+"""The wakes of a target's module: asked of the real `coldfork check`, kept, and never imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this process tells of itself where a decision asks it."""
+"""The facts that this process gives a decision about itself."""
 
 from __future__ import annotations
 

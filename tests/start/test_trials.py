@@ -1,4 +1,4 @@
-"""What the canary tries, with stand-ins for the libraries; test_hazards.py tries it on the real ones."""
+"""The canary's trials, with stand-ins for the libraries; test_hazards.py tries it on the real ones."""
 
 from __future__ import annotations
 

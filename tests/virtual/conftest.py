@@ -85,7 +85,7 @@ class Beginning:
 
 
 def variables(cache: Path) -> dict[str, str]:
-    """What a program finds in its environment."""
+    """Return the environment variables of a program."""
     given = {name: value for name, value in os.environ.items() if not name.startswith(("CUDA_", "COLDFORK_"))}
     return given | {"PYTHONPATH": str(SOURCE), "COLDFORK_CACHE_DIR": str(cache), "PYTHONWARNINGS": "error"}
 

@@ -1,4 +1,4 @@
-"""What a captured region does: recorded and not executed, then executed on the same memory."""
+"""A captured region: recorded and not executed, then executed on the same memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `torch.compile` made is captured as it runs, kernel by kernel; what cannot be is refused by name."""
+"""The kernels of `torch.compile` are captured as they run; what cannot be captured is refused by name."""
 
 from __future__ import annotations
 

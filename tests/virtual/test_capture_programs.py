@@ -17,7 +17,7 @@ Instruction = tuple[str, int, int, int]
 
 
 class World:
-    """What a program works on: inputs, buffers that outlive a run, and state made when it is first used."""
+    """The objects a program works on: inputs, buffers that outlive a run, and state made on first use."""
 
     def __init__(self, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)

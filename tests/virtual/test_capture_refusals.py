@@ -1,4 +1,4 @@
-"""What a device refuses while it captures, and what only the CPU cannot capture: each named with its line."""
+"""The refusals of a device while it captures, and of the CPU alone: each named with its line."""
 
 from __future__ import annotations
 

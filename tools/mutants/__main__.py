@@ -135,7 +135,7 @@ def _chosen(root: Path, rooms: Sequence[str], size: int | None, seed: int) -> li
 
 
 def _tests(root: Path, files: Sequence[str], kept: Path, crew: Crew) -> list[Test]:
-    """What the tests run, recorded where it is not known."""
+    """Return what the tests run, recorded where it is not known."""
 
     def run(missing: dict[str, Path]) -> None:
         lines = instrument(crew.copies)

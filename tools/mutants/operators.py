@@ -54,7 +54,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What stays the same when other parts of the file change."""
+        """Return a key that stays the same when other parts of the file change."""
         return f"{self.path}:{self.owner}:{self.operator}:{self.before}:{self.after}"
 
     def applied(self, source: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a run found, as text and as JSON."""
+"""The results of a run, as text and as JSON."""
 
 from __future__ import annotations
 

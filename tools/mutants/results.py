@@ -1,4 +1,4 @@
-"""What is known of changes already: a line of JSON each, so that a run that was stopped can go on."""
+"""The known results of changes: a line of JSON each, so that an interrupted run can continue."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _TIMES, _SECONDS = 10.0, 15.0
 
 
 class Outcome(StrEnum):
-    """What became of a change."""
+    """The fate of a change."""
 
     KILLED = "killed"
     TIMED_OUT = "timed out"

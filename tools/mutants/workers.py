@@ -114,7 +114,7 @@ class Worker:
                 return
 
     def _message(self, limit: float) -> dict[str, object] | None:
-        """What the worker says next; None when it says nothing in time."""
+        """Return the worker's next message; None when none comes in time."""
         try:
             line = self._lines.get(timeout=limit)
         except queue.Empty:

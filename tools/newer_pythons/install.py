@@ -32,18 +32,18 @@ _PURE = (
 
 
 class CannotInstall(Exception):
-    """What is missing, in words."""
+    """Something needed is missing; the message names it."""
 
 
 def requirements() -> list[str]:
-    """What the tests need, as `pyproject.toml` asks for it."""
+    """Return the requirements of the tests, from `pyproject.toml`."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     asked = [one for one in groups["test"] if isinstance(one, str) and one.startswith(_NEEDED)]
     return [*(one for one in asked if not one.startswith("pytest-")), "packaging"]
 
 
 def digest() -> str:
-    """What the folder is made from."""
+    """Return a digest of everything the folder is made from."""
     return hashlib.sha256(
         "\n".join([*PYTHONS, *requirements(), Path(__file__).read_text()]).encode()
     ).hexdigest()

@@ -33,7 +33,7 @@ _FLAGS = ("-I", "-S", "-P", "-E", "-s", "-B")
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """What `subprocess.run` would give for a Python program, run here."""
+    """Run a Python program here, and return what `subprocess.run` would give."""
     program, *arguments = map(str, command)
     isolated = "-S" in arguments
     while arguments and arguments[0] in _FLAGS:
@@ -69,7 +69,7 @@ def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[s
 
 
 def _own_folder(arguments: list[str]) -> list[str]:
-    """What a program that is not isolated has first on its path."""
+    """Return the first entry of the path of a program that is not isolated."""
     return [str(Path(arguments[0]).parent)]
 
 
@@ -86,7 +86,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def drive(coroutine: Coroutine[Any, Any, Any], **_: Any) -> Any:
-    """What `asyncio.run` would give for a coroutine that waits for nothing: the loop here is JavaScript's."""
+    """Return what `asyncio.run` would give for a coroutine that never waits: the loop is JavaScript's."""
     try:
         coroutine.send(None)
     except StopIteration as end:

@@ -1,1 +1,1 @@
-"""What torch does to a device, worked out from its published sources."""
+"""The effects of torch on a device, worked out from its published sources."""

@@ -1,4 +1,4 @@
-"""What torch's C functions do to a device; a call that nobody described leaves its name behind."""
+"""The effects of torch's C functions on a device; an undescribed call leaves its name behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CFunctions(Catalogue):
     __slots__ = ()
 
     def call(self, symbol: str) -> tuple[Fact, ...]:
-        """What calling `symbol` does; for what nobody described, a fact whose accelerator is the name."""
+        """Return the facts about a call of `symbol`; undescribed, its name is the accelerator."""
         if symbol.endswith(_CONSTRUCTORS):
             symbol = symbol.rpartition(".")[0]
         known = self.calls.get(symbol)

@@ -1,4 +1,4 @@
-"""What every public function of one torch version does to a device, on each kind of machine."""
+"""The effects of every public function of one torch version on a device, on each kind of machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRIVATE = (
 
 @dataclass(frozen=True)
 class Effect:
-    """What calling a symbol does on one kind of machine, without the versions."""
+    """The effect of calling a symbol on one kind of machine, without the versions."""
 
     level: int
     only_if: bool = False
@@ -126,7 +126,7 @@ class TorchVersion:
                 yield Symbol(method, f"{module}.{name}", file), (name, method)
 
     def _effect(self, symbol: Symbol, module: str, path: tuple[str, ...], machines: Machines) -> Effect:
-        """What calling a symbol does, seen on three machines, with and without a device named."""
+        """Return the effect of a symbol, seen on three machines, with and without a device named."""
         bare = machines.plain.reach(module, path, given=False)
         given = machines.plain.reach(module, path, given=True)
         mute = machines.mute.reach(module, path, given=True)

@@ -79,7 +79,7 @@ class Following:
         )
 
     def names(self, module: str) -> list[str]:
-        """What a module's top level binds, star imports included."""
+        """Return the names that a module's top level binds, star imports included."""
         state = self.program.module(module)
         if state is None:
             return []
@@ -91,7 +91,7 @@ class Following:
         return list(found)
 
     def target(self, module: str, path: tuple[str, ...]) -> Target | None:
-        """What a path leads to, if it is a function or class of torch."""
+        """Return the target of a path, if it is a function or class of torch."""
         value = self._value(module, path[0])
         if not isinstance(value, (Function, ClassRef)) or not value.module.name.startswith("torch."):
             return None
@@ -122,7 +122,7 @@ class Following:
         return self.evaluator.reach(frame, value, *_arguments(parameters, receiver, given))
 
     def _value(self, module: str, name: str) -> Value:
-        """What a name of a module is."""
+        """Return the value of a module's name."""
         state = self.program.module(module)
         assert state is not None
         found = module_value(self.evaluator, state, name) or UNKNOWN
@@ -186,7 +186,7 @@ def _listed(parameters: Parameters) -> tuple[tuple[str, bool], ...]:
 def _arguments(
     parameters: Parameters, receiver: tuple[Value, ...], given: bool
 ) -> tuple[tuple[Value, ...], Keywords]:
-    """What to call with: something for what is required, a device wherever one may be named."""
+    """Return arguments to call with: something for each required one, a device wherever one may be named."""
     positional, keywords = list(receiver), dict[str | None, Value]()
     for index, (name, required) in list(enumerate(_listed(parameters)))[len(receiver) :]:
         if name in DEVICE_PARAMETERS and (given or required):

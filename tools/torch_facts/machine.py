@@ -1,4 +1,4 @@
-"""What is assumed of the machine on which torch's functions are followed, and of code without sources."""
+"""The machine assumed when torch's functions are followed, and the code without sources."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Machine:
 
     @property
     def constants(self) -> dict[str, KnownValue]:
-        """What a build of torch for this machine says of itself."""
+        """Return the constants of a torch build for this machine."""
         build = {"cuda": "cuda", "rocm": "hip", "xpu": "xpu"}[self.accelerator]
         versions = {
             f"torch.version.{name}": "12.0" if name == build else None for name in ("cuda", "hip", "xpu")
@@ -65,7 +65,7 @@ class Machine:
 
     @property
     def answers(self) -> Mapping[str, Value]:
-        """What calls return before any device is awake, by the name of what is called."""
+        """Return the results of calls before any device is awake, by the name of the called function."""
         count = COUNT if self.management else UNANSWERED
         return {
             **_ANSWERS,
@@ -118,7 +118,7 @@ INSTALLED = ("pynvml", "amdsmi", "triton")
 
 
 def settled(machine: Machine, function: str, arguments: tuple[Value, ...]) -> bool | None:
-    """What `hasattr` and `isinstance` say where the sources at hand do not; None when nobody knows."""
+    """Return what `hasattr` and `isinstance` say where the sources do not; None when it is unknown."""
     match function, arguments:
         case "builtins.hasattr", (External() | ModuleRef() as owner, Const(value=name)):
             if owner.name == "torch._C":

@@ -38,7 +38,7 @@ class Sources:
         return module if path and path.name == "__init__.py" else module.rpartition(".")[0]
 
     def exported(self, module: str) -> list[str]:
-        """What `__all__` of a module lists, as far as it is written out."""
+        """Return the names in a module's `__all__`, as far as it is written out."""
         tree = self.tree(module)
         for statement in tree.body if tree else ():
             match statement:

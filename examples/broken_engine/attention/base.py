@@ -1,4 +1,4 @@
-"""What every attention backend offers. Importing this module touches no device."""
+"""The interface of every attention backend. Importing this module touches no device."""
 
 from __future__ import annotations
 

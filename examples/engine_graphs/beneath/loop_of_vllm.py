@@ -65,7 +65,7 @@ class Observed(CudaGraphManager):
 def as_captured(
     manager: Observed, start: Callable[[], None], buffers: Mapping[str, torch.Tensor]
 ) -> tuple[CreateForward, list[BatchDescriptor]]:
-    """What a check asks of vLLM's loop, and for which batches; `start` lets the manager capture.
+    """Return the functions and batches for a check of vLLM's loop; `start` lets the manager capture.
 
     The graphs that it had are given up for it.
     """

@@ -32,7 +32,7 @@ class Batch(BatchDescriptor):
 
 
 class Replayed:
-    """What vLLM keeps of a captured batch, and replays."""
+    """The record that vLLM keeps of a captured batch, and replays."""
 
     def __init__(self, manager: GraphManager, batch: BatchDescriptor) -> None:
         self.replay = lambda: manager.replay(batch)

@@ -61,7 +61,7 @@ def _show(shared: Shared, prefix: int) -> None:
 
 
 def _touch_the_device(name: str) -> None:
-    """What a server may have done before it starts its engines."""
+    """Wake the device, as a server may do before it starts its engines."""
     coldfork.virtual.install(name)
     import torch
 

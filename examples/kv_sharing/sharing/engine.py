@@ -22,7 +22,7 @@ _NUMBER = torch.float64
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was decoded, and what it took."""
+    """The decoded text, and the time and steps it took."""
 
     tokens: list[int]
     scores: str
@@ -137,7 +137,7 @@ def _trained(file: Path) -> Decoder:
 
 
 def _identity(decoder: torch.nn.Module) -> bytes:
-    """What tells this model from every other: its weights."""
+    """Return what tells this model from every other: its weights."""
     seen = blake2b(digest_size=16)
     for name, weight in decoder.state_dict().items():
         seen.update(name.encode())

@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Shared:
-    """What came of it."""
+    """The result of a run."""
 
     method: str
     because: str

@@ -67,7 +67,7 @@ class Store:
             self._memory.unlock(1 + slot)
 
     def states(self) -> list[int]:
-        """What each slot holds."""
+        """Return the state of each slot."""
         return [self._slot(slot)[0] for slot in range(self.slots)]
 
     def _reserve(self, key: bytes) -> int | None:
@@ -86,7 +86,7 @@ class Store:
         return None
 
     def _by_worth(self) -> list[int]:
-        """What is being written, or was when its writer died; then the empty; then the rest by last use."""
+        """Return slots being written, or left so by a dead writer, then empty ones, then by last use."""
         order = {WRITING: 0, EMPTY: 1, WHOLE: 2}
         return sorted(range(self.slots), key=lambda slot: (order[self._slot(slot)[0]], self._slot(slot)[1]))
 

@@ -1,4 +1,4 @@
-"""What runs in an engine process: the only one that loads torch."""
+"""The code of an engine process, the only one that loads torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sharing.store import Store
 
 @dataclass(frozen=True)
 class Setting:
-    """What an engine is told once."""
+    """The settings that an engine is given once."""
 
     model: Path | None = None
     device: str = "cpu"
@@ -26,7 +26,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Job:
-    """What an engine is asked for; with `alone` it looks into no memory but its own."""
+    """A request to an engine; with `alone` it reads no memory but its own."""
 
     prompt: list[int]
     count: int

@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def _touch_the_device() -> None:
-    """What a server may have done before it starts a worker."""
+    """Wake the device, as a server may do before it starts a worker."""
     import torch
 
     torch.cuda.is_available()

@@ -9,7 +9,7 @@ import torch
 
 
 class Metadata:
-    """What attention has to know of one batch; made anew for each state."""
+    """The facts about one batch that attention needs; made anew for each state."""
 
     def __init__(self, positions: torch.Tensor) -> None:
         self.positions = positions

@@ -19,7 +19,7 @@ MODELS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "col
 
 @dataclass(frozen=True)
 class Config:
-    """What a worker is told."""
+    """The settings of a worker."""
 
     method: str = "ngram"
     device: str = "cpu"
@@ -31,7 +31,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was decoded, and what it took."""
+    """The decoded text, and the time and steps it took."""
 
     tokens: list[int]
     proposed: int

@@ -38,7 +38,7 @@ class Runner:
         self.states = self.manager.capture(self.create, self.sizes, inputs=self.inputs)
 
     def inputs(self, descriptor: BatchDescriptor) -> dict[str, torch.Tensor]:
-        """What a replay is fed with."""
+        """Return the inputs of a replay."""
         size = descriptor.tokens
         return {"tokens": self.tokens[:size], "positions": self.positions[:size]}
 

@@ -45,7 +45,7 @@ class Nothing:
 
 
 class Ngram(Nothing):
-    """What followed the last few bytes when they came before."""
+    """Proposes what followed the last few bytes when they occurred before."""
 
     def propose(self, context: Sequence[int], count: int) -> list[int]:
         """The continuation of the latest earlier occurrence of the longest tail."""

@@ -19,5 +19,5 @@ def encode(text: str) -> list[int]:
 
 
 def decode(tokens: list[int]) -> str:
-    """What tokens say."""
+    """Return the text of some tokens."""
     return bytes(tokens).decode(errors="replace")

@@ -16,7 +16,7 @@ WINDOW, BATCH = 64, 16
 
 @dataclass(frozen=True)
 class Models:
-    """What decoding needs."""
+    """The models that decoding needs."""
 
     target: Decoder
     draft: Decoder

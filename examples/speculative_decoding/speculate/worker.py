@@ -1,4 +1,4 @@
-"""What runs in the worker process: the only one that touches the device."""
+"""The code of the worker process, the only one that touches the device."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _hold(data: Path) -> IO[bytes] | None:
 
 
 def _touch_the_device(name: str) -> None:
-    """What a server does that recognises speech itself: it holds a device. This one is virtual."""
+    """Hold a device, as a server does that recognises speech itself. This one is virtual."""
     coldfork.virtual.install(name)
     import torch
 

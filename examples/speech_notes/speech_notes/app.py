@@ -36,7 +36,7 @@ KEEP_ALIVE = 15.0
 
 
 class Service:
-    """What the routes work with."""
+    """The parts of the service that its routes use."""
 
     def __init__(self, settings: Settings, watching: Watching, launcher: Launcher) -> None:
         self.settings = settings
@@ -149,7 +149,7 @@ async def _events(service: Service, name: str) -> AsyncIterator[str]:
 def _add_state(app: FastAPI, service: Service) -> None:
     @app.api_route("/about", methods=READING)
     async def about() -> dict[str, Any]:
-        """What works here, and what it must be told."""
+        """Return which features work here, and what each of them must be told."""
         states = coldfork.state()
         return {
             "engine": service.settings.engine,

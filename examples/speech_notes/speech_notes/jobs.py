@@ -68,7 +68,7 @@ class Progress:
 
     @property
     def stage(self) -> str:
-        """What it is at; nothing is heard before the engine is there."""
+        """Return the current stage; there is no news before the engine is loaded."""
         return "punctuating" if self.done < self.total - 1 else "summarising"
 
 

@@ -1,4 +1,4 @@
-"""What the service was told on its command line."""
+"""The settings of the service, from its command line."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Case:
-    """What a check says of a machine; in the message `ENV` and `SITE` stand for the machine's folders."""
+    """A check's answer about a machine; in the message `ENV` and `SITE` stand for the machine's folders."""
 
     check: str
     health: Health

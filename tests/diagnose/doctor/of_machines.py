@@ -1,4 +1,4 @@
-"""What the checks of Python and of the driver say, case by case."""
+"""The answers of the checks of Python and of the driver, case by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks of packages and of coldfork itself say, case by case."""
+"""The answers of the checks of packages and of coldfork itself, case by case."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pinned(name: str, version: str, torch: str) -> Make:
 
 
 def fitting(name: str, shown: str) -> tuple[Case, ...]:
-    """What is the same of every package that is compiled against torch."""
+    """Return the cases that every package compiled against torch has in common."""
     missing = f"{shown} 1.2.3 is installed without torch"
     return (
         ok(name, f"{shown} 1.2.3, beside torch 2.9.0+cu128", pinned(name, "1.2.3", "2.9.0")),

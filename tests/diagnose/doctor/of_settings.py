@@ -1,4 +1,4 @@
-"""What the checks of environment variables and of limits say, case by case."""
+"""The answers of the checks of environment variables and of limits, case by case."""
 
 from __future__ import annotations
 

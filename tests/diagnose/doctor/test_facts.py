@@ -1,4 +1,4 @@
-"""What the checks are told of real files: packages, libraries, interpreters, and of a process that asks."""
+"""The facts that checks are given about real files: packages, libraries, interpreters, the asking process."""
 
 from __future__ import annotations
 

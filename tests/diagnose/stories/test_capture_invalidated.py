@@ -1,4 +1,4 @@
-"""What cannot be recorded runs during a capture."""
+"""A call that cannot be recorded runs during a capture."""
 
 from __future__ import annotations
 

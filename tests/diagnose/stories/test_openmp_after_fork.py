@@ -1,4 +1,4 @@
-"""What numba's OpenMP layer says before it ends a forked child."""
+"""The words of numba's OpenMP layer before it ends a forked child."""
 
 from __future__ import annotations
 

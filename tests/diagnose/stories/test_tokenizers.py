@@ -1,4 +1,4 @@
-"""What the tokenizers library says in a forked child."""
+"""The words of the tokenizers library in a forked child."""
 
 from __future__ import annotations
 

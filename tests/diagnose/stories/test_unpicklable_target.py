@@ -1,4 +1,4 @@
-"""What a process is to run cannot be pickled."""
+"""The target of a process cannot be pickled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other devices, frameworks and versions say of the same failures."""
+"""The words of other devices, frameworks and versions for the same failures."""
 
 from __future__ import annotations
 

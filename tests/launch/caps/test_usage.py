@@ -1,4 +1,4 @@
-"""What a tree of real processes uses is what they have been told to use."""
+"""The usage reported of a tree of real processes is what they were told to use."""
 
 from __future__ import annotations
 

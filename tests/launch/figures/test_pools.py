@@ -28,7 +28,7 @@ LIMIT = 60.0
 
 
 def read(figures: Figures) -> dict[str, dict[tuple[str, ...], Any]]:
-    """What there is, by measure and by the values of its labels."""
+    """Return the figures, by measure and by the values of its labels."""
     found: dict[str, dict[tuple[str, ...], Any]] = {}
     for sample in figures.snapshot():
         labels = tuple(value for _, value in sample.labels)

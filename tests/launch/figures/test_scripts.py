@@ -153,7 +153,7 @@ def test_the_names_are_as_promtool_wants_them(figures: Figures) -> None:
 
 
 def collected(reader: Any) -> dict[str, Any]:
-    """What a reader of OpenTelemetry has, by name."""
+    """Return the contents of a reader of OpenTelemetry, by name."""
     data = reader.get_metrics_data()
     return {
         metric.name: metric

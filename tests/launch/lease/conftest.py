@@ -41,7 +41,7 @@ class Program:
         self._process.stdin.flush()
 
     def heard(self) -> dict[str, Any]:
-        """What it answers to the first thing that it has not answered yet."""
+        """Return the answer to the first question that is still open."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         assert line, f"it ended with {self._process.wait(SECONDS)}"
@@ -65,7 +65,7 @@ class Program:
 
 
 class Host:
-    """What the processes of one host have in common."""
+    """The things that processes of one host share."""
 
     def __init__(self, folder: Path) -> None:
         self._boards = folder / "boards"

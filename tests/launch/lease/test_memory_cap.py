@@ -34,7 +34,7 @@ JAX, OLDER_JAX = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
 
 
 class Packages:
-    """What an interpreter finds, each with the file by which it is known what it can be told."""
+    """The packages of an interpreter, each with the file that shows which cap it can be told."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -297,7 +297,7 @@ def require(name: str) -> None:
 
 
 def asked(program: str, environment: dict[str, str]) -> str:
-    """What a program prints that finds the packages that are installed here."""
+    """Return the output of a program that finds the packages installed here."""
     done = subprocess.run(
         caller(program),
         env={**os.environ, **environment},

@@ -23,7 +23,7 @@ def _on_the_host(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seen_by_each(pool: WorkerPool) -> Counter[str]:
-    """What each worker of a pool sees, by the processes that say so."""
+    """Count what each worker of a pool sees, by the processes that say so."""
     said: dict[int, str] = {}
     for _ in range(1000):
         if len(said) == pool.health().warm:

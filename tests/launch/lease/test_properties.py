@@ -1,4 +1,4 @@
-"""Whatever the caller sees and asks for: a worker sees a part of it, and no device is given away twice."""
+"""For any devices a caller sees and asks for: a worker sees a part of them, and none is given away twice."""
 
 from __future__ import annotations
 

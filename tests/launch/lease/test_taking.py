@@ -1,4 +1,4 @@
-"""What is asked for, what is got, and what is said where it cannot be had; with NVML really asked."""
+"""Requests for devices, what is granted, and the words of a refusal; NVML is really asked."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ class Elsewhere:
         )
 
     def __call__(self, call: object, *arguments: object, onward: bool = False) -> Any:
-        """What `call(*arguments)` returns over there."""
+        """Return the result of `call(*arguments)` in the other process."""
         return self.load(dumps((call, arguments), main_by_value=self._by_value, onward=onward))
 
     def load(self, question: bytes) -> Any:
-        """What the pickled call returns over there."""
+        """Return the pickled call's result in the other process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(struct.pack("<Q", len(question)) + question)

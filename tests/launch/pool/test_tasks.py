@@ -1,4 +1,4 @@
-"""What a pool does with tasks: their values, their errors, their order, and what comes between."""
+"""A pool's handling of tasks: their values, their errors, their order, and what comes between."""
 
 from __future__ import annotations
 

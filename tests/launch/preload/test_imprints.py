@@ -1,4 +1,4 @@
-"""What counts as remembered."""
+"""The things that count as remembered."""
 
 from __future__ import annotations
 

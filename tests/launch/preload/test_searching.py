@@ -1,4 +1,4 @@
-"""What is left out of a list, with the line why, and what of it is kept."""
+"""The modules left out of a list, with the line of the reason, and those kept."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_what_was_left_open_is_written_out(ready: WarmBench) -> None:
 
 
 def said(result: ScriptResult) -> tuple[object, ...]:
-    """What a script has said and how it ended."""
+    """Return the output of a script, and how it ended."""
     return (
         result.outcome,
         result.status,

@@ -218,7 +218,7 @@ def test_a_virtual_device_comes_before_every_import(bench: WarmBench) -> None:
 
 @pytest.mark.must_hold
 def test_another_place_in_the_system_makes_a_cold_start(bench: WarmBench) -> None:
-    """What a process that is forked elsewhere cannot be given, here its place in the line of victims."""
+    """A property that no process forked elsewhere can have, here its rank for the OOM killer."""
     bench.prepare()
     script = bench.write("print('ran')")
     command = f"echo 77 > /proc/self/oom_score_adj && {sys.executable} -m coldfork exec --warm json {script}"

@@ -1,4 +1,4 @@
-"""What a process has, by the names of the table in docs/how-to/warm-workers.md."""
+"""The attributes of a process, by the names of the table in docs/how-to/warm-workers.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the workers of the tests do. Imported by them, so that it imports little itself."""
+"""The tasks of the tests' workers, which import this module: it imports little itself."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ROW = re.compile(r"^\| ([^|]+) \| (the caller's|its own|the server's|none)\b[^|]
 
 
 def table() -> dict[str, str]:
-    """What the page says, row for row."""
+    """Return the table of the page, row by row."""
     text = PAGE.read_text(encoding="utf-8").partition("## Whence a worker has what it has")[2]
     return dict(ROW.findall(text.partition("\n## ")[0]))
 

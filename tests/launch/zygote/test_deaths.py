@@ -1,4 +1,4 @@
-"""What becomes of callers, servers and workers when one of them is killed or stopped."""
+"""The fate of callers, servers and workers when one of them is killed or stopped."""
 
 from __future__ import annotations
 

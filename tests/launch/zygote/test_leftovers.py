@@ -34,7 +34,7 @@ def held() -> dict[str, object]:
 
 
 def files() -> set[Path]:
-    """What programs leave for each other."""
+    """Return the files that programs leave for each other."""
     return {*Path("/dev/shm").iterdir(), *Path(tempfile.gettempdir()).iterdir()}
 
 

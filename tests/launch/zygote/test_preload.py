@@ -1,4 +1,4 @@
-"""What a server refuses to preload, and how it says so."""
+"""The modules that a server refuses to preload, and its words."""
 
 from __future__ import annotations
 

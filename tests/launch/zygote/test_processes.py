@@ -1,4 +1,4 @@
-"""What multiprocessing offers, with workers of a zygote."""
+"""The features of multiprocessing, with workers of a zygote."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def warm() -> Iterator[Zygote]:
 
 
 def asked(context: Any, function: Any) -> Any:
-    """What a worker answers."""
+    """Return a worker's answer."""
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=function, args=(theirs,))
     process.start()

@@ -1,4 +1,4 @@
-"""What an engine is, and where the one that was asked for is found."""
+"""Engines: what one is, and where the chosen one is found."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Engine(Protocol):
         """The points of a punctuated text, one after the other."""
 
     def remarks(self) -> Sequence[str]:
-        """What whoever reads the result should know about how it came about."""
+        """Return notes for the reader on how the result came about."""
 
 
 class EngineError(Exception):

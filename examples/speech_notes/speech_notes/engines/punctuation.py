@@ -86,7 +86,7 @@ def _plain(word: str) -> str:
 
 
 def _calm(words: list[str]) -> list[str]:
-    """What was recognised in capitals throughout, in small letters."""
+    """Put words recognised entirely in capitals into small letters."""
     text = " ".join(words)
     if text.isupper() and sum(1 for word in words if len(word) > 1) > SHORTEST:
         return [_small(word) for word in words]

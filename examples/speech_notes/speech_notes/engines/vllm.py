@@ -61,7 +61,7 @@ class VllmEngine:
         return punctuation.punctuate(passage)
 
     def summarise(self, text: str) -> Sequence[str]:
-        """What the model says of the text; of a long one, what it says of what it said of its parts."""
+        """Return the model's summary of a text; of a long one, a summary of the summaries of its parts."""
         while True:
             parts = list(_parts(text, self._fits))
             answers = [self._answer(SUMMARISE.format(text=part), SUMMARY_TOKENS) or "" for part in parts]

@@ -52,7 +52,7 @@ class Forked:
 
 
 def _in_forked_child(pipe: Any, settings: Settings, transcript: str) -> None:
-    """What runs in the forked child; a failure is sent as what it is."""
+    """Run in the forked child; a failure is sent as it is."""
     from speech_notes.engines import make
     from speech_notes.engines.devices import claim
     from speech_notes.engines.processing import process

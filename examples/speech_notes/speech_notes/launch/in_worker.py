@@ -1,4 +1,4 @@
-"""What a worker of the pool does: it is made ready, and does the work of one transcript."""
+"""The work of a pool's worker: loading its engine, and processing one transcript."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHOD = "spawn"
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done."""
+    """A request for work."""
 
     transcript: str
     engine: str
@@ -32,7 +32,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of it. Plain data: to read an exception of an engine, the server would import its modules."""
+    """A result. Plain data: to read an engine's exception, the server would import its modules."""
 
     note: bytes | None
     error: str | None

@@ -104,7 +104,7 @@ class Isolated:
 
 
 def _note(file: Path) -> dict[str, Any] | None:
-    """What the script has written, if it is what was agreed on."""
+    """Return what the script wrote, if it has the agreed form."""
     try:
         return read(file.read_bytes()) if file.stat().st_size <= LARGEST_NOTE else None
     except OSError:

@@ -1,4 +1,4 @@
-"""What all ways of doing a job's work have in common."""
+"""The base of all ways to do a job's work."""
 
 from __future__ import annotations
 

@@ -131,14 +131,14 @@ def _ending(done: in_worker.Done, process: Mapping[str, Any]) -> Ending:
 
 
 def _died(error: coldfork.ColdforkError, process: Mapping[str, Any]) -> Ending:
-    """What the pool says of a task that did not come to its end."""
+    """Return how a task ended that did not finish, from the pool's error."""
     name = error.signal if isinstance(error, coldfork.WorkerDiedError) else None
     state = State.FAILED if name is None else State.KILLED
     return Ending(state, error=str(error), signal=name, process=process)
 
 
 def _heavy(settings: Settings) -> list[str]:
-    """What takes long to import and a worker finds imported: the engine's module, and what that names."""
+    """Return the slow imports that a worker should find done: the engine's module, and those it names."""
     kind = engines.find(settings.engine)
     named = [kind.__module__, *getattr(kind, "preload", ())]
     return [*named, "torch"] if settings.virtual is not None else named

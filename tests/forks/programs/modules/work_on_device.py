@@ -1,4 +1,4 @@
-"""What programs call from another module."""
+"""Functions that programs call from another module."""
 
 import torch
 

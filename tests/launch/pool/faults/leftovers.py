@@ -1,4 +1,4 @@
-"""What a test leaves behind: descriptors, children and threads."""
+"""The things that a test may leave behind: descriptors, children and threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.launch.pool.faults.tasks import LIMIT
 
 @dataclass(frozen=True)
 class Held:
-    """What this process holds at one moment."""
+    """The things that this process holds at one moment."""
 
     descriptors: frozenset[tuple[int, str]]
     children: frozenset[int]
@@ -26,7 +26,7 @@ class Held:
 
 
 def held() -> Held:
-    """What this process holds now."""
+    """Return what this process holds now."""
     # multiprocessing starts it for the first worker of a process, and keeps it.
     resource_tracker.ensure_running()
     gc.collect()
@@ -38,7 +38,7 @@ def held() -> Held:
 
 
 def require_nothing_since(before: Held) -> None:
-    """What was there before may have gone, and nothing has come; the ends of threads take a moment."""
+    """Require that nothing has come since, though some may have gone; threads take a moment to end."""
     until = time.monotonic() + LIMIT
     while True:
         now = held()

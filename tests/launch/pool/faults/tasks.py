@@ -1,4 +1,4 @@
-"""What the workers of these tests are given to do, and what goes wrong there."""
+"""The tasks of these tests' workers, and the faults in them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def say_and_leave(text: str) -> NoReturn:
 
 
 def follow_null() -> None:
-    """What ends in a segmentation fault."""
+    """End in a segmentation fault."""
     ctypes.string_at(0)
 
 
@@ -104,7 +104,7 @@ def stop_itself(path: str) -> None:
 
 
 def lock() -> Any:
-    """What cannot be pickled."""
+    """Return something that cannot be pickled."""
     return threading.Lock()
 
 
@@ -385,7 +385,7 @@ def _square(value: int) -> int:
 
 
 def with_children() -> list[int]:
-    """What a pool of multiprocessing works out, which a daemon may not have."""
+    """Use a pool of multiprocessing, which a daemon may not have."""
     import multiprocessing
 
     with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -393,7 +393,7 @@ def with_children() -> list[int]:
 
 
 def with_a_pool() -> int:
-    """What a pool of this process works out."""
+    """Use a pool of this process."""
     import coldfork
 
     with coldfork.WorkerPool(1) as pool:

@@ -1,4 +1,4 @@
-"""What becomes of workers when the program that has them is killed, interrupted, or written carelessly."""
+"""The fate of workers when their program is killed, interrupted, or written carelessly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be handed over fails its own task with the reason, and what is large arrives."""
+"""A value that cannot be handed over fails its own task with the reason, and a large one arrives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an actor does with what it is sent, and in which order it is sent it. Ray is not needed for it."""
+"""An actor's handling of what it is sent, and the order in which it is sent. Ray is not needed for it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def travelled(parcel: Parcel) -> Parcel:
 
 
 def worked(call: tuple[Any, ...], *, keep: bool = False) -> tuple[int, Any]:
-    """What has come of a call, and how it ended."""
+    """Return the result of a call, and how it ended."""
     payload = pack((*call, {}), by_value, keep=keep)
     number, kind, seconds, parcel = TaskActor().work(3, travelled(sent(payload)))
     payload.close()
@@ -112,7 +112,7 @@ class Answering:
 
 
 class Ref:
-    """What a call returns at once."""
+    """The immediate result of a call."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future

@@ -1,4 +1,4 @@
-"""What a task is told of Ray's words, which are those of Ray 2.60.0, as it wrote them."""
+"""The errors of tasks made from Ray's words, which are those of Ray 2.60.0, as it wrote them."""
 
 from __future__ import annotations
 

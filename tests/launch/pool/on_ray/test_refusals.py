@@ -1,4 +1,4 @@
-"""What `backend="ray"` says where there is no Ray, and of terms that Ray cannot keep."""
+"""The refusals of `backend="ray"` where there is no Ray, and of terms that Ray cannot keep."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_an_import_that_fails_says_something_about_the_lines_before(write: Write
     assert found["engine.early", 3] == ("not-testable", missing)
     assert found["engine.late", 4] == (
         "cold",
-        f"the line was passed and cuda stayed cold, on virtual:h100; at line 5 {missing}",
+        f"the import passed the line, and cuda stayed cold, on virtual:h100; at line 5 {missing}",
     )
     confirmed, said = found["engine.woken", 2]
     assert (confirmed, (said or "").rpartition("; ")[2]) == ("woken", f"afterwards {missing}")
@@ -241,7 +241,7 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
         ("engine.caps", "woken"),
         ("engine.slow", "not-testable"),
     ]
-    assert found[1]["confirmation"] == "the imports were interrupted before its turn ended"
+    assert found[1]["confirmation"] == "the imports were interrupted before it was tested"
     assert is_gone(importer)
 
 
@@ -268,7 +268,7 @@ def test_who_is_stopped_before_the_first_import_gets_the_findings_all_the_same(
     (finding,) = json.loads(out)["findings"]
     assert (finding["confirmed"], finding["confirmation"]) == (
         "not-testable",
-        "the imports were interrupted before its turn ended",
+        "the imports were interrupted before it was tested",
     )
     assert is_gone(asked)
 
@@ -365,7 +365,10 @@ def test_without_a_device_nothing_is_imported_and_the_way_out_is_named(
     assert answers(virtual=None) == {
         ("engine.caps", 8): (
             "not-testable",
-            "this machine has no cuda device to wake; coldfork check --confirm --virtual h100 gives it one",
+            (
+                "this machine has no cuda device to wake; "
+                "give it one with coldfork check --confirm --virtual h100"
+            ),
         )
     }
     assert not (project / "ran").exists()
@@ -375,7 +378,7 @@ def test_a_device_of_another_make_says_nothing(write: Write, answers: Answers) -
     write(caps=CLASS_BODY)
     assert answers(virtual="mi300x")["engine.caps", 7] == (
         "not-testable",
-        "virtual:mi300x has no cuda device to wake; coldfork check --confirm --virtual h100 gives it one",
+        "virtual:mi300x has no cuda device to wake; give it one with coldfork check --confirm --virtual h100",
     )
 
 

@@ -237,7 +237,7 @@ def test_a_program_that_does_not_end_is_ended_with_what_it_started(
     )
     assert answer == (
         "not-testable",
-        f"python send.py did not end within {limit} s, and nothing of the kind was seen by then",
+        f"python send.py did not end within {limit} s, and showed nothing of the kind by then",
     )
     assert has_ended(int((project / "pid").read_text()))
 
@@ -263,7 +263,7 @@ def test_a_program_that_waits_for_ever_once_all_was_seen_is_ended_early(
     assert (confirmed, [end.sufficed for end in ends]) == ("woken", [True])
     assert said is not None
     assert said.startswith(
-        "python pool.py came here again in the process that it had started: RuntimeError: An "
+        "python pool.py reached this line again in the process that it had started: RuntimeError: An "
     )
 
 
@@ -273,7 +273,7 @@ def test_python_s_own_error_confirms_a_missing_guard(write: Write, answers: Answ
     assert confirmed == "woken"
     assert said is not None
     assert said.startswith(
-        "python start.py came here again in the process that it had started: RuntimeError: "
+        "python start.py reached this line again in the process that it had started: RuntimeError: "
     )
 
 
@@ -289,7 +289,7 @@ def test_python_s_own_error_confirms_what_cannot_be_pickled(write: Write, answer
     confirmed, said = found["pool.py", 8]
     assert confirmed == "woken"
     assert said is not None
-    assert said.startswith("python pool.py failed over what this line sends: ")
+    assert said.startswith("python pool.py failed to send what this line passes: ")
     assert "main.<locals>.local" in said
 
 
@@ -316,7 +316,7 @@ def test_an_error_that_the_program_handles_is_not_seen(write: Write, answers: An
     write({"send.py": SENDING.replace("    one.start()\n", body)})
     assert answers()["send.py", 6] == (
         "not-testable",
-        "an error at this line is handled, and nothing of it is printed",
+        "the program handles an error at this line, and prints nothing of it",
     )
 
 
@@ -326,7 +326,7 @@ def test_a_notebook_is_not_testable(write: Write, answers: Answers) -> None:
         for text in (SENDING.partition("if __name__")[0], "main()\n")
     ]
     write({"nb.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})})
-    assert list(answers().values()) == [("not-testable", "it is a notebook, and only Jupyter runs its cells")]
+    assert list(answers().values()) == [("not-testable", "it is a notebook, whose cells only Jupyter runs")]
 
 
 def test_a_program_is_run_once_for_all_its_findings(write: Write, answers: Answers, project: Path) -> None:
@@ -407,7 +407,10 @@ def test_without_a_device_nothing_that_needs_one_is_run(
     found = answers(virtual=None)
     assert found["train.py", 10] == (
         "not-testable",
-        "this machine has no cuda device to wake; coldfork check --confirm=run --virtual h100 gives it one",
+        (
+            "this machine has no cuda device to wake; "
+            "give it one with coldfork check --confirm=run --virtual h100"
+        ),
     )
     assert found["send.py", 5][0] == "woken"
     assert not (project / "ran").exists()
@@ -466,7 +469,7 @@ def test_every_format_shows_the_answer_and_the_reason(write: Write, run: Run, fo
         shown = "\n".join(ET.fromstring(shown).itertext())
     shown = " ".join(shown.split())
     assert "EOFError: EOF when reading a line" in shown
-    assert "woken" in shown or "confirmed: python start.py came here again" in shown
+    assert "woken" in shown or "confirmed: python start.py reached this line again" in shown
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -484,7 +487,7 @@ def test_who_is_stopped_gets_the_findings_and_what_was_seen_by_then(write: Write
     )
     found = {one["file"]: one for one in json.loads(out)["findings"]}
     assert found["b.py"]["confirmed"] == "not-testable"
-    assert found["b.py"]["confirmation"] == "the runs were interrupted before its turn ended"
+    assert found["b.py"]["confirmation"] == "the runs were interrupted before it was tested"
     assert found["a.py"]["confirmed"] == "woken"
     assert is_gone(program)
 

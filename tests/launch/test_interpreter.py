@@ -34,7 +34,7 @@ def test_as_the_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     [
         ("nowhere/python", "there is no Python interpreter 'nowhere/python'"),
         ("./locked", "cannot start the Python interpreter './locked': Permission denied"),
-        ("", "this process does not know its own Python interpreter; name one"),
+        ("", "name a Python interpreter: this process does not know its own"),
     ],
 )
 def test_none_that_could_be_started(

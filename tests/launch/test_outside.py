@@ -86,7 +86,7 @@ def test_a_child_that_shares_the_device_file_is_poisoned(tmp_path: Path) -> None
     state = state_of(found, 101)
     assert (state.status, state.reason) == (
         Status.POISONED,
-        f"it was forked from where {UVM} was open, and shares it with process 100",
+        f"it was forked from a process that had {UVM} open, and shares it with process 100",
     )
     assert [process.pid for process in found.poisoned] == [101]
 
@@ -114,7 +114,7 @@ def test_a_child_that_closed_everything_is_unknown(files: dict[int, File], tmp_p
     parent = awake(files={0: File("/dev/null", "stdin"), 3: File("pipe:[7]", "pipe"), 5: File(UVM, "uvm")})
     state = state_of(looked_at(tmp_path, parent, forked(101, parent, 2000, files=files)), 101)
     assert state.status is Status.UNKNOWN
-    assert "keeps no descriptor" in (state.reason or "")
+    assert "has no descriptor left" in (state.reason or "")
 
 
 def test_a_cold_parent_has_cold_children(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_first_process_of_a_container_takes_over_orphans(tmp_path: Path) -> 
     child = forked(101, parent, 2000, files={5: File(UVM, "uvm of 101")})
     state = state_of(looked_at(tmp_path, parent, child), 101)
     assert state.status is Status.UNKNOWN
-    assert "process 100 takes over orphans" in (state.reason or "")
+    assert "process 100 adopts orphans" in (state.reason or "")
 
 
 def test_a_later_process_with_the_parents_number_is_no_parent(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_where_descriptors_cannot_be_compared_it_is_unknown(refused: int, tmp_pa
     parent = awake()
     state = state_of(looked_at(tmp_path, parent, forked(101, parent, 2000), refuses=refused), 101)
     assert state.status is Status.UNKNOWN
-    assert "could not be compared with those of process 100" in (state.reason or "")
+    assert "cannot compare its descriptors with those of process 100" in (state.reason or "")
 
 
 def test_a_program_that_was_handed_the_device_file_has_not_opened_it(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_child_with_a_pool_of_its_own_is_awake(tmp_path: Path) -> None:
 def test_without_a_look_into_the_memory_threads_are_not_told_apart(tmp_path: Path) -> None:
     found = looked_at(tmp_path, with_pool(threads=None, python_threads=3))
     state = state_of(found, 100, "openmp")
-    reason = "which library started its threads stands in its memory, which this user may not read"
+    reason = "only its memory, which this user may not read, tells which library started its threads"
     assert (state.status, state.reason) == (Status.UNKNOWN, reason)
     assert process_of(found, 100).threads == Threads(3, reason=reason)
 

@@ -55,7 +55,7 @@ def found(rule: str, accelerator: str = "cuda") -> Finding:
             RECORDED,
             WELL,
             Confirmed.NOT_TESTABLE,
-            "whether there is a device that is jax is not known",
+            "it is not known whether there is a device that is jax",
         ),
         (
             found("fork-after-device-init"),
@@ -83,7 +83,10 @@ def found(rule: str, accelerator: str = "cuda") -> Finding:
             None,
             Ended(0, None, timed_out=False, output="", cut=True),
             Confirmed.NOT_TESTABLE,
-            "python run.py printed so much that an error before its end would not have been seen",
+            (
+                "python run.py printed so much that an error before the end of its output would not have "
+                "been seen"
+            ),
         ),
         (
             found("missing-main-guard"),

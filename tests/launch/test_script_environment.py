@@ -123,7 +123,7 @@ def test_devices_are_places_in_the_callers_list(callers: str | None, devices: An
         ("GPU-aa11", ["GPU-aa"], "device GPU-aa is not among those"),
         (None, [0, 0], "names 0 twice"),
         (None, [-1], "there is no device -1"),
-        (None, 1, "could mean one device or so many"),
+        (None, 1, "could mean one device or that many"),
     ],
 )
 def test_devices_that_cannot_be_had_are_refused(callers: str | None, devices: Any, said: str) -> None:

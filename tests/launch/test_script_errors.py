@@ -61,7 +61,7 @@ def test_a_missing_interpreter(bench: Bench) -> None:
     bench.write("pass")
     assert refused(bench, "script.py", python="python9.9") == "there is no Python interpreter 'python9.9'"
     assert refused(bench, "script.py", python="") == (
-        "this process does not know its own Python interpreter; name one"
+        "name a Python interpreter: this process does not know its own"
     )
 
 

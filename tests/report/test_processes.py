@@ -15,7 +15,7 @@ from coldfork.report import processes
 from coldfork.report.shared.options import Options
 
 WAKER = Waker("engine", "engine/core.py", 7, "<module>", "torch.cuda.init", "MainThread")
-SHARED = "it was forked from where /dev/nvidia-uvm was open, and shares it with process 100"
+SHARED = "it was forked from a process that had /dev/nvidia-uvm open, and shares it with process 100"
 SERVER = RunningPython(
     pid=100,
     parent=None,

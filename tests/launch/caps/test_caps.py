@@ -349,11 +349,11 @@ def test_a_cap_is_no_reason_to_wait(bench: Counted) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"max_memory": "plenty"}, "max_memory='plenty' is no size"),
+        ({"max_memory": "plenty"}, "max_memory='plenty' is not a size"),
         ({"max_memory": 0}, "leaves nothing to use"),
-        ({"max_cpu": 0}, "max_cpu is a number of seconds of processor time, not 0"),
-        ({"max_cpu": float("nan")}, "max_cpu is a number of seconds"),
-        ({"max_cpu": "1"}, "max_cpu is a number of seconds"),
+        ({"max_cpu": 0}, "max_cpu has to be a number of seconds of processor time, not 0"),
+        ({"max_cpu": float("nan")}, "max_cpu has to be a number of seconds"),
+        ({"max_cpu": "1"}, "max_cpu has to be a number of seconds"),
     ],
 )
 def test_what_is_no_cap_is_refused_before_anything_starts(

@@ -36,19 +36,19 @@ def test_a_size_is_read(written: int | str, count: int) -> None:
 
 @pytest.mark.parametrize("written", ["", "much", "2 GiBs", "-1", "1e9", "G", "2 G G", "2,5G", "2i", "1P"])
 def test_what_is_no_size_is_refused_with_an_example(written: str) -> None:
-    with pytest.raises(UsageError, match=r'max_memory=.* is no size; write it as in "2 GiB"'):
+    with pytest.raises(UsageError, match=r'max_memory=.* is not a size; write it as in "2 GiB"'):
         parse_size(written, "max_memory")
 
 
 @pytest.mark.parametrize("given", [0, -5, "0", "0.0 GiB", "0.1"])
 def test_a_size_of_nothing_is_refused(given: int | str) -> None:
-    with pytest.raises(UsageError, match="leaves nothing to use; None sets no cap"):
+    with pytest.raises(UsageError, match="leaves nothing to use; for no cap, give None"):
         parse_size(given)
 
 
 @pytest.mark.parametrize("given", [1.5, True, None, b"2G"])
 def test_what_is_neither_number_nor_text_is_refused(given: object) -> None:
-    with pytest.raises(UsageError, match="is a number of bytes or a text"):
+    with pytest.raises(UsageError, match="has to be a number of bytes or a text"):
         parse_size(given)  # type: ignore[arg-type]
 
 

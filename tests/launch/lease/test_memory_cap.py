@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scripts are isolated on Linux"),
 ]
 
-NOBODY = "neither MPS nor a framework's own is known here"
+NOBODY = "neither MPS nor a framework with a cap of its own was found here"
 LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 TORCH, CUDA_TORCH = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 JAX, OLDER_JAX = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
@@ -90,7 +90,7 @@ def test_a_torch_that_does_not_know_the_key_is_told_nothing(host: Host, packages
     packages.add_torch(key="max_split_size_mb")
     found = capped(host)
     assert (found.by, found.variables) == ((), {})
-    assert found.why_not == "this torch knows no per_process_memory_fraction"
+    assert found.why_not == "this torch does not know per_process_memory_fraction"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_where_the_size_is_not_known_a_part_of_it_is_not_either(host: Host, pack
     found = capped(host)
     assert found.by == ("cupy",)
     assert found.why_not is not None
-    assert found.why_not.startswith("how large the devices are cannot be told: ")
+    assert found.why_not.startswith("cannot tell how large the devices are: ")
     assert capped(host, {"CUDA_VISIBLE_DEVICES": "-1"}).why_not == "it sees no device"
 
 

@@ -123,7 +123,8 @@ def test_without_nvml_the_variable_is_all_that_is_known() -> None:
     assert names(NO_NVML, **{CUDA: "MIG-a,MIG-b"}) == ["MIG-a", "MIG-b"]
     assert names(NO_NVML, **{CUDA: "3,3"}) == []
     with pytest.raises(
-        LeaseError, match=r"^CUDA_VISIBLE_DEVICES is not set, and which devices .* libnvidia-ml"
+        LeaseError,
+        match=r"^cannot tell which devices there are, because CUDA_VISIBLE_DEVICES is not .* libnvidia-ml",
     ):
         names(NO_NVML)
 

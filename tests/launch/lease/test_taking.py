@@ -120,7 +120,7 @@ def test_places_are_those_of_the_callers_list(host: Host) -> None:
             [1],
             "there is no device 1 among those of this process: CUDA_VISIBLE_DEVICES shows 1 device (4)",
         ),
-        ("4", [-1], "there is no device -1; devices are counted from 0"),
+        ("4", [-1], "there is no device -1: devices are counted from 0"),
         (
             "4",
             ["GPU-c01df002"],
@@ -132,9 +132,9 @@ def test_places_are_those_of_the_callers_list(host: Host) -> None:
         (None, [0, 0], "names 0 twice"),
         (None, [], "names no device"),
         (None, True, "neither a number of devices nor a list"),
-        (None, 0, "0 devices cannot be leased"),
-        (None, 9, "9 devices are wanted, 8 are seen, and 8 can be leased; with share, or with fewer devices"),
-        (None, FreeDevices("much"), "is no size"),
+        (None, 0, "cannot lease 0 devices"),
+        (None, 9, "9 devices are wanted, 8 are seen, and 8 can be leased; to let several workers use one"),
+        (None, FreeDevices("much"), "is not a size"),
     ],
 )
 def test_what_cannot_be_had_is_refused_and_never_widened(
@@ -154,7 +154,7 @@ def test_a_device_without_room_is_named_with_what_is_free_and_who_uses_it(host: 
         take(FreeDevices("20 GiB"), 1, host.environment)
     assert str(caught.value) == (
         "1 device is wanted, 1 are seen, and 0 can be leased: GPU-full (place 0) has 1.0 GiB free "
-        "of 80.0 GiB, used by pid 4711, and 20.0 GiB are wanted; wait until one is free, or ask for fewer"
+        "of 80.0 GiB, used by pid 4711, but 20.0 GiB are wanted; wait until one is free, or ask for fewer"
     )
 
 
@@ -167,7 +167,7 @@ def test_several_of_all_processes_share_a_device_where_that_is_asked(host: Host)
     four[1].release()
     (one,) = take("auto", 1, host.environment, share=2)
     assert numbers(host, [one]) == [[1]]
-    with pytest.raises(LeaseError, match="3 workers on 1 devices are 3 on one, and 2 may share it"):
+    with pytest.raises(LeaseError, match="3 workers on 1 devices make 3 on one, but only 2 may share it"):
         take(1, 3, host.environment, share=2)
     for lease in (*four, one):
         lease.release()

@@ -1,1 +1,1 @@
-"""Which devices there are, which of them a process sees, and leases on them; nothing here wakes one."""
+"""Find devices, tell which of them a process sees, and lease them; nothing here wakes one."""

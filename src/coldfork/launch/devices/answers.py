@@ -1,6 +1,6 @@
-"""Asks NVML and the driver, and prints what they say as JSON: a program that coldfork starts.
+"""Ask NVML and the driver, and print their answers as JSON: a program that coldfork starts.
 
-It calls `cuInit` only when `touch` stands on its command line; `cuDriverGetVersion` does not need it. It
+It calls `cuInit` only when given `touch` on its command line; `cuDriverGetVersion` does not need it. It
 imports nothing of coldfork, because it runs with `-I -S`.
 """
 
@@ -16,7 +16,7 @@ _NAME_LENGTH = 96
 
 
 def management() -> dict[str, Any]:
-    """What NVML says of the driver and its devices."""
+    """Return NVML's answers about the driver and its devices."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError as error:
@@ -75,7 +75,7 @@ def _memory(nvml: Any, handle: Any) -> dict[str, Any]:
 
 
 def _instances(nvml: Any, handle: Any) -> list[dict[str, Any]] | None:
-    """The instances of a divided device; their numbers make the names that older drivers gave them."""
+    """Return the instances of a divided device; older drivers named them by their numbers."""
     most = ctypes.c_uint()
     if _ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)):
         return None
@@ -111,7 +111,7 @@ class _Process(ctypes.Structure):
 
 
 def _processes(nvml: Any, handle: Any) -> list[int]:
-    """The processes that compute on a device, as far as NVML shows them here."""
+    """Return the processes that compute on a device, as far as NVML shows them here."""
     most = 256
     count, found = ctypes.c_uint(most), (_Process * most)()
     asked = (handle, ctypes.byref(count), ctypes.byref(found))
@@ -132,7 +132,7 @@ def _text(nvml: Any, name: str, handle: Any) -> str:
 
 
 def _ask(library: Any, name: str, *arguments: Any) -> int:
-    """The code of a function; -1 where this library is too old to have it."""
+    """Call a function and return its code; -1 where this library is too old to have it."""
     function = getattr(library, name, None)
     return -1 if function is None else int(function(*arguments))
 
@@ -144,7 +144,7 @@ def _message(nvml: Any, code: int) -> str:
 
 
 def driver() -> dict[str, Any]:
-    """Which CUDA libcuda serves; it is loaded and not initialised."""
+    """Return which CUDA libcuda serves; it is loaded but not initialised."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -156,13 +156,13 @@ def driver() -> dict[str, Any]:
 
 
 def both() -> dict[str, Any]:
-    """The answers of NVML and the driver; which CUDA is served is for NVML to say first."""
+    """Return the answers of NVML and the driver; NVML's answer about the served CUDA comes first."""
     nvml, cuda = management(), driver()
     return {**cuda, **nvml, "cuda": nvml.get("cuda") or cuda.get("cuda")}
 
 
 def touch() -> dict[str, Any]:
-    """Wake every device that this process sees, and say how far it came."""
+    """Wake every device that this process sees, and report how far that got."""
     began = time.monotonic()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -174,7 +174,7 @@ def touch() -> dict[str, Any]:
 
 
 def _woken(cuda: Any, names: list[str]) -> tuple[str, int]:
-    """The first call that failed with its code; the names of the devices that made a context."""
+    """Return the first call that failed, with its code; append the names of devices that made a context."""
     if code := cuda.cuInit(0):
         return "cuInit", code
     count = ctypes.c_int()

@@ -1,6 +1,6 @@
-"""Devices as people choose them, by places in the list that their process sees or by identifiers; a lease.
+"""How people choose devices: by positions in the list that their process sees, by identifiers, or by a lease.
 
-Whoever only passes a choice or a lease on loads nothing of what finds devices and takes them.
+Code that only passes a choice or a lease on does not load what finds and takes devices.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from coldfork.model.errors import UsageError
 CUDA = "CUDA_VISIBLE_DEVICES"
 HIP = "HIP_VISIBLE_DEVICES"
 ROCR = "ROCR_VISIBLE_DEVICES"
-#: What CUDA and HIP read as "none at all", and no program as "not set".
+# : CUDA and HIP read this as "no device at all", and no program as "not set".
 NONE = "-1"
 AUTO = ("auto", "free")
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The devices of one worker, which are its own until they are given back or this process ends."""
+    """The devices of one worker, reserved until they are given back or this process ends."""
 
     device: str
     """For people and reports: `GPU-8f1c... (place 3)`."""
     variables: Mapping[str, str]
-    """What the worker's environment needs, such as `{"CUDA_VISIBLE_DEVICES": "GPU-8f1c..."}`."""
+    """The variables for the worker's environment, such as `{"CUDA_VISIBLE_DEVICES": "GPU-8f1c..."}`."""
     _give_back: Callable[[], None] = field(repr=False, compare=False)
 
     def release(self) -> None:
-        """Give the devices back; nothing happens the second time, or in a process forked from the holder."""
+        """Give the devices back; does nothing the second time, or in a process forked from the holder."""
         self._give_back()
 
     def __enter__(self) -> Lease:
@@ -43,16 +43,16 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class FreeDevices:
-    """Devices chosen by the memory that is free on them, those with most of it first."""
+    """Devices chosen by their free memory, those with the most first."""
 
     min_free: int | str = 0
-    """So much must be free: bytes, or a text such as `"20 GiB"`."""
+    """How much must be free: bytes, or a text such as `"20 GiB"`."""
     count: int | None = None
-    """How many for all workers together; None for as many as there are workers."""
+    """How many for all workers together; None for one for each worker."""
 
     @property
     def bytes(self) -> int:
-        """What must be free."""
+        """Return how many bytes must be free."""
         return parse_size(self.min_free, "min_free") if self.min_free else 0
 
 
@@ -60,15 +60,15 @@ DevicesWanted: TypeAlias = int | str | Sequence[int | str] | FreeDevices | None
 
 
 def variable(environment: Mapping[str, str]) -> str:
-    """The variable that says which devices a process sees.
+    """Return the variable that says which devices a process sees.
 
-    On ROCm both are read; the process's own choice says which of them counts there.
+    On ROCm two variables are read; the process's own choice says which of them counts there.
     """
     return HIP if HIP in environment and CUDA not in environment else CUDA
 
 
 def listed(text: str) -> list[str]:
-    """The devices that a variable shows: the list ends at the first entry that is none."""
+    """Return the devices that a variable shows: the list ends at the first invalid entry."""
     found: list[str] = []
     for entry in text.split(","):
         device = entry.strip()
@@ -79,10 +79,10 @@ def listed(text: str) -> list[str]:
 
 
 def chosen(devices: Sequence[int | str] | str) -> list[int | str]:
-    """What was chosen, each once: places as numbers, and identifiers."""
+    """Return the chosen devices, each once: positions as numbers, and identifiers."""
     if isinstance(devices, bool | int):
         raise UsageError(
-            f"devices={devices!r} could mean one device or so many; give a list, such as [{devices:d}]"
+            f"devices={devices!r} could mean one device or that many; give a list, such as [{devices:d}]"
         )
     parts: Sequence[int | str] = devices.split(",") if isinstance(devices, str) else devices
     wanted: list[int | str] = []
@@ -99,10 +99,10 @@ def chosen(devices: Sequence[int | str] | str) -> list[int | str]:
 
 
 def entry(device: int | str, callers: list[str] | None, name: str) -> str:
-    """What a variable has to say for one device of the caller's list, which is None where all are seen."""
+    """Return the variable's entry for one device of the caller's list, which is None where all are seen."""
     if isinstance(device, int):
         if device < 0:
-            raise UsageError(f"there is no device {device}; devices are counted from 0")
+            raise UsageError(f"there is no device {device}: devices are counted from 0")
         if callers is None:
             return str(device)
         if device >= len(callers):
@@ -113,7 +113,7 @@ def entry(device: int | str, callers: list[str] | None, name: str) -> str:
             )
         return callers[device]
     if "," in device or device.startswith("-"):
-        raise UsageError(f"{device!r} is no device")
+        raise UsageError(f"{device!r} is not a device")
     if callers is not None and not any(same(device, known) for known in callers):
         raise UsageError(
             f"device {device} is not among those of this process: {name} shows {','.join(callers) or 'none'}"
@@ -122,5 +122,5 @@ def entry(device: int | str, callers: list[str] | None, name: str) -> str:
 
 
 def same(device: str, known: str) -> bool:
-    """Whether two names are one device; an identifier may be shortened, and the longer is the narrower."""
+    """Return whether two names mean one device; identifiers may be shortened, and the longer is narrower."""
     return device == known or (not known.isdecimal() and device.startswith(known))

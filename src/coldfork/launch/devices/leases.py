@@ -21,13 +21,14 @@ _LOOK_SECONDS = 0.25
 def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> Lease:
     """Take devices that no other lease of this user holds, until the end of the `with` block or `release()`.
 
-    `devices` is how many, a list of places or identifiers, or `FreeDevices`; only what this process sees is
-    taken. `share` lets so many leases hold one device. `wait` is for how many seconds to wait until devices
-    are free; `LeaseError` says who holds them then. What the lease's `variables` say has to be in the
-    environment of whatever is to use the devices: `run_script(..., devices=lease)` does that, this process's
-    own environment is left as it is.
+    `devices` is a number, a list of positions or identifiers, or `FreeDevices`; only what this process sees
+    is taken. `share` is how many leases may hold one device. `wait` is how many seconds to wait until devices
+    are free; then `LeaseError` says who holds them. The lease's `variables` have to be in the environment of
+    whatever is to use the devices: `run_script(..., devices=lease)` does that; this process's own environment
+    is left as it is.
 
-    The lease ends with this process at the latest, however that ends, and not with what it started.
+    The lease ends with this process at the latest, however that ends, and not with the processes that it
+    started.
     """
     if devices is None:
         raise UsageError("devices=None leases nothing; give a number, a list or FreeDevices")
@@ -47,10 +48,10 @@ def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> L
 def take(
     devices: DevicesWanted, workers: int, environment: Mapping[str, str], *, share: int = 1
 ) -> list[Lease]:
-    """A lease for each worker, on devices that the process with this environment sees; none for None.
+    """Make a lease for each worker, on devices that a process with this environment sees; none for None.
 
     `devices` is a number of devices for all workers together, `"auto"` for one for each worker, a list of
-    places or identifiers, or `FreeDevices`. The devices are spread evenly. With `share`, up to so many
+    positions or identifiers, or `FreeDevices`. The devices are spread evenly. With `share`, up to this many
     workers of all processes hold one device; without it, only workers of this caller share one, and only
     where there are fewer devices than workers.
     """
@@ -68,9 +69,9 @@ def take(
 def take_of(
     there: Sight, devices: DevicesWanted, workers: int, environment: Mapping[str, str], *, share: int = 1
 ) -> list[Lease]:
-    """A lease for each worker, on some of these devices."""
+    """Make a lease for each worker, on some of these devices."""
     if workers < 1 or share < 1:
-        raise UsageError("leases are for one worker or more, and a device is shared by one or more")
+        raise UsageError("leases need at least one worker, and a device is shared by at least one")
     if not there.devices:
         raise LeaseError(_blind(there))
     wish = understood(devices, there)
@@ -82,13 +83,13 @@ def _blind(there: Sight) -> str:
     if there.setting is None:
         return "there is no device that could be leased here"
     return (
-        f"this process sees no device ({there.variable}={there.setting!r}), and its workers are shown "
-        "no more; set the variable where devices are to be used"
+        f"this process sees no device ({there.variable}={there.setting!r}), and its workers see no more "
+        "than it does; set the variable where devices are to be used"
     )
 
 
 def _leases(slots: list[tuple[Slot, ...]], there: Sight, environment: Mapping[str, str]) -> list[Lease]:
-    """What each worker is told of its slots."""
+    """Make each worker's lease from its slots."""
     crowds = Counter(slot.device for slots_of_one in slots for slot in slots_of_one)
 
     def spoken(device: Seen) -> str:
@@ -114,7 +115,7 @@ def _give_back(slots: tuple[Slot, ...]) -> None:
 
 
 def understood(devices: DevicesWanted, there: Sight) -> Wish:
-    """What `devices` asks for, of what the caller sees."""
+    """Return which of the devices that the caller sees `devices` asks for."""
     if isinstance(devices, bool):
         raise UsageError(f"devices={devices!r} is neither a number of devices nor a list of them")
     if isinstance(devices, int):
@@ -134,12 +135,12 @@ def understood(devices: DevicesWanted, there: Sight) -> Wish:
 
 def _freest(devices: FreeDevices, there: Sight) -> Wish:
     if devices.count is not None and (isinstance(devices.count, bool) or devices.count < 1):
-        raise UsageError(f"{devices.count!r} devices cannot be leased; ask for one or more")
+        raise UsageError(f"cannot lease {devices.count!r} devices; ask for one or more")
     least = devices.bytes
     if least and any(seen.free is None for seen in there.devices):
         raise LeaseError(
-            "how much memory is free on a device is known from NVML alone, and it does not say; "
-            "choose devices by number or by name"
+            "choose devices by number or by name: only NVML knows how much memory is free, and it does not "
+            "say"
         )
     ordered = sorted(there.devices, key=lambda seen: (-(seen.free or 0), seen.place))
     return Wish(tuple(ordered), devices.count, least=least)
@@ -148,7 +149,7 @@ def _freest(devices: FreeDevices, there: Sight) -> Wish:
 def _one(device: int | str, there: Sight) -> Seen:
     if isinstance(device, int):
         if not 0 <= device < len(there.devices):
-            # The variable's own list says it best, as far as its entries mean something.
+            # The variable's own list is the clearest, as far as its entries are valid.
             callers = None if there.setting is None else listed(there.setting)[: len(there.devices)]
             choice.entry(device, callers if callers is not None else _names(there), there.variable)
         return there.devices[device]
@@ -166,7 +167,7 @@ def _one(device: int | str, there: Sight) -> Seen:
 
 
 def _is(device: str, seen: Seen) -> bool:
-    """Whether a name is that of a device; a UUID may be shortened, that of an instance may not."""
+    """Return whether a name means a device; a UUID may be shortened, an instance's may not."""
     if seen.divided:
         return device.lower() == seen.identity
     return same(device, seen.name) or (device.startswith("GPU-") and seen.name.startswith(device))

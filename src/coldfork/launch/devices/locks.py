@@ -1,4 +1,4 @@
-"""File locks on devices: the folder that holds them, the locks themselves, and who has them."""
+"""File locks on devices: the folder that holds them, the locks themselves, and their holders."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MOST = 4096
 
 
 def folder(environment: Mapping[str, str]) -> Path:
-    """The folder, made if need be.
+    """Return the folder, and make it if need be.
 
     The state folder comes first: a process started by cron or in a container has no XDG_RUNTIME_DIR, the
-    system removes that folder when the user's last session ends, and who locks a file in another folder
-    excludes nobody. A home may be shared by several hosts, so each start of a host has a folder of its own.
+    system removes that folder when the user's last session ends, and a lock in another folder excludes no
+    other process. A home may be shared by several hosts, so each boot of a host has a folder of its own.
     """
     troubles = []
     for parent in _candidates(environment):
@@ -45,10 +45,10 @@ def folder(environment: Mapping[str, str]) -> Path:
             continue
         if os.access(place, os.W_OK | os.X_OK):
             return place
-        troubles.append(f"{parent} (it cannot be written)")
+        troubles.append(f"{parent} (not writable)")
     raise LeaseError(
-        f"there is no folder for the locks of devices: {', '.join(troubles) or 'HOME is not set'}; "
-        "COLDFORK_STATE_DIR names one"
+        f"there is no folder for the locks of devices: {', '.join(troubles) or 'HOME is not set'}; name one "
+        "with COLDFORK_STATE_DIR"
     )
 
 
@@ -75,21 +75,21 @@ def _make(parent: Path, place: Path) -> None:
     for one in (parent, place.parent, place):
         one.mkdir(mode=_OURS_ALONE, exist_ok=True)
         if one.lstat().st_uid != os.geteuid():
-            raise PermissionError(1, "it belongs to somebody else")
+            raise PermissionError(1, "it belongs to another user")
     if place.stat().st_mode & _OF_OTHERS:
-        raise PermissionError(1, "it can be written by others")
+        raise PermissionError(1, "other users can write to it")
 
 
 class _Descriptors:
-    """The locks that this process holds. There is one, because a process has one table of descriptors.
+    """The locks that this process holds. There is one such object, as there is one table of descriptors.
 
-    A lock belongs to the open file, which a forked child shares: a child that outlives its parent would hold
-    it on. So each child forked by Python closes what it was handed, and nobody can unlock what is not theirs.
-    A program that is executed gets none of them, because they are closed on exec.
+    A lock belongs to the open file, which a forked child shares: a child that outlives its parent would keep
+    it held. So each child forked by Python closes what it inherited, and no process can unlock what is not
+    its own. An executed program inherits none of them, because they are closed on exec.
     """
 
     def __init__(self) -> None:
-        # A signal's handler may fork, or give a lease back, in the middle of anything here.
+        # A signal handler may fork, or give a lease back, in the middle of anything here.
         self._lock = threading.RLock()
         self._open: set[int] = set()
         self._watching = False
@@ -98,7 +98,7 @@ class _Descriptors:
         with self._lock:
             if not self._watching:
                 self._watching = True
-                # The lock is held over the fork, so that no descriptor is open that nobody knows of.
+                # Locked across the fork, so that no descriptor is open that is not yet listed.
                 os.register_at_fork(
                     before=self._lock.acquire,
                     after_in_parent=self._lock.release,
@@ -111,7 +111,7 @@ class _Descriptors:
 
     def close(self, descriptor: int, *, unlock: bool = True) -> None:
         with self._lock:
-            # Not there in a forked child, whose number may be another file's by now.
+            # Not in the list in a forked child, where the number may belong to another file by now.
             if descriptor not in self._open:
                 return
             self._open.discard(descriptor)
@@ -140,7 +140,7 @@ class Lock:
         self._signed = signed
 
     def release(self) -> None:
-        """Give it back; nothing happens the second time, or in a process forked from the holder."""
+        """Release it; does nothing the second time, or in a process forked from the holder."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0 or self._pid != os.getpid():
             return
@@ -151,7 +151,7 @@ class Lock:
 
 
 def exclusive(path: Path) -> Lock | None:
-    """The lock on a file, signed with who holds it; None if anybody holds one."""
+    """Lock a file alone, and sign it with its holder; None if another process holds a lock."""
     lock = _taken(path, fcntl.LOCK_EX, signed=True)
     if lock is not None:
         sign(lock._descriptor)
@@ -159,7 +159,7 @@ def exclusive(path: Path) -> Lock | None:
 
 
 def shared(path: Path) -> Lock | None:
-    """A lock that others may share; None if somebody holds it alone."""
+    """Take a lock that others may share; None if a process holds it alone."""
     return _taken(path, fcntl.LOCK_SH, signed=False)
 
 
@@ -178,10 +178,10 @@ def _taken(path: Path, how: int, *, signed: bool) -> Lock | None:
 
 @contextmanager
 def door(folder: Path) -> Iterator[None]:
-    """One chooser at a time, so that two who want several devices do not each hold half of them.
+    """Admit one chooser at a time, so that two that want several devices do not each hold half of them.
 
-    Each device has a lock of its own, so whoever cannot wait any longer goes on without: a chooser that was
-    stopped in the middle must not stop the others.
+    Each device has a lock of its own, so a chooser that has waited long enough goes on without this one: a
+    chooser that was stopped in the middle must not stop the others.
     """
     until = time.monotonic() + _DOOR_SECONDS
     lock = _taken(folder / _DOOR, fcntl.LOCK_EX, signed=False)
@@ -204,7 +204,7 @@ class Holder:
     since: float
     """When, in seconds since the epoch."""
     start: int | None
-    """The start of the process, by which it is told from a later one of the same number."""
+    """The process's start time, which tells it from a later one of the same number."""
 
     def __str__(self) -> str:
         since = time.strftime("%H:%M:%S", time.localtime(self.since))
@@ -212,12 +212,12 @@ class Holder:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is there still; the lock may outlive it in a child that C code forked."""
+        """Return whether it still exists; the lock may outlive it in a child that C code forked."""
         return self.start is not None and start_of(self.pid) == self.start
 
 
 def sign(descriptor: int) -> None:
-    """Write down who holds the lock; that it is held does not depend on it."""
+    """Write down who holds the lock; the lock does not depend on it."""
     said = {"pid": os.getpid(), "program": _program(), "since": time.time(), "start": start_of()}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
@@ -225,7 +225,7 @@ def sign(descriptor: int) -> None:
 
 
 def holder(path: Path) -> Holder | None:
-    """Who signed a lock; None where nobody has, or nobody yet."""
+    """Return who signed a lock; None without a signature, or before it is written."""
     try:
         with path.open("rb") as file:
             said = json.loads(file.read(_MOST))
@@ -235,21 +235,21 @@ def holder(path: Path) -> Holder | None:
 
 
 def describe(path: Path) -> tuple[str, tuple[int, ...]]:
-    """Who holds a lock, in words, and the processes."""
+    """Return who holds a lock, in words, and the processes."""
     found = holder(path)
     if found is None:
-        return "a process that has not said who it is", ()
+        return "a process that did not identify itself", ()
     if found.is_running:
         return str(found), (found.pid,)
     left = tuple(_openers(path))
     if not left:
-        return f"{found}, in another container or ended a moment ago", (found.pid,)
+        return f"{found}, in another container or just ended", (found.pid,)
     heirs = ", ".join(f"pid {pid} ({_name(pid)})" for pid in left)
     return f"{found}, which has ended and left the lock to {heirs}", left
 
 
 def _program() -> str:
-    """The name of this program, without its arguments, which may be secret."""
+    """Return the name of this program, without its arguments, which may be secret."""
     name = sys.argv[0] if sys.argv else ""
     if name in ("", "-"):
         return "python"
@@ -265,7 +265,7 @@ def _name(pid: int) -> str:
 
 
 def _openers(path: Path) -> list[int]:
-    """The processes that have a file open, of those whose descriptors this user may see."""
+    """Return the processes that have a file open, among those whose descriptors this user may see."""
     try:
         wanted = path.stat()
     except OSError:

@@ -1,8 +1,7 @@
-"""Asks NVML, the driver and AMD's list in the kernel about the devices of this machine.
+"""Ask NVML, the driver and AMD's list in the kernel about the devices of this machine.
 
-NVML and the driver are asked in a process of their own, because a broken driver may hang or kill whoever
-asks, and because whatever their libraries do is gone when it ends. Nothing of theirs, or of AMD's, is loaded
-here.
+NVML and the driver are asked in a separate process, because a broken driver may hang or kill it, and because
+whatever their libraries do is gone when it ends. No library of theirs, or of AMD's, is loaded here.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ class Instance:
 
     uuid: str
     numbers: tuple[int | None, int | None] = (None, None)
-    """Of the GPU instance, and of the compute instance in it."""
+    """The numbers of the GPU instance, and of the compute instance in it."""
     memory_total: int | None = None
     memory_free: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device as NVML describes it; None is what it would not say."""
+    """One device as NVML describes it; None for what NVML did not tell."""
 
     index: int
     name: str = ""
@@ -56,16 +55,16 @@ class Device:
 
     @property
     def mig_devices(self) -> int | None:
-        """Into how many instances it is divided."""
+        """Return into how many instances it is divided."""
         return None if self.instances is None else len(self.instances)
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What a process of its own saw when it woke the devices."""
+    """The result of waking the devices in a separate process."""
 
     code: int
-    """What `cuInit` returned, else the first code that was not 0."""
+    """The return code of `cuInit`, else the first code that was not 0."""
     step: str
     """The call that returned it."""
     devices: tuple[str, ...] = ()
@@ -87,25 +86,25 @@ class Management:
     libcuda_loaded: bool = False
     devices: tuple[Device, ...] = ()
     unanswered: str | None = None
-    """Why the process that asks did not answer at all."""
+    """Why the asking process did not answer at all."""
 
     @property
     def cuda_version(self) -> tuple[int, int] | None:
-        """Major and minor number."""
+        """Return its major and minor number."""
         return None if self.cuda is None else (self.cuda // 1000, self.cuda % 1000 // 10)
 
 
 def cuda_name(version: tuple[int, int]) -> str:
-    """`12.8`."""
+    """Return a version as in `12.8`."""
     return f"{version[0]}.{version[1]}"
 
 
 class NoAnswerError(Exception):
-    """The process that asks did not answer; the message says why."""
+    """The asking process did not answer; the message says why."""
 
 
 def management(variables: Mapping[str, str]) -> Management:
-    """What NVML and the driver say; no device is woken."""
+    """Return the answers of NVML and the driver; no device is woken."""
     try:
         said = _of_virtual_device() or _said(variables, _SECONDS)
     except NoAnswerError as error:
@@ -114,7 +113,7 @@ def management(variables: Mapping[str, str]) -> Management:
 
 
 def _of_virtual_device() -> dict[str, Any] | None:
-    """What the virtual device of this process says, which no other process has."""
+    """Return the answers of this process's virtual device, which no other process has."""
     room = sys.modules.get("coldfork.virtual.installation")
     device = None if room is None else room.installed()
     if device is None or device.library is None:
@@ -146,19 +145,19 @@ def _said(variables: Mapping[str, str], seconds: float, *words: str) -> dict[str
     except subprocess.TimeoutExpired:
         raise NoAnswerError(f"the driver did not answer within {seconds:.0f} seconds") from None
     except OSError as error:
-        raise NoAnswerError(f"no process could be started: {error.strerror}") from None
+        raise NoAnswerError(f"cannot start a process: {error.strerror}") from None
     if done.returncode < 0:
         raise NoAnswerError(f"the process that asked the driver was killed by signal {-done.returncode}")
     try:
         said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"])[-1]
         raise NoAnswerError(f"the process that asked the driver failed: {last}") from None
     return said
 
 
 def amd_identities(topology: Path = _TOPOLOGY) -> tuple[str, ...]:
-    """One name for each device, in the order in which ROCm counts them: that of the kernel's nodes."""
+    """Return the kernel node's name of each device, in the order in which ROCm counts them."""
     found: list[str] = []
     with suppress(OSError):
         for node in sorted(topology.iterdir(), key=lambda one: int(one.name)):
@@ -175,6 +174,6 @@ def _properties(file: Path) -> dict[str, int]:
 
 
 def _amd_name(properties: dict[str, int], number: int) -> str:
-    """As ROCR_VISIBLE_DEVICES names a device, where the device says who it is."""
+    """Return the device's name in ROCR_VISIBLE_DEVICES, if it tells its identity."""
     unique = properties.get("unique_id", 0)
     return f"gpu-{unique:016x}" if unique else f"amd-{number}"

@@ -1,7 +1,7 @@
-"""A cap on the memory of devices, by whatever holds a process to one: MPS, or a framework's own setting.
+"""A cap on device memory, enforced by MPS or by a framework's own setting.
 
-Nothing outside a process can hold it to so much of a device, save MPS. So the cap is set in its environment,
-before anything there reads it, and what is said of it is what was set and not what is enforced.
+Nothing outside a process can limit its device memory, except MPS. So the cap is set in its environment,
+before anything there reads it, and reports say what was set, not what is enforced.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from coldfork.launch.plumbing.ask import ask
 from coldfork.launch.supervisor.limits import parse_size
 from coldfork.model.errors import LeaseError, UsageError
 
-UNKNOWN = "neither MPS nor a framework's own is known here"
+UNKNOWN = "neither MPS nor a framework with a cap of its own was found here"
 _MIB = 1 << 20
 _FRACTION = "per_process_memory_fraction"
-#: The first that is set counts in torch's allocator for CUDA; its general one reads them the other way round.
+# : The first that is set counts in torch's allocator for CUDA; its general allocator reads them in reverse
+# order.
 _TORCH = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _JAX = "XLA_CLIENT_MEM_FRACTION"
 _OLDER_JAX = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _JAX_ALLOCATOR = "XLA_PYTHON_CLIENT_ALLOCATOR"
 _USUAL_IN_JAX = 0.75
-"""So much of a device it takes unless told; a cap is never a reason to take more."""
+"""JAX's default share of a device; a cap is never a reason to take more."""
 _CUPY = "CUPY_GPU_MEMORY_LIMIT"
 _PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 _USUAL_PIPES = "nvidia-mps"
-"""Its folder among the temporary files, unless that is named."""
+"""MPS's default folder among the temporary files."""
 LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 _SECONDS = 20.0
-#: What an interpreter is asked; nothing of theirs is imported. The key is sought in torch's own headers,
-#: because one that it does not know is an error there.
+# : The program that asks an interpreter; it imports no framework. The key is sought in torch's own headers, :
+# because torch rejects a key that it does not know.
 _PROGRAM = """
 import glob, importlib.util, json, os
 
@@ -74,29 +75,29 @@ class DeviceMemoryCap:
     """Bytes of each device, for each process."""
     variables: dict[str, str]
     by: tuple[str, ...] = ()
-    """Who was told: `mps`, or frameworks."""
+    """What was told: `mps`, or frameworks."""
     why_not: str | None = None
-    """Why nobody was, or not everybody who could have been."""
+    """Why nothing was told, or not everything that could have been."""
 
     def report(self) -> dict[str, Any]:
-        """What the report says of it."""
+        """Return the report's entry about it."""
         return {"most": self.most, "by": list(self.by), "variables": self.variables, "why_not": self.why_not}
 
 
 def cap(most: int, environment: Mapping[str, str], python: str) -> DeviceMemoryCap:
-    """What sets this cap for a program with this environment and interpreter."""
+    """Return what sets this cap for a program with this environment and interpreter."""
     asked = management.management(environment)
     if not _serves(environment):
         return _by_frameworks(most, environment, asked, frameworks_of(python, environment))
-    # MPS may tell frameworks that a device is so small, and a fraction of that would be too little.
+    # MPS may tell frameworks that a device is that small, and a fraction of that would be too little.
     numbers = [str(number) for number in range(max(1, len(asked.devices)))]
     setting = _narrowed(environment.get(LIMIT), numbers, f"{max(1, most // _MIB)}M")
     return DeviceMemoryCap(most, {LIMIT: setting}, ("mps",))
 
 
 def _serves(environment: Mapping[str, str]) -> bool:
-    """Whether the control daemon of MPS runs where a program with this environment looks for it."""
-    # Only here: a lease without MPS needs none of it.
+    """Return whether MPS's control daemon runs where a program with this environment looks for it."""
+    # Imported only here: a lease without MPS does not need it.
     from tempfile import gettempdir
 
     folder = Path(environment.get(_PIPES) or Path(environment.get("TMPDIR") or gettempdir(), _USUAL_PIPES))
@@ -124,7 +125,7 @@ def _by_frameworks(
         less = setting.isdecimal() and int(setting)
         told["cupy"] = {_CUPY: str(min(most, less or most))}
     if not (there.torch or there.jax):
-        unknown = f"this torch knows no {_FRACTION}" if there.old_torch else UNKNOWN
+        unknown = f"this torch does not know {_FRACTION}" if there.old_torch else UNKNOWN
         why_not = None if told else unknown
     variables = {name: value for each in told.values() for name, value in each.items()}
     return DeviceMemoryCap(most, variables, tuple(told), why_not)
@@ -133,31 +134,32 @@ def _by_frameworks(
 def _fraction(
     most: int, environment: Mapping[str, str], asked: Management
 ) -> tuple[float | None, str | None]:
-    """The part of a device that this is; None, and why, where its size is not known.
+    """Return the cap as a part of a device; None, and why, where the device's size is not known.
 
-    Of devices of several sizes it is the part of the largest: of none it may be more than what was asked for.
+    With devices of several sizes it is the part of the largest: on none may it be more than what was asked
+    for.
     """
     try:
         seen = sight(environment, asked, management.amd_identities()).devices
     except LeaseError as error:
-        return None, f"how large the devices are cannot be told: {error}"
+        return None, f"cannot tell how large the devices are: {error}"
     if not seen:
         return None, "it sees no device"
     totals = [device.total for device in seen if device.total]
     if len(totals) < len(seen):
-        return None, "how large the devices are cannot be told: NVML does not say"
+        return None, "cannot tell how large the devices are: NVML does not say"
     return min(1.0, most / max(totals)), None
 
 
 def _for_torch(fraction: float, environment: Mapping[str, str]) -> dict[str, str]:
-    """Its setting in each variable that is there already, beside what else that says."""
+    """Return torch's setting for each of its variables that is set, merged with its other options."""
     names = [name for name in _TORCH if environment.get(name)] or [_TORCH[-1]]
     return {name: ",".join(_with_fraction(environment.get(name, ""), fraction)) for name in names}
 
 
 def _with_fraction(setting: str, fraction: float) -> Iterator[str]:
-    """The options of a setting, with the smaller one of both fractions."""
-    # A comma in brackets parts nothing, and no harm is done: what is taken apart there is joined again.
+    """Yield the options of a setting, with the smaller one of both fractions."""
+    # A comma in brackets separates no options, but the parts are joined again in the end.
     for option in filter(None, setting.split(",")):
         key, _, value = option.partition(":")
         if key.strip() == _FRACTION:
@@ -169,7 +171,7 @@ def _with_fraction(setting: str, fraction: float) -> Iterator[str]:
 
 def _for_jax(fraction: float, environment: Mapping[str, str], there: Frameworks) -> dict[str, str]:
     usual = _JAX if there.new_jax else _OLDER_JAX
-    # Both together are an error in it.
+    # Setting both is an error in JAX.
     name = next((name for name in (_JAX, _OLDER_JAX) if environment.get(name)), usual)
     return {name: _written(min(fraction, _number(environment.get(name, ""), _USUAL_IN_JAX)))}
 
@@ -182,16 +184,16 @@ def _number(text: str, otherwise: float) -> float:
 
 
 def _written(fraction: float) -> str:
-    """Rounded down: a cap is never more than what was asked for."""
+    """Format a fraction, rounded down: a cap is never more than what was asked for."""
     return f"{int(fraction * 1_000_000) / 1_000_000:.6f}"
 
 
 def of_workers(environment: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
-    """What a worker on the devices in these places needs beside what it inherits.
+    """Return what a worker on the devices at these positions needs beyond what it inherits.
 
-    The limit of memory is said by the numbers of devices (`0=1G,1=512MB`), and a worker counts its own from
-    0. NVIDIA does not say whose numbers count, so each of the caller's entries stays, and where the worker's
-    own number would say another limit, the smaller one holds: a worker never gets more than its caller.
+    The memory limit names device numbers (`0=1G,1=512MB`), and a worker counts its own from 0. NVIDIA does
+    not say whose numbers count, so each of the caller's entries stays, and where the worker's own number
+    would mean another limit, the smaller one holds: a worker never gets more than its caller.
     """
     setting = environment.get(LIMIT)
     if not setting:
@@ -205,7 +207,7 @@ def of_workers(environment: Mapping[str, str], places: Sequence[int]) -> dict[st
 
 
 def _narrowed(setting: str | None, numbers: Sequence[str], limit: str) -> str:
-    """A setting by which none of these devices gives more than this limit, and none more than before."""
+    """Return a setting in which none of these devices gives more than this limit or than before."""
     known = dict(_entries(setting or ""))
     merged = known | {number: _smaller(limit, known.get(number, limit)) for number in numbers}
     return ",".join(f"{number}={most}" for number, most in merged.items())
@@ -226,20 +228,20 @@ def _smaller(one: str, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frameworks:
-    """What an interpreter has."""
+    """The frameworks that an interpreter has."""
 
     torch: bool = False
-    """One whose allocator takes a fraction for the process from its variable."""
+    """Whether there is a torch whose variable takes a fraction for the process."""
     old_torch: bool = False
-    """One at all."""
+    """Whether there is a torch without that."""
     jax: bool = False
     new_jax: bool = False
-    """One that knows the newer of the two variables for a fraction."""
+    """Whether there is a JAX that knows the newer of the two variables for a fraction."""
     cupy: bool = False
 
 
 def frameworks_of(python: str, environment: Mapping[str, str]) -> Frameworks:
-    """The frameworks of an interpreter; none where it does not answer."""
+    """Return the frameworks of an interpreter; none where it does not answer."""
     try:
         done = ask([python, "-c", _PROGRAM], _SECONDS, environment)
         said = json.loads(done.stdout.splitlines()[-1])

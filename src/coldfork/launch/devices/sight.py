@@ -20,18 +20,18 @@ class Seen:
     """One device that a process sees."""
 
     place: int
-    """In the list of those that the process sees."""
+    """Its position in the list of those that the process sees."""
     name: str
-    """What the variable says to show this device: a UUID where it is known."""
+    """The variable's entry that shows this device: a UUID where it is known."""
     identity: str
     """The same in every process of this host, whatever each of them calls the device."""
     total: int | None = None
     free: int | None = None
-    """Bytes, where NVML tells."""
+    """Free bytes, where NVML tells."""
     divided: bool = False
     """Whether it is an instance of a divided device (MIG)."""
     processes: tuple[int, ...] = ()
-    """Who computes on it, as far as NVML shows them."""
+    """The processes that compute on it, as far as NVML shows them."""
 
     def __str__(self) -> str:
         return f"{self.name} (place {self.place})" if self.name != str(self.place) else self.name
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a process sees, and which variable says so."""
+    """The devices that a process sees, and the variable that says so."""
 
     variable: str
     devices: tuple[Seen, ...]
@@ -48,7 +48,7 @@ class Sight:
 
 
 def sight(environment: Mapping[str, str], asked: Management, amd: tuple[str, ...] = ()) -> Sight:
-    """The devices that a process with this environment sees, by what NVML says and by AMD's identities."""
+    """Return the devices that a process with this environment sees, by NVML and by AMD's identities."""
     name = variable(environment)
     setting = environment.get(name)
     if name == HIP or ROCR in environment or (amd and not asked.devices):
@@ -64,8 +64,8 @@ def _all(asked: Management) -> Iterator[Seen]:
     if not asked.devices:
         why = asked.unanswered or asked.nvml_error or "NVML knows of none"
         raise LeaseError(
-            f"{CUDA} is not set, and which devices there are cannot be told: {why}; "
-            f"name them in {CUDA}, or start where there are devices"
+            f"cannot tell which devices there are, because {CUDA} is not set: {why}; name them in {CUDA}, "
+            "or start where there are devices"
         )
     place = 0
     for device in asked.devices:
@@ -75,7 +75,7 @@ def _all(asked: Management) -> Iterator[Seen]:
 
 
 def _parts(device: Device, place: int) -> Iterator[Seen]:
-    """A device, or the instances that it is divided into: nobody can use it as a whole then."""
+    """Yield a device, or the instances that it is divided into: it cannot be used as a whole then."""
     if not device.mig:
         yield _whole(device, place)
         return
@@ -102,36 +102,36 @@ def _part(instance: Instance, place: int, name: str | None = None) -> Seen:
 
 
 def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> Iterator[Seen]:
-    """The devices that CUDA_VISIBLE_DEVICES shows, as the driver reads it."""
+    """Yield the devices that CUDA_VISIBLE_DEVICES shows, as the driver reads it."""
     entries = listed(setting)
     if entries[0].startswith(_DIVIDED):
         yield from _instances(entries, asked)
         return
     if asked.unanswered is not None:
         # Another process may have had an answer, and know by a UUID what is a number here.
-        raise LeaseError(f"which devices {CUDA}={setting} shows cannot be told: {asked.unanswered}")
+        raise LeaseError(f"cannot tell which devices {CUDA}={setting} shows: {asked.unanswered}")
     if not asked.devices:
         yield from _by_name(entries, CUDA)
         return
     by_number = not setting.startswith(_WHOLE)
     if by_number and not _counts_alike(environment, asked):
         raise LeaseError(
-            f"{CUDA}={setting} counts devices of several models, which CUDA and NVML count differently; "
-            f"set {ORDER}=PCI_BUS_ID, or name the devices by UUID (nvidia-smi -L lists them)"
+            f"{CUDA}={setting} counts devices of several models, which CUDA and NVML count differently; set "
+            f"{ORDER}=PCI_BUS_ID, or name the devices by UUID (nvidia-smi -L lists them)"
         )
     for place, ordinal in enumerate(visible(setting, [device.uuid for device in asked.devices])):
         device = asked.devices[ordinal]
         if device.mig:
             named = ",".join(instance.uuid for instance in device.instances or ())
             raise LeaseError(
-                f"{CUDA}={setting} shows device {ordinal}, which is divided (MIG), so that CUDA takes "
-                f"its first instance alone; name instances instead: {named or 'it has none'}"
+                f"{CUDA}={setting} shows device {ordinal}, which is divided (MIG), so that CUDA takes only "
+                f"its first instance; name instances instead: {named or 'it has none'}"
             )
         yield _whole(device, place)
 
 
 def _instances(entries: list[str], asked: Management) -> Iterator[Seen]:
-    """Instances by their names, which are kept whole; the list ends at the first that there is not."""
+    """Yield instances by their names, which are kept whole; the list ends at the first unknown one."""
     known = {
         name: instance
         for device in asked.devices
@@ -153,7 +153,7 @@ def _instances(entries: list[str], asked: Management) -> Iterator[Seen]:
 
 
 def _names(device: Device, instance: Instance) -> Iterator[str]:
-    """Its UUID, and the name that drivers before 470 know it by."""
+    """Yield its UUID, and the name by which drivers before 470 know it."""
     yield instance.uuid
     if None not in instance.numbers:
         gpu, compute = instance.numbers
@@ -161,7 +161,7 @@ def _names(device: Device, instance: Instance) -> Iterator[str]:
 
 
 def _by_name(entries: list[str], variable: str) -> Iterator[Seen]:
-    """What the variable says is all that is known of the devices."""
+    """Yield devices of which only the variable's entries are known."""
     if len(set(entries)) < len(entries):
         return
     kind = "amd" if variable != CUDA else "cuda"
@@ -171,16 +171,16 @@ def _by_name(entries: list[str], variable: str) -> Iterator[Seen]:
 
 
 def _counts_alike(environment: Mapping[str, str], asked: Management) -> bool:
-    """Whether CUDA numbers the devices as NVML does: by their place on the bus, or all are of one model."""
+    """Return whether CUDA numbers the devices like NVML: by bus position, or because all are of one model."""
     models = {device.name for device in asked.devices}
     return len(models) == 1 or environment.get(ORDER) == "PCI_BUS_ID"
 
 
 def _of_amd(environment: Mapping[str, str], name: str, amd: tuple[str, ...]) -> Sight:
-    """ROCR_VISIBLE_DEVICES hides devices below HIP, whose variable counts those that are left."""
+    """Return AMD's devices: ROCR_VISIBLE_DEVICES hides some below HIP, whose variable counts the rest."""
     below, setting = environment.get(ROCR), environment.get(name)
     if below is None and setting is None and not amd:
-        raise LeaseError(f"{name} is not set, and which devices there are cannot be told; name them in it")
+        raise LeaseError(f"cannot tell which devices there are, because {name} is not set; name them in it")
     left = _left(below, amd)
     if setting is None:
         shown = [(str(at), identity) for at, identity in enumerate(left)]
@@ -192,7 +192,7 @@ def _of_amd(environment: Mapping[str, str], name: str, amd: tuple[str, ...]) -> 
 
 
 def _left(below: str | None, amd: tuple[str, ...]) -> list[str]:
-    """The identities of the devices that ROCR leaves."""
+    """Return the identities of the devices that ROCR leaves visible."""
     if below is None:
         return list(amd)
     entries = listed(below)

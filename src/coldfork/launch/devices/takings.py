@@ -1,4 +1,4 @@
-"""Takes the locks of devices, all that are wanted or none, and hands them out to workers."""
+"""Take the locks of devices, all that are wanted or none, and divide them among workers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Wish:
     count: int | None
     """How many of them; None for one slot for each worker."""
     named: bool = False
-    """Whether these very devices are wanted, and no others."""
+    """Whether exactly these devices are wanted."""
     least: int = 0
-    """So many bytes must be free."""
+    """How many bytes must be free."""
 
 
 class Holding:
@@ -40,12 +40,12 @@ class Holding:
         self._lock = threading.Lock()
 
     def enter(self) -> None:
-        """One more worker has it."""
+        """Note that one more worker has it."""
         with self._lock:
             self._users += 1
 
     def leave(self) -> None:
-        """One worker less has it."""
+        """Note that one worker less has it."""
         with self._lock:
             self._users -= 1
             if self._users > 0:
@@ -53,13 +53,13 @@ class Holding:
         self.release()
 
     def release(self) -> None:
-        """Unlock it whoever has it."""
+        """Unlock it, whatever workers have it."""
         for lock in reversed(self._locks):
             lock.release()
 
 
 class Slot:
-    """What one worker has of a device."""
+    """A worker's part in a device."""
 
     def __init__(self, device: Seen, holding: Holding) -> None:
         self.device = device
@@ -74,14 +74,14 @@ class Slot:
 
 
 def taken(wish: Wish, workers: int, share: int, folder: Path) -> list[tuple[Slot, ...]]:
-    """The slots of each worker; `LeaseError` if they cannot all be had, and then nothing is held."""
+    """Take each worker's slots; `LeaseError` if not all are available, and then nothing is held."""
     try:
         with locks.door(folder), ExitStack() as undoing:
             found = _Taker(wish, share, folder, undoing).handed_out(workers)
             undoing.pop_all()
             return found
     except OSError as error:
-        raise LeaseError(f"the locks of devices in {folder} cannot be taken: {error.strerror}") from error
+        raise LeaseError(f"cannot take the locks of devices in {folder}: {error.strerror}") from error
 
 
 class _Taker:
@@ -96,7 +96,7 @@ class _Taker:
         """The devices that others hold, with the file that says who."""
 
     def handed_out(self, workers: int) -> list[tuple[Slot, ...]]:
-        """The slots of each worker."""
+        """Return the slots of each worker."""
         count = self._wish.count
         if count is None:
             return [(slot,) for slot in self._one_each(workers)]
@@ -112,7 +112,7 @@ class _Taker:
         return [(slot,) for slot in _dealt(held, workers, shared=self._share > 1)]
 
     def _one_each(self, workers: int) -> Iterator[Slot]:
-        """A slot for each worker, a second one on a device only when all have one."""
+        """Yield a slot for each worker; none gets a second worker before each device has one."""
         slots: list[Slot] = []
         for _ in range(self._share):
             for device in self._eligible():
@@ -123,12 +123,12 @@ class _Taker:
         return iter(slots)
 
     def _several(self, wanted: list[int]) -> list[tuple[Seen, list[Holding]]]:
-        """So many devices, with so many slots on each."""
+        """Take this many devices, with this many slots on each."""
         held: list[tuple[Seen, list[Holding]]] = []
         if self._share > 1 and max(wanted) > self._share:
             raise LeaseError(
-                f"{sum(wanted)} workers on {len(wanted)} devices are {max(wanted)} on one, "
-                f"and {self._share} may share it"
+                f"{sum(wanted)} workers on {len(wanted)} devices make {max(wanted)} on one, but only "
+                f"{self._share} may share it"
             )
         for device in self._eligible():
             if len(held) == len(wanted):
@@ -141,7 +141,7 @@ class _Taker:
         return held
 
     def _take_several(self, device: Seen, slots: int) -> list[Holding]:
-        """One lock for all where the device is not shared with others, else one for each; all or none."""
+        """Take one lock for all if the device is not shared with others, else one for each; all or none."""
         if self._share == 1:
             holding = self._take(device)
             return [holding] * slots if holding else []
@@ -164,7 +164,7 @@ class _Taker:
         return (device.free or 0) < self._wish.least
 
     def _take(self, device: Seen) -> Holding | None:
-        """A lock on a device, alone or as one of those that share it."""
+        """Lock a device, alone or as one of several that share it."""
         path = self._file(device)
         if self._share == 1:
             alone = locks.exclusive(path)
@@ -195,8 +195,8 @@ class _Taker:
     def _require_whole(self, count: int, workers: int) -> None:
         if any(device.divided for device in self._wish.candidates):
             raise LeaseError(
-                f"{count} devices for {workers} worker{'s' if workers > 1 else ''}: some are instances of a "
-                "divided device (MIG), of which CUDA shows a process only one; give each worker one"
+                f"give each worker one device: of {count} for {workers} worker{'s' if workers > 1 else ''}, "
+                "some are instances of a divided device (MIG), of which CUDA shows a process only one"
             )
 
     def _refusal(self, wanted: int, found: int) -> LeaseError:
@@ -204,18 +204,18 @@ class _Taker:
         pids: list[int] = []
         for device in self._wish.candidates:
             if self._is_full(device):
-                sentences.append(f"{device} has {_memory(device)}, and {spoken(self._wish.least)} are wanted")
+                sentences.append(f"{device} has {_memory(device)}, but {spoken(self._wish.least)} are wanted")
             elif device in self._refused:
                 said, holding = self._holders(device)
                 sentences.append(f"{device} is leased by {said}")
                 pids += holding
         wants = f"{wanted} device{' is' if wanted == 1 else 's are'} wanted"
         if self._wish.named:
-            beginning = f"{wants}, and not all are free"
+            beginning = f"{wants}, but not all are free"
         else:
             beginning = f"{wants}, {len(self._wish.candidates)} are seen, and {found} can be leased"
-        # Without a word against any of them there are simply too few.
-        remedy = "with share, or with fewer devices than workers, several workers use one"
+        # Where none of them is refused, there are simply too few.
+        remedy = "to let several workers use one device, set share, or ask for fewer devices than workers"
         if sentences:
             beginning += f": {'; '.join(sentences)}"
             remedy = "wait until one is free, or ask for fewer"
@@ -226,20 +226,20 @@ class _Taker:
         if self._share > 1 and locks.holder(self._file(device)) is None:
             path = self._file(device, 0)
         elif self._share == 1 and locks.holder(path) is None:
-            # Those who share a device sign the files of their slots.
+            # Holders that share a device sign the files of their slots.
             slots = sorted(self._folder.glob(f"{path.stem}.*.lock"))
             path = next((slot for slot in slots if locks.holder(slot)), path)
         return locks.describe(path)
 
 
 def _spread(things: int, places: int) -> list[int]:
-    """So many things on so many places, as evenly as can be."""
+    """Distribute things over places as evenly as possible."""
     each, more = divmod(things, places)
     return [each + (place < more) for place in range(places)]
 
 
 def _dealt(held: list[tuple[Seen, list[Holding]]], workers: int, *, shared: bool) -> Iterator[Slot]:
-    """The devices in turn, one for each worker."""
+    """Yield the devices in turn, one for each worker."""
     for number in range(workers):
         device, holdings = held[number % len(held)]
         yield Slot(device, holdings[number // len(held)] if shared else holdings[0])

@@ -1,1 +1,1 @@
-"""Python processes that run already, seen from outside: nothing is stopped, and nothing runs inside them."""
+"""Observe running Python processes from outside: nothing is stopped, and nothing runs inside them."""

@@ -1,4 +1,4 @@
-"""The Python processes that run: how each was started, what it holds, and what became of its accelerators."""
+"""List the running Python processes: how each was started, what it holds, and its accelerators' states."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from coldfork.observe.recording.events import decode
 from coldfork.report.recordings.assembly.files import read
 
 _TOUCHED = (Status.AWAKE, Status.POISONED)
-# What multiprocessing, billiard, multiprocess and loky give to `python -c` or `-m`.
+# The arguments that multiprocessing, billiard, multiprocess and loky give to `python -c` or `-m`.
 _SPAWNED = re.compile(r"from [\w.]+\.spawn import spawn_main\b|\A[\w.]+\.popen_loky_posix\Z")
 _SPAWN_OPTIONS = ("--multiprocessing-fork", "--billiard-fork")
 _FORKSERVER = re.compile(r"from [\w.]*forkserver import main\b")
@@ -44,9 +44,9 @@ def census(
     leave_out: Iterable[int] = (),
     largest_recording: int | None = None,
 ) -> Census:
-    """Look once at the Python processes of a user, or at those named and all that they started.
+    """Look once at a user's Python processes, or at those named and all that they started.
 
-    What `coldfork run` records of them is read as well, unless the file is larger than that.
+    What `coldfork run` records of them is read as well, unless the file is larger than `largest_recording`.
     """
     return _Look(kernel, largest_recording).taken(
         tuple(asked), os.getuid() if user is None else user, frozenset(leave_out)
@@ -92,13 +92,13 @@ class _Look:
         return process.pid in asked or any(ancestor.pid in asked for ancestor in ancestors)
 
     def _seen(self, pid: int) -> RunningPython | None:
-        """One process; None when it ended while it was looked at."""
+        """Describe one process; None when it ended while it was looked at."""
         process = self._relatives.process(pid)
         if process is None:
             return None
         try:
             described = self._described(process)
-            # What was read of a process that has ended meanwhile may be half of it, or another one's.
+            # If the process has ended meanwhile, what was read may be incomplete, or another process's.
             if self._kernel.standing(pid).start == process.standing.start:
                 return described
         except OSError:
@@ -122,7 +122,9 @@ class _Look:
             command=tuple(redaction.command(words)),
             started=self._began + standing.start / self._ticks,
             how=how,
-            reason="the kernel shows neither a fork nor an exec of it" if how is StartedBy.UNKNOWN else None,
+            reason=("the kernel shows neither that it was forked nor that it was executed")
+            if how is StartedBy.UNKNOWN
+            else None,
             role=None if how is StartedBy.FORKSERVER else role(words),
             states=states,
             threads=_threads(process),
@@ -130,7 +132,7 @@ class _Look:
         )
 
     def _in_order(self, found: dict[int, RunningPython]) -> Iterable[RunningPython]:
-        """Each behind its parent, those without one in the order in which they were started."""
+        """Sort each process after its parent, and those without one by the time of their start."""
         children: dict[int | None, list[int]] = {}
         for pid in sorted(found, key=lambda pid: (found[pid].started, pid)):
             children.setdefault(self._listed_parent(pid, found), []).append(pid)
@@ -149,7 +151,7 @@ class _Look:
 
 
 def _threads(process: OutsideProcess) -> Threads:
-    """The threads of a process by who started them."""
+    """Count the threads of a process by who started them."""
     total = process.standing.threads
     native = process.threads
     if native is None:
@@ -165,7 +167,7 @@ def _threads(process: OutsideProcess) -> Threads:
 
 
 def role(words: Sequence[str]) -> str | None:
-    """What a process does for multiprocessing, as the command line says with which it was started."""
+    """Return what a process does for multiprocessing, by the command line that started it."""
     code = next((behind for word, behind in pairwise(words) if word == "-c"), "")
     if _FORKSERVER.search(code):
         return FORKSERVER
@@ -173,12 +175,12 @@ def role(words: Sequence[str]) -> str | None:
 
 
 def how_started(standing: Standing, words: Sequence[str], parent: Standing | None) -> StartedBy:
-    """How a process came to be.
+    """Return how a process was started.
 
-    A fork has its parent's command line. So what a server for forks was started with says of its children
-    that they were forked by it.
+    A fork has its parent's command line. So if a process has the command line of a fork server's child, the
+    server forked it.
     """
-    # Where the kernel keeps no such note, a copy still has the addresses that an exec would have drawn anew.
+    # Where the kernel keeps no such note, a copy still has the addresses that an exec would have randomised.
     copied = standing.forked or (not standing.is_noted and parent is not None and standing.is_copy_of(parent))
     if copied:
         return StartedBy.FORKSERVER if role(words) == FORKSERVER else StartedBy.FORK
@@ -194,19 +196,19 @@ def _is_spawned(words: Sequence[str]) -> bool:
 
 
 class Recordings:
-    """Recordings by `coldfork run` of processes that still run: asked inside, so better than any look.
+    """Recordings by `coldfork run` of processes that still run: made inside, so better than any look.
 
-    The recording of a process is found by the environment in which it was started; each file is read once.
+    A process's recording is found through its initial environment; each file is read once.
     """
 
     def __init__(self, kernel: Kernel, largest: int | None = None) -> None:
         self._kernel = kernel
         self._largest = largest
-        """Files with more bytes are left unread; None where the time does not matter."""
+        """Larger files are left unread; None where time does not matter."""
         self._read: dict[str, Recording | None] = {}
 
     def of(self, pid: int) -> tuple[Recording, Process] | None:
-        """The recording of a process and its part of it; None where there is none that can be read."""
+        """Return a process's recording and its part of it; None where there is none that can be read."""
         place = self._place(pid)
         if place is None:
             return None
@@ -236,10 +238,10 @@ class Recordings:
 
 
 def _completed(state: State, recording: Recording, process: Process) -> State:
-    """A state with what the recording knows: whether it is awake or poisoned, how deep, and who woke it."""
+    """Complete a state from the recording: whether it is awake or poisoned, how deep, and who woke it."""
     known = process.last_states.get(state.accelerator)
     if known is not None and known.status in _TOUCHED and not known.inferred:
-        # Nothing falls asleep again, so what was awake when it was written down is awake now.
+        # Nothing falls asleep again, so what was recorded as awake is awake now.
         if state.status is not known.status:
             state = replace(state, status=known.status, reason=known.reason or "its recording says so")
         state = replace(state, level=known.level)
@@ -249,7 +251,7 @@ def _completed(state: State, recording: Recording, process: Process) -> State:
 
 
 def _waker(accelerator: str, recording: Recording, process: Process) -> Waker | None:
-    """Who woke it here, or in the process this one was forked from before the fork."""
+    """Return who woke it here, or in the process that it was forked from, before the fork."""
     moment = recording.end
     current: Process | None = process
     while current is not None:

@@ -1,7 +1,7 @@
-"""The kernel as it tells of processes: its files, in `/proc` or in a folder that is a copy, and more.
+"""Read the kernel's account of processes: from `/proc` or a folder with a copy of it, and from system calls.
 
-Every question may meet a process that has ended meanwhile or that this user may not see: the answer is an
-`OSError` then, and who asked says what that means.
+Any question may concern a process that has ended meanwhile or that this user may not see: it then raises
+`OSError`, and the caller decides what that means.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _C_LIBRARIES = (b"/libc.so", b"/libc-2.", b"/ld-musl")
 
 
 class Kernel:
-    """Answers questions about processes; an `OSError` is an answer that was refused."""
+    """Answers questions about processes; an `OSError` means that an answer was refused."""
 
     def __init__(self, root: str = "/proc") -> None:
         self._root = Path(root)
@@ -32,15 +32,15 @@ class Kernel:
         self._own: frozenset[bytes] | None = None
 
     def pids(self) -> list[int]:
-        """The processes that this user is told of, in their order."""
+        """Return the processes that this user can see, in order."""
         return sorted(self._numbers("."))
 
     def standing(self, pid: int) -> Standing:
-        """What the kernel notes of a process."""
+        """Return what the kernel notes of a process."""
         return self._standing(f"{pid}/stat")
 
     def thread_starts(self, pid: int) -> dict[int, int]:
-        """When each thread of a process was started, in ticks of the kernel's clock; by thread."""
+        """Return when each thread of a process was started, in clock ticks, by thread."""
         starts = {}
         for tid in self._numbers(f"{pid}/task"):
             try:
@@ -50,24 +50,24 @@ class Kernel:
         return starts
 
     def user(self, pid: int) -> int:
-        """The number of the user whose process it is."""
+        """Return the number of the process's user."""
         words = self._words(f"{pid}/status", b"Uid:")
         if words is None:
             raise FileNotFoundError(f"{pid}/status names no user")
         return int(words[1])
 
     def is_first(self, pid: int) -> bool:
-        """Whether it is the first of its machine or container, which takes over every orphan there."""
+        """Return whether it is the first process of its machine or container, which adopts all orphans."""
         words = self._words(f"{pid}/status", b"NSpid:")
         return pid == 1 if words is None else words[-1] == b"1"
 
     def words(self, pid: int) -> tuple[str, ...]:
-        """The command line of a process; empty for one that has none any more."""
+        """Return the command line of a process; empty for one that has none any more."""
         text = self._read(f"{pid}/cmdline").rstrip(b"\0")
         return tuple(word.decode("utf-8", "backslashreplace") for word in text.split(b"\0")) if text else ()
 
     def setting(self, pid: int, name: str) -> str | None:
-        """A variable of the environment in which a process was started; what it set since does not show."""
+        """Return a variable of a process's initial environment; what it has set since does not show."""
         for pair in self._read(f"{pid}/environ").split(b"\0"):
             key, equals, value = pair.partition(b"=")
             if equals and os.fsdecode(key) == name:
@@ -75,15 +75,15 @@ class Kernel:
         return None
 
     def program(self, pid: int) -> str:
-        """The file that a process runs."""
+        """Return the file that a process runs."""
         return self._link(f"{pid}/exe").removesuffix(" (deleted)")
 
     def memory_map(self, pid: int) -> bytes:
-        """Which files a process has in its memory."""
+        """Return the memory map of a process."""
         return self._read(f"{pid}/maps")
 
     def open_files(self, pid: int) -> dict[int, str]:
-        """What a process has open, by descriptor."""
+        """Return what a process has open, by descriptor."""
         found = {}
         for descriptor in self._numbers(f"{pid}/fd"):
             try:
@@ -93,17 +93,17 @@ class Kernel:
         return found
 
     def closes_on_exec(self, pid: int, descriptor: int) -> bool:
-        """Whether a descriptor would be closed by an exec, so that none can have handed it on."""
+        """Return whether a descriptor is closed on exec, so that it cannot have come through an exec."""
         words = self._words(f"{pid}/fdinfo/{descriptor}", b"flags:")
         return words is not None and bool(int(words[1], 8) & _CLOSE_ON_EXEC)
 
     def began(self) -> int:
-        """When the machine was started, in seconds since 1970."""
+        """Return when the machine was started, in seconds since 1970."""
         words = self._words("stat", b"btime ")
         return 0 if words is None else int(words[1])
 
     def is_same_file(self, pid: int, descriptor: int, other: int, theirs: int) -> bool:
-        """Whether descriptors of two processes are one open file; neither process notices."""
+        """Return whether descriptors of two processes are one open file; neither process notices."""
         if self._number is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         c = self._loader.ctypes
@@ -115,15 +115,15 @@ class Kernel:
         return bool(answer == 0)
 
     def native_threads(self, pid: int, maps: Maps) -> tuple[NativeThread, ...]:
-        """The threads that Python did not start, the main one left out, each with its library.
+        """Return the threads that Python did not start, without the main thread, each with its library.
 
-        The records of the C library are read where they lie.
+        The C library's own records of them are read from the process's memory.
         """
         if self._own is None:
             self._own = _c_library(os.getpid())
         if not self._own or _c_library(pid) != self._own:
-            # Where a record keeps what differs between C libraries, and only our own is known.
-            raise OSError(errno.ENOEXEC, "it runs with another C library than coldfork")
+            # The position of the field in a record differs between C libraries, and only our own's is known.
+            raise OSError(errno.ENOEXEC, "it runs with a different C library than coldfork")
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC))
         return ThreadReader(self._loader, pid).native(maps)
 
@@ -134,7 +134,7 @@ class Kernel:
             raise ProcessLookupError(f"{place} holds nothing") from None
 
     def _words(self, place: str, beginning: bytes) -> list[bytes] | None:
-        """The words of the line that begins so."""
+        """Return the words of the line with this beginning."""
         lines = self._read(place).splitlines()
         return next((line.split() for line in lines if line.startswith(beginning)), None)
 
@@ -149,7 +149,7 @@ class Kernel:
 
 
 def _c_library(pid: int) -> frozenset[bytes]:
-    """The device, the inode and the path of the C library in a process."""
+    """Return the device, the inode and the path of the C library in a process."""
     lines = (line.split(maxsplit=5) for line in contents(f"/proc/{pid}/maps").splitlines())
     return frozenset(
         b" ".join(fields[3:])

@@ -1,11 +1,11 @@
-"""What a fork made of the accelerators that its parent had: poisoned, or as if nobody had touched them.
+"""Judge what a fork made of its parent's accelerators: whether they are poisoned or untouched.
 
-A state only ever moves on: what is cold in a living parent was cold at every fork. What is awake there has
-become so at a time, and the fork has one too. Where the first is not known, what the child holds decides.
+A state only ever moves on: what is cold in a living parent was cold at every fork. What is awake there woke
+at some time, and the fork has a time too. Where the first is not known, what the child holds decides.
 
-Initialising a driver opens a device file and keeps it open. A fork copies the descriptor, and the child can
-do nothing with it. The kernel tells whether two descriptors are the very same open file: one that a process
-shares with an earlier one cannot have been opened by it.
+Initialising a driver opens a device file and keeps it open. A fork copies the descriptor, and the child
+cannot use it. The kernel tells whether two descriptors are the very same open file: a file that a process
+shares with an older one cannot have been opened by the younger.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, POISONED, UNKNO
 
 _ENDED = "the process that forked it has ended"
 _FIRST_OF_ITS_OWN = 3
-"""Below are standard input and output, which tell nothing: everybody hands them on."""
+"""Standard streams tell nothing, because every process passes them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Lineage:
         self._judged: dict[int, dict[str, Reading]] = {}
 
     def readings(self, process: OutsideProcess) -> dict[str, Reading]:
-        """The state of each accelerator in a process; `OSError` when it has ended meanwhile."""
+        """Return the state of each accelerator in a process; `OSError` when it has ended meanwhile."""
         if process.pid not in self._judged:
             seen = readings(process)
             self._judged[process.pid] = {name: self._judge(one, process) for name, one in seen.items()}
@@ -58,24 +58,27 @@ class Lineage:
         return reading
 
     def _by_ownership(self, reading: Reading, process: OutsideProcess) -> Reading:
-        """A device file is open: who opened it?"""
+        """Judge an open device file by the process that opened it."""
         paths = DEVICE_FILES[reading.accelerator]
         device = process.holds_open(*paths)
         found = self._origin(process, paths)
         if found.inherited and process.forked:
-            reason = f"it was forked from where {device} was open, and shares it with process {found.source}"
+            reason = (
+                f"it was forked from a process that had {device} open, and shares it with process "
+                f"{found.source}"
+            )
             return reading.turned(POISONED, reason)
         if found.own:
             return reading
         if found.inherited and not found.doubt:
-            reason = f"it has opened no {device} itself, and was started with that of process {found.source}"
+            reason = f"it did not open {device} itself, but was started with that of process {found.source}"
             return reading.turned(COLD, reason)
         return reading.turned(
-            UNKNOWN, f"it holds {device} open, and whether it opened it is not known: {found.doubt}"
+            UNKNOWN, f"it holds {device} open, but it is not known whether it opened it: {found.doubt}"
         )
 
     def _by_parent(self, reading: Reading, process: OutsideProcess) -> Reading:
-        """Nothing is awake in a fork: it is cold, unless its parent had it awake."""
+        """Judge a fork in which nothing is awake: it is cold, unless its parent had it awake."""
         parent = self._relatives.starter(process.standing)
         if parent is None:
             why = self._relatives.why_no_starter(process.standing)
@@ -99,21 +102,21 @@ class Lineage:
     def _without_device_file(
         self, reading: Reading, process: OutsideProcess, parent: OutsideProcess
     ) -> Reading:
-        """The parent has the device's file open and the fork has not: it came before, or has closed it."""
+        """Judge a fork without the device file that its parent has open: it came before, or has closed it."""
         if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
-                f"it was forked from process {parent.pid} before that one opened the device: "
-                "it has none of its device files, and kept others"
+                f"it was forked from process {parent.pid} before that one opened the device: it has none of "
+                "its device files, but kept others"
             )
             return reading.turned(COLD, reason)
         return reading.turned(
             UNKNOWN,
-            f"process {parent.pid}, which forked it, is awake, and it keeps no descriptor from which the "
-            "order of the two could be told",
+            f"process {parent.pid}, which forked it, is awake, and the fork has no descriptor left that "
+            "would tell which came first",
         )
 
     def _by_times(self, reading: Reading, process: OutsideProcess, parent: OutsideProcess) -> Reading:
-        """The parent has a pool of threads and the fork has none: was the pool there before?"""
+        """Judge a fork without the thread pool that its parent has, by which of the two came first."""
         try:
             starts = self._relatives.kernel.thread_starts(parent.pid)
         except OSError:
@@ -131,14 +134,14 @@ class Lineage:
         if pool and min(pool) > process.standing.start:
             return reading.turned(COLD, f"it was forked before process {parent.pid} started its threads")
         return reading.turned(
-            UNKNOWN, f"process {parent.pid} forked it at about the time at which it started its threads"
+            UNKNOWN, f"process {parent.pid} forked it at about the time when it started its threads"
         )
 
     def _origin(self, process: OutsideProcess, paths: Sequence[str]) -> Ownership:
-        """Where a process has its descriptors of these files from; `OSError` where they are not shown."""
+        """Return where a process's descriptors of these files come from; `OSError` where it is hidden."""
         left = process.descriptors_of(paths)
         if not process.standing.forked and all(self._closes_on_exec(process, one) for one in left):
-            # Nothing else than an exec stands between it and whoever started it.
+            # Only an exec lies between it and the process that started it.
             return Ownership(own=tuple(left))
         inherited: list[int] = []
         source: int | None = None
@@ -158,21 +161,21 @@ class Lineage:
     def _shared(
         self, process: OutsideProcess, descriptors: Sequence[int], other: OutsideProcess, paths: Sequence[str]
     ) -> tuple[list[int], str | None]:
-        """Which descriptors another process has too, and why that could not be found out, if it could not."""
+        """Return which descriptors another process shares, and why that could not be found out, if so."""
         try:
             theirs = other.descriptors_of(paths)
         except OSError:
-            # What another user runs has forked nothing for this one.
+            # Another user's process has forked nothing for this one.
             return [], None
         try:
             same = [one for one in descriptors if any(self._same(process, one, other, its) for its in theirs)]
         except OSError as error:
             why = error.strerror or type(error).__name__
-            return [], f"its descriptors could not be compared with those of process {other.pid}: {why}"
+            return [], f"cannot compare its descriptors with those of process {other.pid}: {why}"
         return same, None
 
     def _keeps_what_it_was_forked_with(self, process: OutsideProcess, parent: OutsideProcess) -> bool:
-        """Whether a fork still shares a descriptor with its parent, so that it has not closed them all."""
+        """Return whether a fork still shares a descriptor with its parent, and so has not closed them all."""
         try:
             numbers = sorted(process.open_files.keys() & parent.open_files.keys())
             return any(
@@ -190,7 +193,7 @@ class Lineage:
             return False
 
     def _earlier(self, process: OutsideProcess) -> Iterable[OutsideProcess]:
-        """Whoever may have handed something on: ancestors first, then all that were started before it."""
+        """Yield the processes that may have passed something on: ancestors, then all that started earlier."""
         ancestors = {ancestor.pid for ancestor in self._relatives.ancestors(process.standing)}
         for pid in (*ancestors, *self._relatives.pids()):
             other = self._relatives.process(pid)
@@ -205,6 +208,6 @@ class Lineage:
     @staticmethod
     def _poisoned(reading: Reading, reason: str) -> Reading:
         if reading.accelerator == tokenizers.ACCELERATOR:
-            doubt = f"whether it goes on without them is for {tokenizers.VARIABLE} to say, inside"
+            doubt = f"only {tokenizers.VARIABLE} in the process says whether it goes on without them"
             return reading.turned(UNKNOWN, f"{reason}; {doubt}")
         return reading.turned(POISONED, reason)

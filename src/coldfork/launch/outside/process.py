@@ -1,4 +1,4 @@
-"""Processes seen from outside, and who started whom; each is read when somebody asks for it."""
+"""Processes seen from outside, and which started which; each is read when it is first needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_SHOWN = "the system does not show it to this user"
 
 
 class OutsideProcess(ProbedProcess):
-    """A process that runs beside this one. What it is asked is read once, as it was at that moment."""
+    """A process that runs beside this one. Each property is read once, and stays as it was then."""
 
     def __init__(self, standing: Standing, kernel: Kernel) -> None:
         super().__init__(None)
@@ -32,13 +32,13 @@ class OutsideProcess(ProbedProcess):
         self._asked_threads = False
         self._files: dict[int, str] | None = None
         self.hidden: str | None = None
-        """Why its memory map is not seen."""
+        """Why its memory map cannot be seen."""
         self.why_no_threads: str = NOT_SHOWN
         """Why its threads cannot be told apart, where `threads` is None."""
 
     @property
     def maps(self) -> Maps:
-        """Its memory map; one without files where this user may not see it."""
+        """Return its memory map; one without files where this user may not see it."""
         if self._maps is None:
             text = b""
             try:
@@ -52,14 +52,14 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def threads(self) -> tuple[NativeThread, ...] | None:
-        """The threads that Python did not start, or None where they cannot be told apart."""
+        """Return the threads that Python did not start, or None where they cannot be told apart."""
         if not self._asked_threads:
             self._asked_threads = True
             try:
                 self._threads = self._kernel.native_threads(self.pid, self.maps)
             except PermissionError:
                 self.why_no_threads = (
-                    "which library started its threads stands in its memory, which this user may not read"
+                    "only its memory, which this user may not read, tells which library started its threads"
                 )
             except OSError as error:
                 self.why_no_threads = error.strerror or NOT_SHOWN
@@ -67,14 +67,14 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def forked(self) -> bool | None:
-        """Whether it is a fork that has run no program of its own."""
+        """Return whether it is a fork that has run no program of its own."""
         return self.standing.forked
 
     def module(self, name: str) -> None:
-        """Nothing: what Python has imported does not show from outside."""
+        """Return nothing: what Python has imported does not show from outside."""
 
     def setting(self, name: str) -> str | None:
-        """The variable as it was when the process was started; it may have set it since."""
+        """Return the variable as it was when the process was started; it may have set it since."""
         try:
             return self._kernel.setting(self.pid, name)
         except OSError:
@@ -82,23 +82,23 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def open_files(self) -> dict[int, str]:
-        """What it has open, by descriptor; `PermissionError` where this user may not see that."""
+        """Return what it has open, by descriptor; `PermissionError` where this user may not see that."""
         if self._files is None:
             self._files = self._kernel.open_files(self.pid)
         return self._files
 
     def holds_open(self, *paths: str) -> str | None:
-        """The first of these files that the process has open, or None."""
+        """Return the first of these files that the process has open, or None."""
         return next((path for path in self.open_files.values() if path in paths), None)
 
     def descriptors_of(self, paths: Iterable[str]) -> list[int]:
-        """The descriptors under which it has these files open."""
+        """Return the descriptors under which it has these files open."""
         wanted = frozenset(paths)
         return [number for number, path in sorted(self.open_files.items()) if path in wanted]
 
     @property
     def program(self) -> str | None:
-        """The file it runs; None where this user may not see that."""
+        """Return the file it runs; None where this user may not see that."""
         try:
             return self._kernel.program(self.pid)
         except PermissionError:
@@ -106,11 +106,11 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Its command line."""
+        """Return its command line."""
         return self._kernel.words(self.pid)
 
     def is_python(self) -> bool:
-        """Whether a Python interpreter runs in it: by its program, else by what is in its memory."""
+        """Return whether it runs a Python interpreter: by its program, else by the libraries in memory."""
         program = self.program
         if program is None:
             first = self.words[:1]
@@ -130,11 +130,11 @@ class Relatives:
         self._pids = tuple(kernel.pids())
 
     def pids(self) -> tuple[int, ...]:
-        """The processes that there were, those of other users and those of no Python included."""
+        """Return the processes of that moment, including other users' and those without Python."""
         return self._pids
 
     def process(self, pid: int) -> OutsideProcess | None:
-        """One process; None when it has ended, or is one of the kernel's own."""
+        """Return one process; None when it has ended, or is one of the kernel's own."""
         if pid not in self._known:
             try:
                 standing = self.kernel.standing(pid)
@@ -146,12 +146,12 @@ class Relatives:
         return self._known[pid]
 
     def parent(self, standing: Standing) -> OutsideProcess | None:
-        """Whose child a process is now; None where that one is not seen, or is a later one of its number."""
+        """Return a process's present parent; None if it is not seen, or a later one of the same number."""
         found = self.process(standing.parent)
         return found if found is not None and found.standing.start <= standing.start else None
 
     def ancestors(self, standing: Standing) -> Iterator[OutsideProcess]:
-        """The parent, its parent, and so on."""
+        """Yield the parent, its parent, and so on."""
         met = {standing.pid}
         while (found := self.parent(standing)) is not None and found.pid not in met:
             met.add(found.pid)
@@ -159,10 +159,10 @@ class Relatives:
             standing = found.standing
 
     def starter(self, standing: Standing) -> OutsideProcess | None:
-        """Who certainly started a process; None where its parent may only have taken it over.
+        """Return who certainly started a process; None where its parent may only have adopted it.
 
-        Orphans are taken over by the first process of their machine or container. Of a fork its parent has
-        the same addresses, which no other program has.
+        Orphans are adopted by the first process of their machine or container. A fork has the same memory
+        addresses as its parent, which no other program has.
         """
         found = self.parent(standing)
         if found is None or (standing.forked and not standing.is_copy_of(found.standing)):
@@ -170,11 +170,11 @@ class Relatives:
         return None if self._takes_over(found.pid) else found
 
     def why_no_starter(self, standing: Standing) -> str:
-        """What is said where it is not certain who started a process."""
+        """Say why it is not certain who started a process."""
         found = self.parent(standing)
         deed = "forked" if standing.forked else "started"
         if found is not None and standing.is_copy_of(found.standing):
-            return f"process {found.pid} takes over orphans, and may not be the one that {deed} it"
+            return f"process {found.pid} adopts orphans, and may not be the one that {deed} it"
         return f"the process that {deed} it has ended"
 
     def _takes_over(self, pid: int) -> bool:

@@ -1,4 +1,4 @@
-"""What can be seen of each accelerator in one process, from outside and without its parent."""
+"""See the state of each accelerator in one process, from outside and without its parent."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Readin
 from coldfork.virtual import profiles
 
 CUDA_FILES = ("/dev/nvidia-uvm",)
-"""What initialising CUDA opens and keeps open. Managing devices, or drawing with them, does not."""
-# Where `coldfork.virtual.compiling` keeps the driver that it compiled.
+"""Files that initialising CUDA opens and keeps open. Managing devices, or drawing with them, does not."""
+# Where `coldfork.virtual.compiling` keeps its compiled driver.
 _VIRTUAL_DRIVER = re.compile(r"/virtual/[0-9a-f]+/libcuda\.so\.1\Z")
-# On a Tegra and under WSL there is no such file, and what CUDA opens instead is opened by others too.
+# A Tegra and WSL have no such file, and other programs also open what CUDA opens instead.
 _SHARED_FILES = ("/dev/nvmap", "/dev/dxg")
 _MANAGED_FILES = ("/dev/nvidiactl", "/dev/nvidia0")
 DEVICE_FILES = {"cuda": CUDA_FILES, "rocm": hip.KERNEL_DRIVERS}
@@ -36,20 +36,20 @@ LIBRARIES = {
 
 
 def readings(process: OutsideProcess) -> dict[str, Reading]:
-    """One reading for each accelerator, in a fixed order."""
+    """Return one reading for each accelerator, in a fixed order."""
     if not process.shows_libraries:
         reason = process.hidden or "the system shows no memory map of it"
         return {accelerator: Reading(accelerator, UNKNOWN, reason=reason) for accelerator in ORDER}
     virtual = _virtual_accelerator(process)
     found = {accelerator: _EXAMINE[accelerator](process) for accelerator in ORDER}
     if virtual is not None:
-        reason = "coldfork's virtual device opens no file, so its state shows only inside"
+        reason = "coldfork's virtual device opens no file, so its state shows only inside the process"
         found[virtual] = found[virtual].turned(UNKNOWN, reason)
     return found
 
 
 def _virtual_accelerator(process: OutsideProcess) -> str | None:
-    """What a virtual device of coldfork in this process pretends to be; None where none is seen."""
+    """Return what a virtual device of coldfork in this process pretends to be; None where none is seen."""
     if _VIRTUAL_DRIVER.search(process.library(cuda_driver.FILE_PREFIX) or ""):
         return "cuda"
     wanted = process.setting(bootstrap.VIRTUAL)
@@ -62,7 +62,7 @@ def _virtual_accelerator(process: OutsideProcess) -> str | None:
 
 
 def _cuda(process: OutsideProcess) -> Reading:
-    """CUDA, by the device file that initialising its driver opens and keeps open."""
+    """Read CUDA's state from the device file that initialising its driver opens and keeps open."""
     library = process.library(cuda_driver.FILE_PREFIX)
     if library is None:
         return Reading("cuda", ABSENT)
@@ -75,35 +75,36 @@ def _cuda(process: OutsideProcess) -> Reading:
     if device is not None:
         return Reading("cuda", AWAKE, reason=f"it holds {device} open", library=library, copied=True)
     if shared is not None:
-        reason = f"it holds {shared} open, which CUDA does when it is initialised, and others do too"
+        reason = f"it holds {shared} open, as after initialising CUDA, but other programs open it too"
         return Reading("cuda", UNKNOWN, reason=reason, library=library)
     if managed is not None and process.library("libnvidia-ml.so") is None:
         reason = (
-            f"it holds {managed} open and not {CUDA_FILES[0]}, and has no library that only manages devices"
+            f"it holds {managed} open but not {CUDA_FILES[0]}, and has no library that only manages devices"
         )
         return Reading("cuda", UNKNOWN, reason=reason, library=library)
     return Reading(
         "cuda",
         COLD,
-        reason=f"the driver's library is loaded, and {CUDA_FILES[0]} is not open",
+        reason=f"the driver's library is loaded, but {CUDA_FILES[0]} is not open",
         library=library,
     )
 
 
 def _opencl(process: OutsideProcess) -> Reading:
-    """OpenCL, by the threads of a vendor's driver; one that has none may serve devices that need none."""
+    """Read OpenCL's state from a vendor driver's threads; one without may serve devices that need none."""
     seen = opencl.examine(process)
     driver = process.library(*opencl.DRIVERS)
     if seen.status != COLD or driver is None:
         return seen
     name = driver.rpartition("/")[2]
     return seen.turned(
-        UNKNOWN, f"{name} is loaded without threads, and which devices it was asked for shows only inside"
+        UNKNOWN,
+        (f"{name} is loaded without threads; which devices it was asked for shows only inside the process"),
     )
 
 
 def _tokenizers(process: OutsideProcess) -> Reading:
-    """The pool of tokenizers; what a fork does to it is for a variable to say that shows only inside."""
+    """Read the state of tokenizers' pool; a fork's effect depends on a variable that shows only inside."""
     seen = tokenizers.examine(process)
     if seen.status != AWAKE:
         return seen
@@ -114,16 +115,19 @@ def _tokenizers(process: OutsideProcess) -> Reading:
 
 
 def _jax(accelerator: str, process: OutsideProcess) -> Reading:
-    """JAX, whose clients all run threads: for which device one was made shows only inside."""
+    """Read JAX's state from its clients' threads; for which device one was made shows only inside."""
     library = process.library(*jax.LIBRARIES)
     if library is None:
         return Reading(accelerator, ABSENT)
     threads = owned(process, jax.LIBRARIES)
     if threads:
-        reason = f"{counted(len(threads))} of {threads[0].owner} run, and for which devices shows only inside"
+        reason = (
+            f"{counted(len(threads))} of {threads[0].owner} run; for which devices shows only inside the "
+            "process"
+        )
         return Reading(accelerator, UNKNOWN, reason=reason, library=library)
     return doubt(accelerator, process, library) or Reading(
-        accelerator, COLD, reason="no threads of its library are running", library=library
+        accelerator, COLD, reason="none of its library's threads are running", library=library
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs other programs for a limited time: asks them a question, or keeps the end of what they say.
+"""Run other programs for a limited time: ask them a question, or keep the end of their output.
 
 None of them is left running, whatever interrupts the work.
 """
@@ -26,7 +26,7 @@ from coldfork.observe.processes import asking
 from coldfork.observe.processes.asking import LOOK_SECONDS
 
 TAIL_BYTES = 16_384
-"""So much of the end of a process's output is kept, however much it prints."""
+"""How much is kept of the end of a process's output, however much it prints."""
 _AFTER_SECONDS = 0.005
 _DRAIN_BYTES = 4 * 1024 * 1024
 _AT_ONCE_SECONDS = 1.0
@@ -34,15 +34,16 @@ _Result = TypeVar("_Result")
 
 
 def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
-    """Do work that starts processes on a thread of its own, and wait for it; `work` is told when to stop.
+    """Run work that starts processes on its own thread, and wait for it; `work` is told when to stop.
 
-    Ctrl-C comes on the main thread only. There it could come when a process has started and nobody knows it.
+    Ctrl-C interrupts only the main thread. There it could come just after a process has started and before it
+    is noted.
     """
     stopped = Event()
     with ThreadPoolExecutor(max_workers=1) as pool:
         try:
             future = pool.submit(work, stopped.is_set)
-            # A signal that comes just before a wait is not seen during it: so no wait may be long.
+            # A signal just before a wait does not interrupt it, so no wait may be long.
             while not wait((future,), LOOK_SECONDS).done:
                 pass
             return future.result()
@@ -54,7 +55,7 @@ def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
 def ask(
     command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Ask a command, and wait some seconds for its answer."""
+    """Run a command, and wait some seconds for its answer."""
     done = apart(lambda stop: asking.ask(command, "", seconds, variables, stop))
     if done is None:
         raise subprocess.TimeoutExpired(list(command), seconds)
@@ -63,10 +64,10 @@ def ask(
 
 @contextmanager
 def command_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt for SIGTERM, too, and hear of the ends of children whoever ignored them before.
+    """Raise KeyboardInterrupt for SIGTERM too, and receive children's ends even if the caller ignored them.
 
-    A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's
-    group, and what the first has interrupted is being written down when the second comes.
+    A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's group,
+    and the second may come while the first one's effects are being recorded.
     """
     first: list[float] = []
 
@@ -77,14 +78,14 @@ def command_signals() -> Iterator[None]:
 
     former: dict[signal.Signals, Any] = {}
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Whoever ignores Ctrl-C, or has an answer of their own, keeps it.
+        # Programs that ignore Ctrl-C, or have a handler of their own, keep it.
         if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
             continue
-        with suppress(ValueError):  # not the main thread: signals are somebody else's
+        with suppress(ValueError):  # not the main thread, so signals are not handled here
             former[number] = signal.signal(number, stop)
     child = signal.SIGCHLD
     if signal.getsignal(child) is signal.SIG_IGN:
-        # The system would take their statuses for us, and for what we start, which inherits this.
+        # Otherwise the system would reap our children, and theirs, which inherit this.
         with suppress(ValueError):
             former[child] = signal.signal(child, signal.SIG_DFL)
     try:
@@ -101,13 +102,13 @@ class Ended:
     status: int | None
     """Its exit status; None when a signal or the time limit ended it."""
     signal: str | None
-    """The name of the signal that ended it, unless that was ours."""
+    """The name of the signal that ended it, unless coldfork sent that."""
     timed_out: bool
     output: str
     cut: bool
     """True when `output` is only the end of what was printed."""
     sufficed: bool = False
-    """True when we ended it because what was wanted of it had been seen."""
+    """Whether it was ended early, because what was wanted had been seen."""
 
 
 class Interrupted(Exception):
@@ -126,7 +127,7 @@ def require_watching(command: str, platform: str = sys.platform) -> None:
 def environment(
     settings: Mapping[str, Any], base: Mapping[str, str] = os.environ, virtual: str | None = None
 ) -> dict[str, str]:
-    """The environment in which a Python process is watched.
+    """Return the environment in which a Python process is watched.
 
     `settings` are those of `observe.bootstrap`. `virtual` is a virtual device, NAME or NAME:N.
     """
@@ -148,8 +149,8 @@ def until_its_end(
 ) -> Ended:
     """Run a command in a session of its own until it ends, and end with it what it started.
 
-    Raises `Interrupted` once `stop` says so. Output may come in any amount: only its end is kept. It is ended
-    early once `suffices`, which is shown that end again and again, says so.
+    Raises `Interrupted` once `stop` returns True. Output may come in any amount: only its end is kept. The
+    command is ended early once `suffices`, which is shown that end again and again, returns True.
     """
     reading, writing = os.pipe()
     try:
@@ -161,7 +162,8 @@ def until_its_end(
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
-                # Ctrl-C at the terminal is for us: we end what we started, whatever it does with signals.
+                # Ctrl-C at the terminal is for coldfork, which ends what it started, however that handles
+                # signals.
                 start_new_session=True,
             )
         finally:
@@ -209,7 +211,7 @@ def _attended(
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has ended, without reaping it: until then its group's number cannot become another's."""
+    """Return whether it has ended, without reaping it: until then its group's number stays its own."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -225,7 +227,7 @@ class _Tail:
         self.cut = False
 
     def wait(self, seconds: float) -> None:
-        """Wait for output; where no more can come, the process is as good as ended."""
+        """Wait for output; where no more can come, the process has as good as ended."""
         if not self._open:
             sleep(min(seconds, _AFTER_SECONDS))
             return
@@ -234,7 +236,7 @@ class _Tail:
             self.read(_DRAIN_BYTES)
 
     def read(self, most: int) -> None:
-        """Read what is there now, up to an amount, so that nobody who prints for ever keeps us."""
+        """Read what is there now, up to an amount, so that endless output does not hold us up."""
         while self._open and most > 0:
             try:
                 piece = os.read(self._descriptor, 65_536)
@@ -250,7 +252,7 @@ class _Tail:
                 self.cut = True
 
     def text(self) -> str:
-        """What was kept, from the beginning of a line where the rest was cut."""
+        """Return what was kept, from the beginning of a line where the rest was cut."""
         kept = self._kept
         if self.cut:
             _, newline, rest = kept.partition(b"\n")

@@ -1,7 +1,7 @@
-"""Messages between a caller, its server and the workers, and the descriptors that they hand over.
+"""Messages between a caller, its server and the workers, and the descriptors that travel with them.
 
 Short messages go over sockets that keep them apart; what may be long goes into a memory file whose descriptor
-travels with the message. None of the sockets has a name: they are reached by inheriting them alone.
+travels with the message. None of the sockets has a name: only processes that inherit them can reach them.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 LONGEST = 65_536
-"""No message is longer than this."""
+"""The longest message."""
 RAISED = "raised"
 STAINED = "stained"
 """What may be wrong with a module: its import raised, or left a process that must not fork."""
 MOST_DESCRIPTORS = 253
-"""So many the kernel lets one message carry."""
+"""The most descriptors that the kernel lets one message carry."""
 _NUMBER = array.array("i").itemsize
-# As plain numbers: joining members of an enumeration takes longer than sending.
+# Plain numbers, because combining enumeration members takes longer than sending.
 _QUIETLY = int(socket.MSG_NOSIGNAL)
 _CLOSED_ON_EXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected sockets that keep messages apart."""
+    """Return two connected sockets that keep messages apart."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def send(to: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
-    """Send a message with descriptors; `OSError` if nobody is there to read it."""
+    """Send a message with descriptors; raise `OSError` if there is no reader."""
     send_bytes(to, encode(message), descriptors)
 
 
 def receive(source: socket.socket, flags: int = 0) -> tuple[Message, list[int]] | None:
-    """The next message and its descriptors; None when the other end is gone."""
+    """Receive the next message and its descriptors; None when the other end is gone."""
     received = receive_bytes(source, LONGEST, MOST_DESCRIPTORS, flags)
     return None if received is None else (decode(received[0].decode("ascii")), received[1])
 
 
 def send_bytes(to: socket.socket, content: bytes, descriptors: Sequence[int], flags: int = _QUIETLY) -> None:
-    """Send bytes with descriptors, which stay open here; `OSError` if nobody is there to read them."""
+    """Send bytes with descriptors, which stay open here; raise `OSError` if there is no reader."""
     carried = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     to.sendmsg([content], carried, flags)
 
@@ -59,7 +59,7 @@ def send_bytes(to: socket.socket, content: bytes, descriptors: Sequence[int], fl
 def receive_bytes(
     source: socket.socket, most: int, descriptors: int, flags: int = 0
 ) -> tuple[bytes, list[int], bool] | None:
-    """The next bytes with their descriptors, and whether some of those are lost; None at the end.
+    """Receive bytes with their descriptors, and whether some of those are lost; None at the end.
 
     They are lost where this process has no number free for them.
     """
@@ -67,7 +67,8 @@ def receive_bytes(
     try:
         content, carried, arrived, _ = source.recvmsg(most, room, flags)
     except ConnectionResetError:
-        # The other end was closed with something unread, which is told first, and what it had sent is there.
+        # If the other end was closed with something unread, that is reported first; what it had sent is still
+        # there.
         try:
             content, carried, arrived, _ = source.recvmsg(most, room, flags)
         except ConnectionResetError:
@@ -81,7 +82,7 @@ def receive_bytes(
 
 
 def holding(name: str, *contents: bytes | memoryview) -> int:
-    """The descriptor of a file in memory that holds these, to be read from its beginning."""
+    """Return the descriptor of a file in memory with these contents, positioned at its beginning."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
     try:
         for content in contents:
@@ -94,7 +95,7 @@ def holding(name: str, *contents: bytes | memoryview) -> int:
         if isinstance(error, OSError) and error.errno == EFBIG:
             most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
             said = (
-                f"what goes to another process does so in a file, and this one may write {most} bytes to one"
+                f"data for another process goes into a file, and this process may write {most} bytes to one"
             )
             raise OSError(EFBIG, f"{os.strerror(EFBIG)}: {said} (RLIMIT_FSIZE)") from None
         raise

@@ -1,7 +1,7 @@
-"""Tells a signal that was sent to one process from one that was sent to all of its group.
+"""Tell a signal that was sent to one process from one that was sent to all of its group.
 
-Nothing in a signal says so. The witness is a process beside us that only listens: what reaches it as well was
-meant for everybody, and has reached the program without us.
+Nothing in a signal says so. The witness is a process beside us that only receives signals: a signal that
+reaches it too was meant for the whole group, and has reached the program directly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STALE_SECONDS = 0.5
 
 
 class GroupWitness:
-    """A process of this group that hears signals and does nothing else."""
+    """A process of this group that receives signals and does nothing else."""
 
     def __init__(self, signals: frozenset[int], die_with_us: Callable[[], None]) -> None:
         self._reading, writing = os.pipe()
@@ -39,7 +39,7 @@ class GroupWitness:
         os.set_blocking(self._reading, False)
 
     def heard(self, number: int) -> bool:
-        """Whether a signal that has just reached us reached the witness, too."""
+        """Return whether a signal that has just reached us reached the witness, too."""
         began = monotonic()
         while True:
             self._read()
@@ -52,7 +52,7 @@ class GroupWitness:
                 return False
 
     def forget(self, number: int) -> None:
-        """Drop what it heard of a signal: that has been dealt with, and another one is news."""
+        """Drop what it received of a signal that has been handled, so that the next one counts anew."""
         self._read()
         self._notes = [note for note in self._notes if note[0] != number]
 
@@ -74,7 +74,7 @@ def _listen(signals: frozenset[int], writing: int, die_with_us: Callable[[], Non
         die_with_us()
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
-            # Whoever reads what we print must see its end when we end.
+            # A reader of our output must see its end when we end.
             os.dup2(nowhere, stream)
         while os.getppid() == parent:
             os.write(writing, _NOTE.pack(signal.sigwait(signals), monotonic()))

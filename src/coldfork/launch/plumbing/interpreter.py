@@ -1,4 +1,4 @@
-"""The Python to start something with, and the variables that it needs to start."""
+"""Choose the Python to start something with, and the variables that it needs to start."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from coldfork.model.errors import UsageError
 
 
 def find_interpreter(named: str | None) -> str:
-    """The interpreter named, by path or as the shell finds it, else our own."""
+    """Return the interpreter named, by path or as the shell finds it, else our own."""
     wanted = sys.executable if named is None else named
     if not wanted:
-        raise UsageError("this process does not know its own Python interpreter; name one")
+        raise UsageError("name a Python interpreter: this process does not know its own")
     if os.path.isabs(wanted) and os.path.isfile(wanted) and os.access(wanted, os.X_OK):
         return wanted
     from pathlib import Path
@@ -20,7 +20,7 @@ def find_interpreter(named: str | None) -> str:
 
     found = which(wanted)
     if found is not None:
-        # A virtual environment is found through the link, so it stays one.
+        # A virtual environment is found through the link, so the link is not resolved.
         return str(Path(found).absolute())
     if os.path.exists(wanted):
         raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
@@ -28,12 +28,12 @@ def find_interpreter(named: str | None) -> str:
 
 
 def own_interpreter(other: str) -> str:
-    """The interpreter for supervisors: ours, unless this program is a server that only holds a Python."""
+    """Return the interpreter for supervisors: ours, or `other` if this program only embeds Python."""
     ours = sys.executable or ""
     return ours if "py" in os.path.basename(ours).lower() else other
 
 
 def own_variables() -> dict[str, str]:
-    """The supervisor's own environment: what Python and the dynamic loader need to start."""
+    """Return the supervisor's own environment: what Python and the dynamic loader need to start."""
     kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
     return {name: os.environ[name] for name in kept if name in os.environ}

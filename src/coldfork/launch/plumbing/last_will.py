@@ -1,7 +1,7 @@
-"""Ends a program whose waiting parent was killed, and changes nothing in the program for that.
+"""End a program whose waiting parent was killed, without changing anything in the program for that.
 
-The kernel's own means, a signal at the death of the parent, would be seen by the program. So a process beside
-us waits for our end, and has a handle of the program (a `pidfd`) by which it ends that and nobody else.
+The kernel's own means, a signal at the parent's death, would be visible to the program. So a process beside
+us waits for our end, and has a pidfd of the program, with which it ends the program and nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _NUMBER = 16
-"""So many bytes hold the number of a process."""
+"""How many bytes hold a process's number."""
 _DONE = b"."
 
 
@@ -43,18 +43,18 @@ class LastWill:
         self._asked, self._answer = asked, answer
 
     def take_over(self) -> None:
-        """In the program's process, before it becomes the program: only the will ends it from here on."""
+        """Arm the will, in the program's process before its exec: from here on it ends the program."""
         os.write(self._asked, str(os.getpid()).encode("ascii").ljust(_NUMBER))
         if os.read(self._answer, len(_DONE)) == _DONE:
             kernel.hear_of_parent(self._control, 0)
 
     def begun(self) -> None:
-        """In our own process, after the start: nothing is asked any more."""
+        """Note, in our own process, that the program has started: no more questions will come."""
         for descriptor in (self._asked, self._answer):
             os.close(descriptor)
 
     def dismiss(self) -> None:
-        """The program has ended: end the will."""
+        """End the will, because the program has ended."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._will, signal.SIGKILL)
         os.close(self._will)
@@ -65,7 +65,7 @@ def _wait(us: int, asking: int, answering: int) -> NoReturn:
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
-            # Whoever reads what we print must see its end when we end.
+            # A reader of our output must see its end when we end.
             os.dup2(nowhere, stream)
         number = os.read(asking, _NUMBER)
         if number:
@@ -79,5 +79,5 @@ def _wait(us: int, asking: int, answering: int) -> NoReturn:
 
 
 def supported() -> bool:
-    """Whether this system can do so: Linux, and a kernel with handles of processes."""
+    """Return whether this system supports it: Linux, and a kernel with pidfds."""
     return hasattr(signal, "pidfd_send_signal") and kernel.has_process_descriptors()

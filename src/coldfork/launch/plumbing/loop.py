@@ -1,4 +1,4 @@
-"""Waits for descriptors that can be read and for moments that come, and does what is to be done then.
+"""Wait for readable descriptors and for moments, and call what is due.
 
 Descriptors may have any number: `select.select` knows none from 1024 on.
 """
@@ -20,10 +20,10 @@ _DAY = 86_400.0
 
 
 class Loop:
-    """Actions, each for a descriptor or for a moment. One thread waits, and what was added first comes first.
+    """Actions, each for a descriptor or for a moment. One thread waits; what was added first is called first.
 
-    Where others share it, they may add descriptors while it waits, and take them away before they are closed.
-    The kernel keeps the list then, which costs a descriptor more.
+    Where other threads share it, they may add descriptors while it waits, and remove them before they are
+    closed. The kernel keeps the list then, which costs one more descriptor.
     """
 
     def __init__(self, *, shared: bool = False) -> None:
@@ -34,13 +34,13 @@ class Loop:
         self._lock = allocate_lock()
 
     def watch(self, descriptor: int, action: Action) -> None:
-        """Do this whenever the descriptor can be read, or its other end is gone."""
+        """Call this whenever the descriptor is readable, or its other end is gone."""
         with self._lock:
             self._actions[descriptor] = action
             self._poll.register(descriptor, select.POLLIN)
 
     def forget(self, descriptor: int, action: Action | None = None) -> None:
-        """Watch a descriptor no more; if an action is named, only while the number is its own."""
+        """Stop watching a descriptor; if an action is named, only while the number is its own."""
         with self._lock:
             known = self._actions.get(descriptor)
             if known is None or action not in {None, known}:
@@ -49,31 +49,31 @@ class Loop:
             try:
                 self._poll.unregister(descriptor)
             except OSError:
-                # It was closed, and with that forgotten.
+                # It was closed, and so the kernel has forgotten it.
                 pass
 
     def forget_all(self, action: Action) -> None:
-        """Watch no descriptor any more for which this was to be done."""
+        """Stop watching every descriptor with this action."""
         for descriptor, known in list(self._actions.items()):
             if known == action:
                 self.forget(descriptor)
 
     def watched(self) -> frozenset[int]:
-        """The descriptors that have an action."""
+        """Return the descriptors that have an action."""
         return frozenset(self._actions)
 
     def at(self, moment: float, action: Action) -> None:
-        """Do this once, when the moment has come."""
+        """Call this once, when the moment has come."""
         self._due.append((moment, action))
 
     def turn(self, patience: float | None = None) -> None:
-        """Wait for the next thing to happen, but not longer than this, and see to it."""
+        """Wait for the next event, but not longer than this, and handle it."""
         if self._due:
             left = max(0.0, min(moment for moment, _ in self._due) - monotonic())
             patience = left if patience is None else min(left, patience)
-        # The kernel counts milliseconds in 32 bits, and nobody minds a turn a day.
+        # The kernel counts milliseconds in 32 bits, and one turn a day costs nothing.
         wait = None if patience is None else min(patience, _DAY) * self._second
-        # One action may close what the next is about, and another thread open a file that has its number.
+        # One action may close the next one's descriptor, and another thread open a file with its number.
         ready = [(number, self._actions.get(number)) for number, _ in self._poll.poll(wait)]
         for number, action in ready:
             if action is not None and self._actions.get(number) is action:
@@ -86,16 +86,16 @@ class Loop:
                 action()
 
     def close(self) -> None:
-        """Let go of what is shared; nobody waits any more."""
+        """Close what is shared; no thread waits any more."""
         if isinstance(self._poll, select.epoll):
             self._poll.close()
 
 
 class Bell:
-    """Wakes whoever waits in a loop: from any thread or signal handler, and in vain once put away."""
+    """Wakes the thread that waits in a loop: from any thread or signal handler; does nothing once closed."""
 
     def __init__(self, loop: Loop, action: Action) -> None:
-        """`action` is what is done when it has been rung, once or several times."""
+        """`action` is called after it was rung, once or several times."""
         self._number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._action = action
         # A signal handler may ring while its thread does.
@@ -112,19 +112,19 @@ class Bell:
         try:
             os.eventfd_read(self._number)
         except BlockingIOError:
-            # It was heard of already.
+            # The ring was handled already.
             pass
         self._action()
 
     def close(self) -> None:
-        """Put it away, when its loop is over."""
+        """Close it, when its loop is over."""
         with self._lock:
             os.close(self._number)
             self._number = -1
 
 
 def writable(descriptor: int, seconds: float | None) -> bool:
-    """Whether there is room to write to this, waiting for it; False when the time is up, or nobody reads."""
+    """Wait for room to write, and return whether there is; False on timeout, or without a reader."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     ready = poll.poll(None if seconds is None else min(seconds, _DAY) * 1000)
@@ -132,7 +132,7 @@ def writable(descriptor: int, seconds: float | None) -> bool:
 
 
 def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
-    """Which of these can be read, waiting for the first; none when the time is up."""
+    """Wait for the first of these to become readable; return those that are, none on timeout."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

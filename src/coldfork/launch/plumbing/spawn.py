@@ -1,4 +1,4 @@
-"""Starts a program as a child that dies with this process, and tells what the system would not do."""
+"""Start a program as a child that dies with this process, and report what the system refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def start(
     prepare: Callable[[], object],
     die_with_us: Callable[[], object],
 ) -> int:
-    """Fork and become a program; returns the pid, or raises `Refused`.
+    """Fork and become a program; return the pid, or raise `Refused`.
 
     `prepare` is called in the child, just before, and may raise `Refused` itself.
     """

@@ -1,4 +1,4 @@
-"""Standard streams that are filled or let go of, and descriptors under higher numbers, out of their way."""
+"""Fill or release the standard streams, and move descriptors to higher numbers, out of their way."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LAST_STREAM = 2
 
 
 def fill_closed_streams() -> None:
-    """Keep what we open from becoming a stream; the script finds them closed, as it would have."""
+    """Keep our descriptors from becoming standard streams, which stay closed for the script."""
     while (descriptor := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) <= _LAST_STREAM:
         pass
     os.close(descriptor)
 
 
 def let_go_of_streams() -> None:
-    """Hold no stream of the script's open: whoever reads what it prints must see its end when it ends."""
+    """Close the script's streams: a reader of its output must see its end when it ends."""
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for stream in range(_LAST_STREAM + 1):
         os.dup2(nowhere, stream)
@@ -34,18 +34,18 @@ def close_above(last: int) -> None:
 
 
 def lifted(descriptor: int, lowest: int) -> int:
-    """The same descriptor once more, under a number that is not below this one."""
+    """Duplicate a descriptor to a number not below this one."""
     try:
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-        # This process may have no number as high as that: to whoever waits, that is the same trouble.
+        # This process may not have a number as high as that: to the caller, that is the same error.
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
 
 
 def is_open(descriptor: int) -> bool:
-    """Whether a number is that of an open descriptor."""
+    """Return whether a number is that of an open descriptor."""
     try:
         os.fstat(descriptor)
     except OSError:

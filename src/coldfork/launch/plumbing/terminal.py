@@ -1,8 +1,8 @@
-"""Starts a program and stays out of its way: signals, Ctrl-C and Ctrl-Z mean what they mean without us.
+"""Start a program and stay out of its way: signals, Ctrl-C and Ctrl-Z work as if it ran alone.
 
-The program is a child in the same process group, so that the terminal's own signals reach it directly. What
-somebody sends to this process alone is handed on. When the program stops, this process stops, so that a shell
-sees the job stopped; when the program has died from a signal, this process dies from the same one.
+The program is a child in the same process group, so that the terminal's own signals reach it directly. A
+signal that is sent to this process alone is passed on. When the program stops, this process stops, so that a
+shell sees the job stopped; when the program has died from a signal, this process dies from the same one.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Attended(Protocol):
-        """A program that is waited for, whoever its parent is. A SIGCHLD says that there is news of it."""
+        """A program to wait for, whatever its parent is. A SIGCHLD says that there is news of it."""
 
         @property
         def apart(self) -> bool:
             """Whether it is in a session of its own, where the terminal's signals do not reach it."""
 
         def news(self) -> Iterator[Stopped | Continued | Ending]:
-            """Tell what has happened to it since the last time, without waiting."""
+            """Yield what has happened to it since the last time, without waiting."""
 
         def left(self) -> float | None:
-            """Seconds until somebody has to look after it, whatever is heard; None for never."""
+            """Return the seconds until it must be checked even without news; None for never."""
 
         def look(self) -> None:
-            """Look after it."""
+            """Check it."""
 
         def hand_on(self, number: int) -> None:
             """Send it a signal."""
 
 
-#: What these tell concerns the process that caused them.
+# : These signals concern the process that caused them.
 _FAULTS = {
     signal.SIGILL,
     signal.SIGTRAP,
@@ -55,7 +55,7 @@ _FAULTS = {
     signal.SIGSYS,
 }
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
-#: The kernel itself sent it (Linux): a terminal, to the whole group.
+# : The kernel itself sent it (Linux), for a terminal, to the whole group.
 _SI_KERNEL = 0x80
 #: macOS does not tell who sent a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")
@@ -77,13 +77,13 @@ class Stopped:
 
 
 class Continued:
-    """A program that was stopped goes on."""
+    """A program that was stopped continues."""
 
 
 def run(
     command: Sequence[str], variables: Mapping[str, str], started: Callable[[int], None] = lambda child: None
 ) -> tuple[int, Ending]:
-    """Run a program to its end; its pid and how it ended. `started` is called with the pid at once."""
+    """Run a program to its end; return its pid and how it ended. `started` is called with the pid at once."""
     die_with_us = _death_signal()
     child = 0
     will: LastWill | None = None
@@ -118,7 +118,7 @@ def attend(
     die_with_us: Callable[[], None] | None = None,
     received: Callable[[int], object] = lambda number: None,
 ) -> Ending:
-    """Start a program and stay out of its way until its end. `received` hears of every signal meanwhile."""
+    """Start a program and stay out of its way until its end; call `received` for every signal meanwhile."""
     signals = Signals(received)
     with signals:
         witness = GroupWitness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
@@ -130,7 +130,7 @@ def attend(
 
 
 def end_like(ending: Ending) -> int:
-    """End this process the way the program ended: returns its exit status, or dies from its signal."""
+    """End this process the way the program ended: return its exit status, or die from its signal."""
     if ending.signal is None:
         return ending.status or 0
     for stream in (sys.stdout, sys.stderr):
@@ -140,31 +140,31 @@ def end_like(ending: Ending) -> int:
 
 
 class Signals:
-    """Holds back every signal, so that each is dealt with in its turn and none before the program exists."""
+    """Blocks every signal, so that each is handled in turn and none before the program exists."""
 
     def __init__(self, received: Callable[[int], object]) -> None:
         self.received = received
         valid: Iterable[int] = signal.valid_signals()
         self.taken: frozenset[int] = frozenset(set(valid) - _FAULTS - {signal.SIGKILL, signal.SIGSTOP})
         self.mask: Iterable[int] = ()
-        """What was held back before."""
+        """The signals that were blocked before."""
         self._former: dict[int, object] = {}
 
     def __enter__(self) -> None:
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
         for number in (signal.SIGCHLD, signal.SIGCONT):
-            # Where nothing is done about them by default, some systems forget them while they are blocked.
+            # Some systems drop blocked signals whose default action is to do nothing.
             self._former[number] = signal.signal(number, lambda number, frame: None)
 
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "sigtimedwait"):
-            # What was meant for the program comes too late; it must not strike us instead.
+            # These signals were meant for the program and are too late; they must not strike us instead.
             while late := signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0):
                 self.received(late.si_signo)
         self.put_back()
 
     def put_back(self) -> None:
-        """Deal with signals as before."""
+        """Handle signals as before."""
         for number, former in self._former.items():
             signal.signal(number, former)  # type: ignore[arg-type]
         signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
@@ -181,7 +181,7 @@ class _Attendance:
         self._stopped = False
 
     def until_its_end(self) -> Ending:
-        """Wait for the program, and hand on what is sent to us meanwhile."""
+        """Wait for the program, and pass on the signals that are sent to us meanwhile."""
         while True:
             number, by_terminal = _next_signal(self._taken, self._child.left())
             if number is not None:
@@ -211,14 +211,14 @@ class _Attendance:
 
     def _stop_too(self, number: int) -> None:
         if number == signal.SIGSTOP:
-            # Where nobody waits at a terminal, who lets the program go on may not know of us.
+            # Where no shell waits at a terminal, the process that continues the program may not know of us.
             if _in_foreground():
                 os.kill(os.getpid(), number)
             return
         if signal.SIGCONT in signal.sigpending():
-            # The program goes on already, and so should we.
+            # The program has continued already, and so should we.
             return
-        # Sent while it is held back: together with the one that may have reached us, too, it stops us once.
+        # Sent while it is blocked: together with one that may have reached us, too, it stops us once.
         os.kill(os.getpid(), number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         signal.pthread_sigmask(signal.SIG_BLOCK, {number} & self._taken)
@@ -226,7 +226,7 @@ class _Attendance:
             self._witness.forget(number)
 
     def _go_on(self) -> None:
-        """A shell lets the whole group go on; somebody else may have signalled us alone."""
+        """Continue the program: a shell continues the whole group, but another sender may signal us alone."""
         if self._stopped and (self._child.apart or not self._reached_it(signal.SIGCONT)):
             self._child.hand_on(signal.SIGCONT)
 
@@ -240,7 +240,7 @@ class _Child:
         self._pid = pid
 
     def news(self) -> Iterator[Stopped | Continued | Ending]:
-        """What the system says of it."""
+        """Yield what the system says of it."""
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             if pid == 0:
@@ -254,10 +254,10 @@ class _Child:
             yield Stopped(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else Continued()
 
     def left(self) -> None:
-        """It is never looked after."""
+        """Return None: it never needs a check."""
 
     def look(self) -> None:
-        """Nothing is to be done."""
+        """Do nothing."""
 
     def hand_on(self, number: int) -> None:
         """Send it a signal."""
@@ -266,7 +266,7 @@ class _Child:
 
 
 def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | None, bool]:
-    """The next signal, and whether a terminal sent it to the program as well; None when the time is up."""
+    """Wait for a signal; return it, and whether a terminal sent it to the program too; None on timeout."""
     if _CAN_TELL:
         received = signal.sigwaitinfo(taken) if seconds is None else signal.sigtimedwait(taken, seconds)
         if received is None:
@@ -277,7 +277,7 @@ def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | No
 
 
 def _in_foreground() -> bool:
-    """Whether this process belongs to the job in the foreground of its terminal."""
+    """Return whether this process belongs to the job in the foreground of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:
@@ -296,7 +296,7 @@ def _start(
     put_back: Callable[[], None],
     die_with_us: Callable[[], None],
 ) -> int:
-    """Start the program as a child; one that cannot be started is a `UsageError` here."""
+    """Start the program as a child; raise `UsageError` if it cannot be started."""
     try:
         return spawn.start(command[0], list(command), variables, put_back, die_with_us)
     except spawn.Refused as refused:
@@ -304,7 +304,7 @@ def _start(
 
 
 def _death_signal() -> Callable[[], None]:
-    """What lets the program be killed when we are: otherwise it would go on without anybody who waits."""
+    """Return what makes the program die with us: otherwise it would run on with no process waiting for it."""
     if not sys.platform.startswith("linux"):
         return lambda: None
     control = kernel.process_control()

@@ -1,1 +1,1 @@
-"""Imports modules in fresh interpreters and says which line woke what: `coldfork probe`."""
+"""Import modules in fresh interpreters and report which line woke what: `coldfork probe`."""

@@ -1,4 +1,4 @@
-"""What the import of a module says about a finding on one of its lines: woken, cold, or nothing."""
+"""Compare a finding with the import of its module: woken, cold, or not testable."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from coldfork.model.probes import ModuleProbe, ProbeStatus
 from coldfork.model.states import ImportSite, Waker
 from coldfork.virtual.profiles import PROFILES, parse
 
-#: What the drivers of NVIDIA, AMD, Intel and of Windows' subsystem for Linux put under /dev.
+# : Files that the drivers of NVIDIA, AMD, Intel and Windows' subsystem for Linux put under /dev.
 _NODES = ("nvidiactl", "nvidia[0-9]*", "kfd", "dri/renderD*", "accel/accel*", "dxg")
 _OF_CUDA = ("nvidiactl", "nvidia[0-9]*", "dxg")
 _OF_ROCM = ("kfd",)
-#: Nothing but a device of the right make, real or virtual, answers to these.
+# : Only a device of this make, real or virtual, answers to these.
 _OF_A_MAKE = frozenset({"cuda", "rocm"})
 _STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
 _INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")
@@ -28,7 +28,7 @@ Answer = tuple[Confirmed, str]
 
 
 def device_before(virtual: str | None) -> str:
-    """What an import is set before: `virtual:NAME`, `real`, or `none` on a machine without an accelerator."""
+    """Return the imports' device: `virtual:NAME`, `real`, or `none` on a machine without an accelerator."""
     if virtual:
         return f"virtual:{virtual}"
     return "real" if _any(_NODES) else "none"
@@ -40,24 +40,24 @@ def _any(names: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the imports were set before, and what they are compared with."""
+    """The devices that the imports had, and what they are compared with."""
 
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     accelerators: frozenset[str] = frozenset()
-    """Those that are sure to be there. Others may be: only their own code knows."""
+    """Accelerators that are certainly there. Others may be: only their own code knows."""
     management: bool = True
     """Whether devices can be counted without the driver, as far as is known."""
     profile: str = "cuda"
-    """What the findings assume."""
+    """The profile that the findings assume."""
     absent: frozenset[str] = frozenset()
-    """Packages that findings speak of and that the interpreter does not find."""
+    """Packages that findings name and that the interpreter does not find."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path that a probe names."""
 
     @classmethod
     def before(cls, virtual: str | None, profile: str = "cuda") -> Comparison:
-        """What imports are set before: a virtual device, or this machine."""
+        """Make the comparison for imports on a virtual device, or on this machine."""
         if virtual:
             played = PROFILES[parse(virtual)[0]]
             there, management = frozenset((played.accelerator,)), played.nvml
@@ -68,31 +68,31 @@ class Comparison:
 
 
 def packages_named(finding: Finding) -> frozenset[str]:
-    """The top-level packages whose presence a finding presumes or makes a condition."""
+    """Return the top-level packages whose presence a finding presumes or makes a condition."""
     named = _INSTALLED.findall(" and ".join((*finding.presumed, finding.condition or "")))
     return frozenset(name.partition(".")[0] for name in named)
 
 
 def refusal(finding: Finding, comparison: Comparison) -> str | None:
-    """Why no import can say anything about a finding in this comparison; None where one can."""
+    """Return why no import can test a finding in this comparison; None where one can."""
     if finding.module.rpartition(".")[2] == "__main__":
         return "it is a program, which importing would run"
     return no_device(str(finding.accelerator), comparison)
 
 
 def no_device(accelerator: str, comparison: Comparison, flag: str = "--confirm") -> str | None:
-    """Why nothing can wake an accelerator in this comparison; None where something can."""
+    """Return why nothing can wake an accelerator in this comparison; None where something can."""
     if accelerator in comparison.accelerators:
         return None
     if accelerator in _OF_A_MAKE or comparison.device == "none":
         stand_in = _STAND_INS.get(accelerator)
-        advice = f"; coldfork check {flag} --virtual {stand_in} gives it one" if stand_in else ""
+        advice = f"; give it one with coldfork check {flag} --virtual {stand_in}" if stand_in else ""
         return f"{_spoken(comparison.device)} has no {accelerator} device to wake{advice}"
     return None
 
 
 def compare(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
-    """Set a finding in `file` against what importing its module did."""
+    """Compare a finding in `file` with what importing its module did."""
     other = _another_file(finding, probe, file, comparison)
     if other is not None:
         return _untestable(f"the interpreter imports {finding.module} from {other}")
@@ -110,7 +110,7 @@ def compare(finding: Finding, probe: ModuleProbe, file: str, comparison: Compari
 def _woken(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
     waker = probe.waker
     if probe.accelerator != finding.accelerator:
-        return _untestable(f"it was {probe.accelerator} that the import woke first{_by(waker)}")
+        return _untestable(f"the import woke {probe.accelerator} first{_by(waker)}")
     if waker is None or waker.module is None:
         return _untestable(_unattributed(probe))
     site = next((site for site in waker.import_chain if site.module == finding.module), None)
@@ -118,7 +118,7 @@ def _woken(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparis
         return _untestable(f"{finding.accelerator} was awake before the module ran: woken{_by(waker)}")
     if site.line is None:
         return _untestable(
-            f"the module woke {finding.accelerator}; by which of its lines was not seen"
+            f"the module woke {finding.accelerator}, but the line was not seen"
             + (f": {probe.reason}" if probe.reason else "")
         )
     if finding.line <= site.line <= max(finding.line, finding.end_line or 0):
@@ -129,21 +129,23 @@ def _woken(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparis
         return Confirmed.COLD, f"{passed}, on {comparison.device}"
     if runs_before(file, site.line, finding.line):
         return _untestable(f"{place} had woken {finding.accelerator} before the line ran")
-    return _untestable(f"{place} woke {finding.accelerator}; whether this line would have too was not seen")
+    return _untestable(
+        f"{place} woke {finding.accelerator}; it was not seen whether this line would have too"
+    )
 
 
 def _cold(finding: Finding, probe: ModuleProbe, comparison: Comparison) -> Answer:
     if probe.file is None:
-        return _untestable("which file the module was imported from could not be told")
+        return _untestable("it is not known which file the module was imported from")
     accelerator = str(finding.accelerator)
     if accelerator not in comparison.accelerators:
         return _untestable(
-            f"whether {_spoken(comparison.device)} has a device that is {accelerator} is not known"
+            f"it is not known whether {_spoken(comparison.device)} has a device that is {accelerator}"
         )
     if comparison.profile == "cuda-without-nvml" and comparison.management:
         return _untestable(
-            f"{_spoken(comparison.device)} has NVML, unlike the profile; "
-            "coldfork check --confirm --virtual h100-without-nvml takes it away"
+            f"{_spoken(comparison.device)} has NVML, unlike the profile; remove it with coldfork check "
+            "--confirm --virtual h100-without-nvml"
         )
     absent = sorted(packages_named(replace(finding, condition=None)) & comparison.absent)
     if absent:
@@ -158,11 +160,13 @@ def _cold(finding: Finding, probe: ModuleProbe, comparison: Comparison) -> Answe
 
 
 def _failed(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
-    """An import that failed has passed the lines before the one at which it failed."""
+    """Judge a failed import: it has passed the lines before the one at which it failed."""
     stopped = _line_of_failure(probe, file, comparison)
     if probe.asleep and finding.accelerator in comparison.accelerators and stopped is not None:
         if runs_before(file, finding.line, stopped):
-            passed = f"the line was passed and {finding.accelerator} stayed cold, on {comparison.device}"
+            passed = (
+                f"the import passed the line, and {finding.accelerator} stayed cold, on {comparison.device}"
+            )
             return Confirmed.COLD, f"{passed}; at line {stopped} {probe.reason}"
     return _untestable(probe.reason or "the import failed")
 
@@ -175,7 +179,7 @@ def _line_of_failure(probe: ModuleProbe, file: str, comparison: Comparison) -> i
 
 
 def _another_file(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> str | None:
-    """The file that the module really came from, where that is not the one that was checked."""
+    """Return the file that the module really came from, where that is not the checked one."""
     loaded = probe.file
     if loaded is None and probe.waker is not None:
         sites = (site for site in probe.waker.import_chain if site.module == finding.module)
@@ -199,7 +203,7 @@ def _how(finding: Finding, probe: ModuleProbe, waker: Waker, site: ImportSite, c
 def _unattributed(probe: ModuleProbe) -> str:
     thread = probe.waker.thread if probe.waker is not None else ""
     other = f" on the thread {thread}" if thread not in ("", "MainThread") else ""
-    return f"the import woke {probe.accelerator}{other}, and it could not be told by which line"
+    return f"the import woke {probe.accelerator}{other}, but the line was not seen"
 
 
 def _by(waker: Waker | None) -> str:
@@ -219,7 +223,7 @@ def _untestable(reason: str) -> Answer:
 
 
 def runs_before(file: str, first: int, second: int) -> bool:
-    """Whether the statement on line `first` is over, or was left out, when that on line `second` begins.
+    """Return whether the statement on line `first` is over, or skipped, when line `second` begins.
 
     False too where only a run could tell: inside one loop, one statement, or the arms of one `try`.
     """
@@ -236,7 +240,7 @@ def runs_before(file: str, first: int, second: int) -> bool:
 
 
 def parsed(file: str) -> ast.Module:
-    """The tree of a file; an empty one for what cannot be parsed."""
+    """Parse a file; return an empty tree if that fails."""
     try:
         return ast.parse(Path(file).read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -244,7 +248,7 @@ def parsed(file: str) -> ast.Module:
 
 
 def _index(block: Sequence[ast.stmt], line: int) -> int | None:
-    """Which statement of a block holds a line."""
+    """Return which statement of a block contains a line."""
     spans = (
         (number, _begins(statement), statement.end_lineno or statement.lineno)
         for number, statement in enumerate(block)
@@ -262,7 +266,7 @@ def _begins(statement: ast.stmt) -> int:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    """The blocks of a statement that run from top to bottom, once."""
+    """Yield the blocks of a statement that run from top to bottom, once."""
     if isinstance(statement, ast.If | ast.With | ast.ClassDef | ast.Try | ast.TryStar):
         yield statement.body
     if isinstance(statement, ast.If | ast.Try | ast.TryStar):

@@ -1,4 +1,4 @@
-"""Imports the modules that findings are about, each in a fresh interpreter, and says what that showed."""
+"""Import the modules that findings are about, each in a fresh interpreter, and report what that showed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from coldfork.model.findings import Confirmed, Finding
 from coldfork.model.observations import Progress
 from coldfork.model.probes import ModuleProbe
 
-_TOO_EARLY = "the imports were interrupted before its turn ended"
+_TOO_EARLY = "the imports were interrupted before it was tested"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a finding stands: the folder from which its module's name counts, and its file."""
+    """Where a finding is: the folder from which its module's name counts, and its file."""
 
     root: str
     file: str
@@ -27,11 +27,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """What importing the modules of findings came to."""
+    """The result of importing the modules of findings."""
 
     findings: tuple[Finding, ...]
     interrupted: bool
-    """Whether somebody interrupted the imports; what was not seen by then is not testable."""
+    """Whether the imports were interrupted; what was not seen by then is not testable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,21 @@ class ConfirmationPlan:
     """What is about to be done to confirm findings."""
 
     modules: int
-    """So many are imported, each in an interpreter of its own, and again if they wake a device."""
+    """How many are imported, each in an interpreter of its own, and again if they wake a device."""
     jobs: int
-    """So many at a time."""
+    """How many at a time."""
     limit: float
     """The seconds that one import may take."""
 
 
 def untested(findings: Iterable[Finding]) -> Confirmation:
-    """The findings when somebody interrupted before the first import."""
+    """Return the findings for an interruption before the first import."""
     told = (untestable(one, _TOO_EARLY) if one.accelerator else one for one in findings)
     return Confirmation(tuple(told), interrupted=True)
 
 
 def untestable(finding: Finding, reason: str) -> Finding:
-    """A finding about which nothing could be found out."""
+    """Mark a finding as not testable for this reason."""
     return replace(finding, confirmed=Confirmed.NOT_TESTABLE, confirmation=reason)
 
 
@@ -66,9 +66,9 @@ def confirm(
     progress: Progress | None = None,
     announce: Callable[[ConfirmationPlan], None] | None = None,
 ) -> Confirmation:
-    """The findings, each with what importing its module showed; those about no device stay as they are.
+    """Return the findings, each with what its module's import showed; those about no device are unchanged.
 
-    `announce` hears what is about to be done before anything is.
+    `announce` is called with the plan before anything is done.
     """
     comparison = Comparison.before(setup.virtual, profile)
     places = {finding.path: place_of(finding, locate) for finding in findings}
@@ -106,7 +106,7 @@ def confirm(
 
 
 def place_of(finding: Finding, locate: Callable[[str], str]) -> Place | None:
-    """Where the file of a finding lies; None where it is not to be found under the module's name."""
+    """Return where the file of a finding is; None where its module's name does not lead there."""
     file = str(Path(locate(finding.path)).absolute())
     root = root_by_name(file, finding.module)
     return Place(root, file) if root is not None and Path(file).is_file() else None
@@ -124,7 +124,7 @@ def _modules_below(
 
 
 def _from(progress: Progress, done: int, total: int) -> Progress:
-    """Tell of a part of the imports as of a part of all."""
+    """Report progress within a part of the imports as progress of all."""
     return lambda stage, count, _, module: progress(stage, done + count, total, module)
 
 
@@ -140,7 +140,7 @@ def _with_answer(
     reason = refusal(finding, comparison)
     if reason is not None or place is None:
         return untestable(
-            finding, reason or f"its file is not where an import of {finding.module} would look"
+            finding, reason or f"an import of {finding.module} would not look for it where its file is"
         )
     seen = probes.get((place.root, finding.module))
     if seen is None:

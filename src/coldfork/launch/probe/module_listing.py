@@ -1,6 +1,6 @@
-"""Lists the modules of a package without importing any of it.
+"""List the modules of a package without importing any of it.
 
-The text of this file is handed to the interpreter whose modules are wanted (`python -c`), which need not have
+The text of this file is passed to the interpreter whose modules are wanted (`python -c`), which need not have
 coldfork installed. It prints one JSON object: the modules' names, or null where there is no such package.
 """
 
@@ -17,7 +17,7 @@ SKIPPED = frozenset({"__main__"})
 
 
 def modules(package: str) -> list[str] | None:
-    """The package and all modules below it, sorted; None where there is no such module."""
+    """Return the package and all modules below it, sorted; None where there is no such module."""
     folders = _folders(package)
     if folders is None:
         return None
@@ -27,7 +27,7 @@ def modules(package: str) -> list[str] | None:
 
 
 def _folders(name: str) -> list[str] | None:
-    """Where a package's modules lie; empty for a module that is no package, None for no module."""
+    """Return the folders of a package's modules; empty for a plain module, None for no module."""
     folders: list[str] | None = None
     parts = name.split(".")
     for depth in range(len(parts)):
@@ -48,7 +48,7 @@ def _ask(name: str, folders: list[str] | None) -> list[str] | None:
             if spec is not None:
                 return list(spec.submodule_search_locations or ())
         except KeyError:
-            # A folder without __init__ below a package: its path asks for the parent in sys.modules.
+            # A folder without __init__ inside a package: its path looks up the parent in sys.modules.
             below = [Path(folder, name.rpartition(".")[2]) for folder in folders or ()]
             return [str(folder) for folder in below if folder.is_dir()]
     return None
@@ -69,10 +69,10 @@ def _walk(package: str, folders: Sequence[str], found: set[str], walked: set[str
 
 
 def _entries(folder: str) -> Iterator[tuple[str, str | None]]:
-    """The names that can be imported from a folder, those of subfolders with their path."""
+    """Yield the names that can be imported from a folder, those of subfolders with their path."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:  # a zip file, or a folder that nobody may read
+    except OSError:  # a zip file, or an unreadable folder
         yield from _others(folder)
         return
     for entry in entries:
@@ -96,7 +96,7 @@ def _others(folder: str) -> Iterator[tuple[str, None]]:
 
 
 def _holds_modules(folder: str, above: set[str]) -> bool:
-    """True for a package, and for a folder without `__init__` that has modules somewhere in it."""
+    """Return True for a package, and for a folder without `__init__` that contains modules somewhere."""
     real = os.path.realpath(folder)
     if real in above:
         return False

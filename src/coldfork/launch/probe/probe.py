@@ -1,4 +1,4 @@
-"""Imports modules in fresh interpreters, several at a time, and tells what each did to accelerators."""
+"""Import modules in fresh interpreters, several at a time, and report what each did to accelerators."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OLDEST = (3, 11)
 _MOST_JOBS = 8
 _LISTING_SECONDS = 60
 _MOST_CLOSER_TRIALS = 3
-"""How often one import is looked at for the line, where other threads ran just as the device woke."""
+"""How often one import is repeated to find the line, where other threads ran just as the device woke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class _Shared:
     awake_before: Sequence[str]
     origins: Origins
     closer: dict[Hashable, ImportTrial] = field(default_factory=dict)
-    """Second trials by the way to the line that they found."""
+    """Second trials, by the chain to the line that they found."""
 
 
 def probe(request: ProbeRequest, progress: Progress | None = None, device: str | None = None) -> Probing:
-    """Import each module in a fresh interpreter and say which woke a device, and by which line.
+    """Import each module in a fresh interpreter and report which woke a device, and by which line.
 
-    When it is interrupted, it ends what it started and tells what it has found by then.
+    When it is interrupted, it ends what it started and returns what it has found by then.
     """
     require_watching("probe")
     began = monotonic()
@@ -98,30 +98,29 @@ def probe(request: ProbeRequest, progress: Progress | None = None, device: str |
 
 
 def jobs_for(wanted: int) -> int:
-    """How many imports to have under way at a time; 0 asks for as many as are worthwhile."""
+    """Return how many imports to run at a time; 0 asks for as many as are worthwhile."""
     return wanted or min(os.cpu_count() or 1, _MOST_JOBS)
 
 
 def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
-    """Every module of a package, found without importing it; the package's own name where there is none."""
+    """Return every module of a package, without importing it; its own name where there is no package."""
     code = Path(module_listing.__file__).read_text(encoding="utf-8")
     try:
         done = ask([setup.python, "-c", code, package], _LISTING_SECONDS, setup.variables())
-        # What site or a .pth file printed stands before it.
+        # Output of site or of a .pth file may come before it.
         found = json.loads(done.stdout.splitlines()[-1])["modules"]
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UsageError(f"the modules of {package} could not be listed: {error}") from None
+        raise UsageError(f"cannot list the modules of {package}: {error}") from None
     except (ValueError, IndexError, KeyError):
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UsageError(
-            f"the modules of {package} could not be listed with {setup.python}"
-            + (f": {said[-1]}" if said else "")
+            f"cannot list the modules of {package} with {setup.python}" + (f": {said[-1]}" if said else "")
         ) from None
     return tuple(found or (package,))
 
 
 def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
-    """Those of these top-level packages that an import would not find; nothing is imported."""
+    """Return those of these top-level packages that an import would not find; nothing is imported."""
     code = (
         "import importlib.util, json, sys; "
         "print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))"
@@ -140,9 +139,9 @@ def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
 def interpreter(
     chosen: str | None, base: Mapping[str, str] = os.environ, neighbours: Sequence[Path] = ()
 ) -> str:
-    """The interpreter to import with, refused where it cannot be watched.
+    """Return the interpreter to import with; refuse one that cannot be watched.
 
-    It is the one chosen, by path or as the shell finds it, else that of the active virtual environment or of
+    It is the chosen one, by path or as the shell finds it, else that of the active virtual environment or of
     one of the `neighbours`, else our own.
     """
     if chosen is None:
@@ -157,15 +156,15 @@ def interpreter(
         done.check_returncode()
         version = tuple(map(int, done.stdout.split()))
     except (OSError, subprocess.SubprocessError, ValueError):
-        raise UsageError(f"{chosen}: this is no Python interpreter that runs") from None
+        raise UsageError(f"{chosen}: this is not a working Python interpreter") from None
     if version < OLDEST:
         spoken = ".".join(map(str, version))
-        raise UsageError(f"{chosen}: this is Python {spoken}; imports can be watched from Python 3.11 on")
+        raise UsageError(f"{chosen}: this is Python {spoken}; watching imports needs Python 3.11 or newer")
     return python
 
 
 def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
-    """Watch an interpreter that imports nothing: what is awake there is not the doing of any module."""
+    """Watch an interpreter that imports nothing: what is awake there is no module's doing."""
     seen = run_trial("sys", setup, stop=stop)
     if seen.result is None or seen.result.get("error"):
         how = f"ended with {seen.ended.status or seen.ended.signal}"
@@ -173,7 +172,7 @@ def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
             how = f"did not end within {seen.limit:g} s, although there was nothing to import"
         said = redaction.text(seen.ended.output).strip() or f"it {how}"
         cause = said.splitlines()[0].removeprefix("coldfork: this process is not watched: ")
-        raise UsageError(f"{setup.python} could not be watched: {cause}")
+        raise UsageError(f"cannot watch {setup.python}: {cause}")
     return seen
 
 
@@ -205,7 +204,7 @@ def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[
 def _closer(
     result: ModuleProbe, suspects: frozenset[str], setup: ProbeSetup, stop: Callable[[], bool]
 ) -> ImportTrial:
-    """A trial that sees the line, made again while another thread that ran just then makes it unsure."""
+    """Make a trial that sees the line; repeat it while another thread makes the line uncertain."""
     for _ in range(_MOST_CLOSER_TRIALS):
         second = run_trial(result.module, setup, exact=suspects, stop=stop)
         if not cannot_tell(result, second):
@@ -216,7 +215,7 @@ def _closer(
 def _tell(
     progress: Progress | None, done: int, modules: Sequence[str], futures: Iterable[Future[ModuleProbe]]
 ) -> None:
-    """Say how far the imports are, and which has been under way for longest."""
+    """Report how far the imports are, and which has been running longest."""
     if progress is not None:
         under_way = (module for module, future in zip(modules, futures, strict=True) if not future.done())
         progress("importing", done, len(modules), next(under_way, ""))
@@ -228,9 +227,9 @@ def _each(
     jobs: int,
     progress: Progress | None,
 ) -> tuple[tuple[ModuleProbe, ...], bool]:
-    """The results in the order of the modules; when this thread is interrupted, all that runs is ended.
+    """Return the results in the order of the modules; if this thread is interrupted, end all that runs.
 
-    An interruption leaves the results that there are, and True beside them.
+    An interruption leaves the results so far, and returns True beside them.
     """
     stopped, interrupted = Event(), False
     with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(modules)))) as pool:
@@ -239,7 +238,7 @@ def _each(
             _tell(progress, 0, modules, futures)
             left: set[Future[ModuleProbe]] = set(futures)
             while left:
-                # A signal that comes just before a wait is not seen during it: so no wait may be long.
+                # A signal just before a wait does not interrupt it, so no wait may be long.
                 ended_now, left = wait(left, LOOK_SECONDS, FIRST_COMPLETED)
                 for future in ended_now:
                     future.result()
@@ -251,7 +250,7 @@ def _each(
             if not isinstance(error, KeyboardInterrupt):
                 raise
             interrupted = True
-    # Here the threads have ended: what was cut short was cancelled, or raised that it was interrupted.
+    # The threads have ended here: unfinished work was cancelled, or raised that it was interrupted.
     ended = [
         future
         for future in futures

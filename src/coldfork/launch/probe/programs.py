@@ -1,4 +1,4 @@
-"""Runs each program that findings are about once, as its users would, watched and for a limited time."""
+"""Run each program that findings are about once, as its users would, watched and for a limited time."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from coldfork.observe.processes.table import start_of
 from coldfork.report.recordings.assembly.files import read
 
 _SAFE_PATH = "-P"
-"""Has Python look for modules where it is told to only: the folder one stands in may hold another copy."""
-_TOO_EARLY = "the runs were interrupted before its turn ended"
+"""Keeps Python from looking for modules in the current folder, which may hold another copy."""
+_TOO_EARLY = "the runs were interrupted before it was tested"
 _RECORDING_BYTES = 64 * 1024 * 1024
 _LOOK_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
-"""So long a program may go on when all was seen: most end by themselves, and put away what is theirs."""
+"""How long a program may go on when all was seen: most end by themselves, and clean up."""
 _LOOK_SHARE = 10
-"""Of the time, looking at what a program has done by now takes one part in so many."""
+"""Checking what a program has done takes one part in this many of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What Python is given to run a program."""
+    """Python's arguments for running a program."""
 
     words: tuple[str, ...]
     root: str | None
@@ -55,28 +55,28 @@ class CommandLine:
 
     @property
     def shown(self) -> str:
-        """The command as somebody would type it."""
+        """Return the command as a user would type it."""
         return f"python {shlex.join(word for word in self.words if word != _SAFE_PATH)}"
 
     @property
     def before(self) -> tuple[str, ...]:
-        """The folders in which modules are sought first."""
+        """Return the folders in which modules are sought first."""
         return () if self.root is None else (self.root,)
 
 
 def refusal(program: StartedProgram, locate: Callable[[str], str]) -> str | None:
-    """Why a program cannot be run; None where it can."""
+    """Return why a program cannot be run; None where it can."""
     if program.path.endswith(".ipynb"):
-        return "it is a notebook, and only Jupyter runs its cells"
+        return "it is a notebook, whose cells only Jupyter runs"
     if not Path(locate(program.path)).is_file():
-        return f"the file of {program.module} is not there to be run"
+        return f"the file of {program.module} does not exist"
     if program.function and _root(program, locate) is None:
-        return f"its file is not where an import of {program.module} would look"
+        return f"an import of {program.module} would not look for it where its file is"
     return None
 
 
 def command_line(program: StartedProgram, locate: Callable[[str], str]) -> CommandLine:
-    """How to run a program: by its file outside of packages, by its module's name inside of them."""
+    """Return how to run a program: by its file outside of packages, by its module's name inside them."""
     file, root = locate(program.path), _root(program, locate)
     if program.function:
         name = program.function.partition(".")[0]
@@ -104,7 +104,7 @@ class RunPlan:
 
 
 def unrun(findings: Sequence[Finding]) -> Confirmation:
-    """The findings when somebody interrupted before the first program was run."""
+    """Return the findings for an interruption before the first program was run."""
     return Confirmation(
         tuple(untestable(one, _TOO_EARLY) if is_about_a_program(one) else one for one in findings),
         interrupted=True,
@@ -118,7 +118,7 @@ def confirm_by_running(
     progress: Progress | None = None,
     announce: Callable[[RunPlan], None] | None = None,
 ) -> Confirmation:
-    """The findings about programs, each with what running its program showed; the others stay as they are.
+    """Return the findings, those about programs with what running them showed.
 
     The programs run one after another, in the current folder: they may write to the same files.
     """
@@ -152,16 +152,16 @@ def _untold(*_: object) -> None:
 
 
 def _refusal(finding: Finding, there: Comparison, locate: Callable[[str], str]) -> str | None:
-    """Why no run can say anything about a finding; None where one can."""
+    """Return why no run can test a finding; None where one can."""
     if finding.program is None:
-        return "no program is known that comes to this line"
+        return "no known program reaches this line"
     accelerator = accelerator_of(finding)
     missing = None if accelerator is None else no_device(accelerator, there, "--confirm=run")
     return missing or refusal(finding.program, locate)
 
 
 class _ProgramRun:
-    """One run of one program, for all findings that it comes to."""
+    """One run of one program, for all findings that it reaches."""
 
     def __init__(
         self,
@@ -180,10 +180,10 @@ class _ProgramRun:
         self._next_look = monotonic() + _LOOK_SECONDS
         self._enough_since: float | None = None
         self._proofs: dict[str, str] = {}
-        """By the finding's id: what was seen once, though much may have been printed since."""
+        """What proves a finding, by its id: seen once, though much may have been printed since."""
 
     def __call__(self, stop: Callable[[], bool]) -> list[Finding]:
-        """Run the program; the findings with what that showed."""
+        """Run the program; return the findings with what that showed."""
         with tempfile.TemporaryDirectory(prefix="coldfork-run-") as folder:
             file = Path(folder, "recording")
             ended = self._run(file, stop)
@@ -211,7 +211,7 @@ class _ProgramRun:
         )
 
     def _suffices(self, file: Path, output: str) -> bool:
-        """Whether all that there is to see has been seen for a while: some programs then wait for ever."""
+        """Return whether everything was seen a while ago: some programs then wait for ever."""
         self._tell()
         now = monotonic()
         if self._enough_since is None and now >= self._next_look:

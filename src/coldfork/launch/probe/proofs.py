@@ -1,4 +1,4 @@
-"""What the run of a program says about the findings that it comes to."""
+"""Judge the findings that a program's run reaches by what the run showed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORKING = "fork-after-device-init"
 
 @dataclass(frozen=True, slots=True)
 class PrintedError:
-    """An error with its traceback. Those of several processes may be mixed: then its frames are of both."""
+    """An error with its traceback. If several processes print at once, the frames may be of both."""
 
     name: str
     message: str
@@ -50,17 +50,17 @@ class PrintedError:
 
     @property
     def is_of_bootstrapping(self) -> bool:
-        """Whether a process was to be started by one that had not yet imported what it is to run."""
+        """Whether a process was started by one that had not yet imported what it is to run."""
         return _BOOTSTRAPPING in self.message
 
     def __str__(self) -> str:
-        """The error in one line, up to the end of its first sentence."""
+        """Return the error in one line, up to the end of its first sentence."""
         said = self.message.partition(". ")[0].rstrip(".")
         return f"{self.name}: {said}" if said else self.name
 
 
 def printed_errors(output: str) -> Iterator[PrintedError]:
-    """The errors in an output that have a traceback, in the order in which they were printed."""
+    """Yield the errors in an output that have a traceback, in the order in which they were printed."""
     frames: list[tuple[str, int]] = []
     name, said = "", [""]
     for line in _COLOUR.sub("", output).splitlines():
@@ -68,11 +68,11 @@ def printed_errors(output: str) -> Iterator[PrintedError]:
         if name and (frame or (line.strip() and not line[0].isspace())):
             error = _made(name, said, frames)
             yield error
-            # Where two processes print the same at once, the message stands behind the second name.
+            # If two processes print the same at once, the message comes after the second name.
             name, frames = "", frames if not error.message else []
         if frame:
             frames.append((frame[1], int(frame[2])))
-        elif name:  # a message may have further lines, which are indented in those we look for
+        elif name:  # a message may have further lines, which are indented in the errors sought here
             said.append(line)
         elif frames and (head := _ERROR.fullmatch(line)):
             name, said = head[1], [head[2] or ""]
@@ -86,21 +86,21 @@ def _made(name: str, said: list[str], frames: list[tuple[str, int]]) -> PrintedE
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The statement that a finding is about, wherever in it Python says that it is."""
+    """The statement that a finding is about, whichever of its lines Python names."""
 
     file: str
-    """Without links on the way."""
+    """The file, with links resolved."""
     lines: range
     is_tried: bool = False
-    """Whether it stands in a `try` that may handle what it raises."""
+    """Whether it is in a `try` that may handle what it raises."""
 
     def holds(self, path: str, line: int) -> bool:
-        """Whether a frame is at it."""
+        """Return whether a frame is at it."""
         return line in self.lines and realpath(path) == self.file
 
 
 def site_of(finding: Finding, file: str) -> Site:
-    """The statement that a finding in `file` is about."""
+    """Return the statement that a finding in `file` is about."""
     tree = parsed(file)
     spans = [_own_lines(node) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     around = [span for span in spans if finding.line in span]
@@ -110,13 +110,13 @@ def site_of(finding: Finding, file: str) -> Site:
 
 
 def _body(statement: ast.Try) -> range:
-    """The lines of which the errors are handled."""
+    """Return the lines whose errors are handled."""
     end = statement.body[-1].end_lineno or 0
     return range(statement.body[0].lineno, end + 1 if statement.handlers else 0)
 
 
 def _own_lines(statement: ast.stmt) -> range:
-    """The lines of a statement without the block below it."""
+    """Return the lines of a statement without the block below it."""
     body: list[ast.stmt] = getattr(statement, "body", [])
     end = max(statement.lineno + 1, body[0].lineno) if body else (statement.end_lineno or 0) + 1
     return range(statement.lineno, end)
@@ -134,28 +134,28 @@ class Seen:
     recording: Recording | None
     """None where nothing was recorded."""
     accelerators: frozenset[str] = frozenset()
-    """Those that are sure to be there."""
+    """Accelerators that are certainly there."""
 
 
 def proof(finding: Finding, site: Site, seen: Seen) -> str | None:
-    """How a program was seen to do what a finding says; None where it was not."""
+    """Return how a program was seen to do what a finding says; None where it was not."""
     return _PROOFS[finding.rule](finding, site, seen)
 
 
 def is_about_a_program(finding: Finding) -> bool:
-    """Whether running a program can say something about a finding."""
+    """Return whether running a program can test a finding."""
     return finding.rule in _PROOFS
 
 
 def accelerator_of(finding: Finding) -> str | None:
-    """The accelerator that has to be there for what a finding says; None where none has."""
+    """Return the accelerator that a finding needs to be there; None where it needs none."""
     return next((way.accelerator for way in finding.ways if way.role == "before"), None)
 
 
 def without_proof(
     finding: Finding, site: Site, seen: Seen, ended: Ended, limit: float
 ) -> tuple[Confirmed, str]:
-    """What a run that is over said about a finding that it did not prove."""
+    """Return what a finished run says about a finding that it did not prove."""
     failed = _failure(seen, ended, limit)
     if failed is not None:
         return Confirmed.NOT_TESTABLE, failed
@@ -164,7 +164,7 @@ def without_proof(
     return _without_use(finding, site, seen)
 
 
-# -- processes that were forked -----------------------------------------------------------------------------
+# -- forked processes ----------------------------------------------------------------------------------------
 
 
 def _forked(finding: Finding, site: Site, seen: Seen) -> str | None:
@@ -195,7 +195,7 @@ def _where(process: Process, accelerator: str) -> str:
 
 
 def _children(site: Site, recording: Recording | None) -> Iterator[tuple[Departure, Process]]:
-    """The processes that were forked at a line, each with its fork."""
+    """Yield the processes that were forked at a line, each with its fork."""
     everyone = () if recording is None else recording.processes
     for process in everyone:
         for going in process.departures:
@@ -205,14 +205,14 @@ def _children(site: Site, recording: Recording | None) -> Iterator[tuple[Departu
 
 
 def _without_use(finding: Finding, site: Site, seen: Seen) -> tuple[Confirmed, str]:
-    """A program ended well, and no process that it forked at the line was seen to use the device."""
+    """Judge a program that ended well without a process forked at the line being seen to use the device."""
     if seen.recording is None:
         return Confirmed.NOT_TESTABLE, f"nothing was recorded of {seen.command}"
     if seen.recording.cut is not None:
         return Confirmed.NOT_TESTABLE, f"the recording of {seen.command} became too large"
     accelerator = accelerator_of(finding) or ""
     if accelerator not in seen.accelerators:
-        return Confirmed.NOT_TESTABLE, f"whether there is a device that is {accelerator} is not known"
+        return Confirmed.NOT_TESTABLE, f"it is not known whether there is a device that is {accelerator}"
     children = [child for _, child in _children(site, seen.recording)]
     if not children:
         return Confirmed.COLD, f"{seen.command} ended without forking at this line, on {seen.device}"
@@ -243,7 +243,9 @@ def _leads_through(site: Site, error: PrintedError) -> bool:
 def _imported_again(finding: Finding, site: Site, seen: Seen) -> str | None:
     for error in printed_errors(seen.output):
         if error.is_of_bootstrapping and _leads_through(site, error):
-            return f"{seen.command} came here again in the process that it had started: {_quoted(error)}"
+            return (
+                f"{seen.command} reached this line again in the process that it had started: {_quoted(error)}"
+            )
     return None
 
 
@@ -253,9 +255,9 @@ def _refused(finding: Finding, site: Site, seen: Seen) -> str | None:
             continue
         if _leads_through(site, error):
             return f"{seen.command} failed at this line: {_quoted(error)}"
-        # What a pool cannot send is told where somebody asks for the result.
+        # An object that a pool cannot send is reported where the result is asked for.
         if not error.is_of_a_start and _names_what_was_sent(error, finding):
-            return f"{seen.command} failed over what this line sends: {_quoted(error)}"
+            return f"{seen.command} failed to send what this line passes: {_quoted(error)}"
     return None
 
 
@@ -267,7 +269,7 @@ def _names_what_was_sent(error: PrintedError, finding: Finding) -> bool:
 
 
 def _raising(text: str, here: bool = True) -> Callable[[Finding, Site, Seen], str | None]:
-    """The proof that Python raises an error with a text: at the finding's line, unless a child does."""
+    """Return the proof that Python raises this error: at the finding's line, or in a child."""
 
     def proof(finding: Finding, site: Site, seen: Seen) -> str | None:
         for error in printed_errors(seen.output):
@@ -281,11 +283,14 @@ def _raising(text: str, here: bool = True) -> Callable[[Finding, Site, Seen], st
 
 def _without_error(site: Site, seen: Seen, ended: Ended) -> tuple[Confirmed, str]:
     if site.is_tried:
-        return Confirmed.NOT_TESTABLE, "an error at this line is handled, and nothing of it is printed"
+        return Confirmed.NOT_TESTABLE, "the program handles an error at this line, and prints nothing of it"
     if ended.cut:
         return (
             Confirmed.NOT_TESTABLE,
-            f"{seen.command} printed so much that an error before its end would not have been seen",
+            (
+                f"{seen.command} printed so much that an error before the end of its output would not have "
+                "been seen"
+            ),
         )
     return Confirmed.COLD, f"{seen.command} ended, and Python printed no such error"
 
@@ -294,13 +299,14 @@ def _quoted(error: PrintedError) -> str:
     return redaction.text(str(error))
 
 
-# -- what came before it could be seen ----------------------------------------------------------------------
+# -- failures before anything could be seen
+# ---------------------------------------------------------------------
 
 
 def _failure(seen: Seen, ended: Ended, limit: float) -> str | None:
-    """Why a program did not come to its end by itself and well; None where it did."""
+    """Return why a program did not end by itself and well; None where it did."""
     if ended.timed_out:
-        return f"{seen.command} did not end within {limit:g} s, and nothing of the kind was seen by then"
+        return f"{seen.command} did not end within {limit:g} s, and showed nothing of the kind by then"
     if ended.signal is not None:
         return f"{seen.command} was ended by {ended.signal} before anything of the kind was seen"
     if not ended.status:
@@ -322,4 +328,4 @@ _PROOFS: dict[str, Callable[[Finding, Site, Seen], str | None]] = {
     "start-method-too-late": _raising("context has already been set"),
     "daemonic-worker-with-children": _raising("daemonic processes are not allowed to have children", False),
 }
-"""By the name of the rule: how a program is seen to do what it warns of."""
+"""By the rule's name: how a program is seen to do what the rule warns of."""

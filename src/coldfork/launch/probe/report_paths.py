@@ -1,4 +1,4 @@
-"""Turns what a process says of files, and of those that woke a device, into the form of all reports."""
+"""Turn a process's account of files and wakers into the form of all reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Origins:
         return self._files
 
     def path(self, file: str, module: str | None = None) -> str:
-        """The path of a file, which a module's name helps to find."""
+        """Return the path of a file; the module's name helps to find it."""
         if not file.startswith(os.sep):
             return file  # "<string>" and the like
         named = root_by_name(file, module)
@@ -48,22 +48,22 @@ class Origins:
         return path
 
     def frames(self, said: Iterable[Event]) -> tuple[Frame, ...]:
-        """A stack up to where coldfork's virtual device takes over."""
+        """Return a stack up to where coldfork's virtual device takes over."""
         told = takewhile(lambda one: not one["path"].startswith(OWN), said)
         return tuple(Frame(self.path(one["path"]), one["line"], one["function"]) for one in told)
 
     def sites(self, said: Iterable[Event]) -> tuple[ImportSite, ...]:
-        """A chain of imports."""
+        """Return a chain of imports."""
         return tuple(
             ImportSite(one["module"], self.place(one["path"], one["module"]), one["line"]) for one in said
         )
 
     def place(self, file: str | None, module: str | None) -> str | None:
-        """The path of a file that may not be known."""
+        """Return the path of a file that may be unknown."""
         return None if file is None else self.path(file, module)
 
     def _lifted(self, root: str) -> str:
-        """The folder that modules' names have shown to hold top packages, if only namespaces lie between."""
+        """Return the higher folder that modules' names show to hold top packages, above namespaces only."""
         above = [
             known
             for known in self._roots
@@ -74,7 +74,7 @@ class Origins:
 
 
 def root_by_name(file: str, module: str | None) -> str | None:
-    """The folder that a module's name counts from, if the file's own name bears it out."""
+    """Return the folder that a module's name counts from, if the file's own name confirms it."""
     if module is None:
         return None
     path = PurePath(file)

@@ -23,26 +23,26 @@ _TELL_BEFORE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ProbeSetup:
-    """The interpreter in which modules are imported, and what surrounds it."""
+    """The interpreter in which modules are imported, and its surroundings."""
 
     python: str
     virtual: str | None = None
     timeout: float = 120.0
     forked: bool = False
     before: tuple[str, ...] = ()
-    """Folders that stand first on its path."""
+    """Folders at the front of its import path."""
     after: tuple[str, ...] = ()
-    """Folders that stand behind those of PYTHONPATH."""
+    """Folders after those of PYTHONPATH."""
     names: Mapping[str, Sequence[str]] | None = None
-    """Asks what public names hold: by module those that it may not list; None asks for none."""
+    """Asks for the contents of public names: by module, those that it may not list; None asks for none."""
     root: str = ""
-    """The folder of a copy, without which what they hold is told."""
+    """The folder of a copy, which is left out of the reported contents."""
     folder: str | None = None
     """The working directory, which Python searches first; None leaves it as it is."""
     base: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict(os.environ)))
 
     def variables(self, first: tuple[str, ...] = ()) -> dict[str, str]:
-        """The environment in which modules are found where imports find them; `first` are more folders."""
+        """Return an environment in which modules are found as imports find them; `first` are more folders."""
         path = [*first, *self.before, *filter(None, [self.base.get("PYTHONPATH")]), *self.after]
         return {**self.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
 
@@ -53,9 +53,9 @@ class ImportTrial:
 
     ended: Ended
     result: Mapping[str, Any] | None
-    """What it said at its end; None when it did not come to it."""
+    """Its report at its end; None when it did not get there."""
     wakes: tuple[Mapping[str, Any], ...]
-    """What woke, in order, fork-unsafe runtimes too."""
+    """What woke, in order, including runtimes that are not fork-safe."""
     troubles: tuple[str, ...]
     """Where the watch itself failed."""
     limit: float
@@ -67,7 +67,7 @@ class ImportTrial:
 
     @property
     def device_wakes(self) -> tuple[Mapping[str, Any], ...]:
-        """The wakes of devices."""
+        """Return the wakes of devices."""
         return tuple(wake for wake in self.wakes if wake["accelerator"] not in RUNTIMES)
 
 

@@ -1,4 +1,4 @@
-"""What two trials of one import come to: cold, woken by whom, failed, or unknown, and why."""
+"""Judge an import by its two trials: cold, woken by whom, failed, or unknown, and why."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.recording import redaction
 
 _POLLING = ("poll", "states")
-"""The troubles of the watch after which a device may be awake that it did not see."""
+"""Failures of the watch after which a device may be awake that it did not see."""
 
 
 def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
-    """The result of a first trial; the exact line of a waker is still unknown."""
+    """Return the result of a first trial; the exact line of a waker is still unknown."""
     status, reason = _verdict(first, awake_before)
     result = first.result or {}
     wakes = first.device_wakes
@@ -47,7 +47,7 @@ def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins:
 
 
 def guilty(first: ImportTrial) -> frozenset[str]:
-    """The modules inside which the exact call must lie: the waker's, or all in progress if that is unsure."""
+    """Return the modules that contain the exact call: the waker's, or all in progress if that is unsure."""
     if not first.device_wakes:
         return frozenset()
     wake = first.device_wakes[0]
@@ -57,7 +57,7 @@ def guilty(first: ImportTrial) -> frozenset[str]:
 
 
 def shared_way(module: str, first: ImportTrial) -> Hashable | None:
-    """What is the same for all modules whose import took this way to the waking line; None if none other can.
+    """Return a key shared by all modules whose import reached the waking line by this chain, or None.
 
     A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
     """
@@ -68,13 +68,13 @@ def shared_way(module: str, first: ImportTrial) -> Hashable | None:
 
 
 def cannot_tell(probe: ModuleProbe, second: ImportTrial) -> bool:
-    """Whether a second trial saw the device wake and not who did it, as when another thread ran just then."""
+    """Return whether a second trial saw the device wake but not by what, as when another thread ran."""
     wakes = _wakes_of(probe, second)
     return bool(wakes) and wakes[0]["waker"]["module"] is None
 
 
 def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -> ModuleProbe:
-    """The result with the line and call that a second trial found; honest where the two trials differ."""
+    """Add the line and call that a second trial found, or say where the two trials differ."""
     seen = probe.waker
     wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
@@ -93,7 +93,7 @@ def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -
 
 
 def cut_short(probe: ModuleProbe) -> ModuleProbe:
-    """The result of a first trial whose second one was interrupted."""
+    """Return the result of a first trial whose second one was interrupted."""
     return _with_reason(probe, "the exact line is not known: the second look was interrupted")
 
 
@@ -118,7 +118,7 @@ def _verdict(trial: ImportTrial, awake_before: Sequence[str]) -> tuple[ProbeStat
 
 
 def _ending(trial: ImportTrial) -> str | None:
-    """How the import ended, if it did not end well."""
+    """Return how the import ended, if it did not end well."""
     ended, result = trial.ended, trial.result
     if result is not None:
         error = result.get("error")
@@ -134,7 +134,7 @@ def _ending(trial: ImportTrial) -> str | None:
 
 
 def _where_stuck(stacks: str) -> str:
-    """The innermost line of each thread, importlib's and ours left out."""
+    """Return the innermost line of each thread, without importlib's frames and ours."""
     places: list[str] = []
     wanted = False
     for line in stacks.splitlines():
@@ -147,12 +147,12 @@ def _where_stuck(stacks: str) -> str:
 
 
 def _seen_at_the_end(trial: ImportTrial, awake_before: Sequence[str]) -> str | None:
-    """A device that is awake after the import although no wake was seen."""
+    """Return a device that is awake after the import although no wake was seen."""
     return next((device for device in awake_in(trial) if device not in awake_before), None)
 
 
 def _doubts(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
-    """Why a device may be awake although no wake was seen."""
+    """Return why a device may be awake although no wake was seen."""
     return [
         *(f"{name} is awake in this interpreter before anything is imported" for name in awake_before),
         *(
@@ -170,7 +170,7 @@ def _device_states(trial: ImportTrial) -> list[Event]:
 
 
 def awake_in(trial: ImportTrial) -> tuple[str, ...]:
-    """The devices that are awake at the end of a trial."""
+    """Return the devices that are awake at the end of a trial."""
     return tuple(
         str(state["accelerator"]) for state in _device_states(trial) if state["status"] == Status.AWAKE
     )

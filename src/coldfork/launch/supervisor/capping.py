@@ -1,4 +1,4 @@
-"""Holds a script and all it started to caps on memory and processor time, and says what became of them."""
+"""Hold a script and all it started to caps on memory and processor time, and report their use."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 OVER_MEMORY = "over-memory"
 OVER_CPU = "over-cpu"
 PATIENCE = 0.05
-"""Who is asked to end over its processor time may use this part of it more before it is killed."""
+"""A script asked to end over its processor time is killed when it has used this share more."""
 _ENTERING_SECONDS = 1.0
-"""Who is not in its group by then was refused."""
+"""A process that is not in its group by then was refused."""
 _GROUP = "cgroup"
 _WATCH = "watch"
 
 
 class Capping:
-    """The caps of one script; without any, nothing is looked at."""
+    """The caps of one script; without any, nothing is checked."""
 
     def __init__(self, caps: dict[str, Any], name: str, caller: int) -> None:
         """`caps` holds `memory` in bytes, `cpu` in seconds, and `groups`: whether a group may be made."""
@@ -36,18 +36,18 @@ class Capping:
         self._entered = False
         self._made = monotonic()
         self.ended: float = 0.0
-        """The processor time of those that have ended and were waited for here."""
+        """The processor time of ended processes that were waited for here."""
         if caps["groups"]:
             self._group_for(name, caller)
 
     @property
     def must_not_be_late(self) -> bool:
-        """Whether the kernel leaves it to us to hold the script to a cap on memory, or to count its time."""
+        """Return whether the kernel leaves it to us to enforce a memory cap, or to count processor time."""
         return (self._memory is not None and not self._held_by_group) or self._group is None
 
     @property
     def entrance(self) -> str | None:
-        """What the script's process has to enter before it begins."""
+        """Return what the script's process has to enter before it begins."""
         return None if self._group is None else self._group.entrance
 
     def _group_for(self, name: str, caller: int) -> None:
@@ -59,16 +59,17 @@ class Capping:
             if group is not None:
                 group.remove()
         if self._cpu is not None:
-            # Processor time is counted in every group, whichever controllers there are.
+            # Every group counts processor time, whatever controllers there are.
             self._group = control_group.make(name, caller, memory=False)
 
     def look(self, processes: Callable[[], Sequence[int]]) -> tuple[str | None, bool]:
-        """Look at the tree; which cap it is over, and whether it has to be killed without being asked.
+        """Check the tree; return which cap it exceeds, and whether it must be killed without being asked.
 
-        `processes` lists it, parents first.
+        `processes` lists the tree, parents first.
         """
         over = self._over(processes)
-        # While it is asked, it would go on taking what is not there; of time it may take a little.
+        # While it is being asked, it would go on taking memory that is not there; of time it may take a
+        # little more.
         return over, over == OVER_MEMORY or (over == OVER_CPU and self._far_over_cpu())
 
     def _over(self, processes: Callable[[], Sequence[int]]) -> str | None:
@@ -94,7 +95,7 @@ class Capping:
             self._entered = self._group.used()
             if not self._entered:
                 if monotonic() - self._made > _ENTERING_SECONDS:
-                    # The kernel would not let the script in: then it is watched.
+                    # The kernel did not let the script in, so it is watched instead.
                     self._group.remove()
                     self._group = None
                 return None
@@ -102,22 +103,22 @@ class Capping:
 
     @property
     def pause(self) -> float:
-        """Seconds until the next look."""
+        """Return the seconds until the next check."""
         return min(watch.pause for watch in (self._memory, self._cpu) if watch is not None)
 
     def _far_over_cpu(self) -> bool:
         return self._cpu is not None and self._cpu.used >= self._cpu.most * (1 + PATIENCE)
 
     def conclude(self) -> str | None:
-        """Take the last reading, when nothing is left; which cap the kernel itself has enforced."""
+        """Take the last reading when nothing is left; return which cap the kernel itself has enforced."""
         over = self._over(tuple)
         if self._group is not None:
             self._group.remove()
-        # What was used up in the last moments is no reason: nobody was ended for it.
+        # What was used up in the last moments is no reason: nothing was ended because of it.
         return over if over == OVER_MEMORY and self._held_by_group else None
 
     def account(self) -> dict[str, Any]:
-        """What the report says of the caps."""
+        """Return the report's entry about the caps."""
         memory, cpu = self._memory, self._cpu
         by_group = self._group is not None and self._entered
         return {

@@ -1,7 +1,7 @@
-"""Starts the supervisor of a script, hears from it and tells it to end the script.
+"""Start the supervisor of a script, read its messages, and tell it to end the script.
 
-The supervisor is `supervisor.main`, in an interpreter of its own. What is here knows nothing of event
-loops: who has one waits for the socket himself.
+The supervisor is `supervisor.main`, in an interpreter of its own. This module knows nothing of event loops: a
+caller with one watches the socket itself.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _PROGRAM = (
     f"import sys; sys.path.insert(0, {ROOT!r}); from coldfork.launch.supervisor.main import main; main()"
 )
 _LAST_SECONDS = 5.0
-"""How long a supervisor that has said its last word may take to end."""
+"""How long a supervisor that has sent its last message may take to end."""
 
 
 class Supervised:
-    """A script that a supervisor of ours takes care of."""
+    """A script under a supervisor that this process started."""
 
     def __init__(self, pid: int, ours: socket.socket, mark: str, *, parent: bool = True) -> None:
-        """`parent` says whether the supervisor is a child of this process, which has to wait for it then."""
+        """`parent` says whether the supervisor is a child of this process, which then has to wait for it."""
         self.pid = pid
         """The supervisor's pid; where the output is captured, also the script's group and session."""
         self.socket = ours
@@ -43,7 +43,7 @@ class Supervised:
         self._home = os.getpid()
 
     def end(self, why: str) -> None:
-        """Ask for the script's end: first politely, then after its grace."""
+        """Ask for the script's end: first politely, and with force after its grace period."""
         self._say(f"end {why}")
 
     def kill(self, why: str) -> None:
@@ -55,7 +55,7 @@ class Supervised:
         self._say(f"signal {number}")
 
     def heard(self, message: bytes) -> dict[str, Any]:
-        """One message of the supervisor; what is none is what Python said when it failed."""
+        """Decode a message of the supervisor; any other text is what Python said when it failed."""
         try:
             decoded = decode(message.decode("utf-8", "backslashreplace"))
         except ValueError:
@@ -65,7 +65,7 @@ class Supervised:
         return {"is": "trouble", "text": message.decode("utf-8", "backslashreplace")}
 
     def receive(self) -> dict[str, Any] | None:
-        """The next message, waiting for it; None when the supervisor is gone."""
+        """Wait for the next message; None when the supervisor is gone."""
         try:
             message = self.socket.recv(LONGEST)
         except ConnectionResetError:
@@ -73,9 +73,9 @@ class Supervised:
         return self.heard(message) if message else None
 
     def leave(self, *, captured: bool, ended: bool) -> int | None:
-        """Let the supervisor go, which has nothing more to say; the status it left.
+        """Release the supervisor, which has nothing more to say; return its exit status.
 
-        `ended` says whether it has said its last: then there is nothing it could still do.
+        `ended` says whether its last message has come: then it has nothing left to do.
         """
         if os.getpid() == self._home and not self.parent:
             self._until_gone()
@@ -83,11 +83,11 @@ class Supervised:
         if os.getpid() != self._home or not self.parent:
             return None
         if captured:
-            # While it is not yet waited for, no other group can have its number.
+            # Until it is waited for, no other group can get its number.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         elif ended:
-            # It is about to end, unless somebody stops it now.
+            # It is about to end, unless it is stopped now.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         try:
@@ -96,14 +96,14 @@ class Supervised:
             return None
 
     def _until_gone(self) -> None:
-        """Wait until a supervisor has ended that nobody can wait for: the kernel closes its end then."""
+        """Wait until a supervisor has ended that is not our child: the kernel closes its end then."""
         self.socket.settimeout(_LAST_SECONDS)
         with suppress(OSError):
             while self.socket.recv(LONGEST):
                 pass
 
     def clear_away(self) -> None:
-        """Kill what the script started and nobody takes care of any more."""
+        """Kill what the script started and no supervisor takes care of any more."""
         kernel.end_marked(MARK, {self._mark})
 
     def _say(self, words: str) -> None:
@@ -116,8 +116,8 @@ def require_supervision(what: str) -> None:
     """Refuse where scripts cannot be supervised."""
     if not kernel.supported():
         raise UsageError(
-            f"{what} needs Linux with /proc, because it adopts and ends what a script leaves behind; "
-            f"this is {sys.platform}"
+            f"{what} needs Linux with /proc, where it can adopt and end what a script leaves behind; this "
+            f"is {sys.platform}"
         )
 
 
@@ -131,8 +131,9 @@ def start(
 ) -> Supervised:
     """Start a supervisor that starts the script. `lock` is the locked run directory.
 
-    `given` is the descriptor that it reads from, beside two pipes; None leaves it all three of our streams.
-    `mask` are the signals that the script is to hold back; without it, those that this thread does.
+    `given` is the descriptor that the script reads from, with two pipes for its output; None passes all three
+    of our streams. `mask` are the signals that the script is to block; by default those that this thread
+    blocks.
     """
     from coldfork.launch.plumbing import channel
     from coldfork.launch.plumbing.interpreter import own_variables
@@ -156,7 +157,7 @@ def start(
             pid = spawn(command, own_variables(), wanted, own_session=captured)
         except OSError as error:
             if error.filename is None:
-                # This process has no descriptors left, which is told in other words.
+                # This process has no descriptors left, which is reported elsewhere.
                 raise
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         failed.pop_all()
@@ -164,7 +165,7 @@ def start(
 
 
 def input_of(given: bytes) -> int:
-    """A descriptor that reads these bytes: nobody has to feed a pipe, and nothing lies on a disk."""
+    """Return a descriptor from which these bytes can be read, without a pipe to feed or a file on disk."""
     from coldfork.launch.plumbing import channel
 
     return channel.holding("stdin", given)

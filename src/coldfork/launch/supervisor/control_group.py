@@ -1,8 +1,8 @@
 """A control group (cgroup v2) for one tree of processes, where this user may make one.
 
-The kernel then counts the tree exactly, and holds it to a cap on memory itself. A group is made beside or
-below that of the caller, wherever this user may write: as root, and in what systemd has delegated
-(`Delegate=yes` with `DelegateSubgroup=`, or a session of the user's own).
+The kernel then counts the tree exactly, and enforces a cap on memory itself. A group is made beside or below
+that of the caller, wherever this user may write: as root, and in what systemd has delegated (`Delegate=yes`
+with `DelegateSubgroup=`, or a session of the user's own).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class ControlGroup:
     def __init__(self, path: str) -> None:
         self.path = path
         self.entrance: str = os.path.join(path, PROCESSES)
-        """A process that writes 0 here enters."""
+        """A process that writes 0 here enters the group."""
 
     def hold_to(self, most: int) -> bool:
-        """Have the kernel hold it to so much memory, and kill all of it at once; whether it will."""
+        """Have the kernel cap its memory and kill all of it at once; return whether the kernel will."""
         try:
             self._write("memory.max", str(most))
         except OSError:
@@ -38,24 +38,25 @@ class ControlGroup:
             try:
                 self._write(name, value)
             except OSError:
-                # A machine without swap, or a kernel before 4.19, which kills one process: we kill the rest.
+                # A machine without swap, or a kernel before 4.19, which kills one process: the rest is killed
+                # here.
                 continue
         return True
 
     def used(self) -> bool:
-        """Whether anybody has entered."""
+        """Return whether any process has entered."""
         return bool(self._read(PROCESSES)) or self.seconds() > 0
 
     def seconds(self) -> float:
-        """The processor time of all that were ever in it."""
+        """Return the processor time of all processes that were ever in it."""
         return self._number("cpu.stat", b"usage_usec") / 1_000_000
 
     def kills(self) -> int:
-        """How many the kernel has killed because there was no memory left for them."""
+        """Return how many processes the kernel has killed because the group's memory was used up."""
         return self._number("memory.events", b"oom_kill")
 
     def memory(self) -> int:
-        """What it has held at most; before Linux 5.19, what it holds."""
+        """Return the most memory that it has held; before Linux 5.19, what it holds now."""
         for name in ("memory.peak", "memory.current"):
             said = self._read(name).strip()
             if said.isdigit():
@@ -63,7 +64,7 @@ class ControlGroup:
         return 0
 
     def remove(self) -> None:
-        """Take it away; who has just been killed may take a moment to leave it."""
+        """Remove the group; processes that were just killed may take a moment to leave it."""
         for _ in range(_TRIES):
             try:
                 os.rmdir(self.path)
@@ -93,9 +94,9 @@ class ControlGroup:
 
 
 def make(name: str, caller: int, *, memory: bool, process: str = "/proc") -> ControlGroup | None:
-    """A new group beside or below that of the caller; None where none can be made.
+    """Make a group beside or below that of the caller; None where that is impossible.
 
-    With `memory` only one in which the kernel can hold its processes to a cap on memory.
+    With `memory`, only one in which the kernel can enforce a cap on memory.
     """
     for folder in _places(caller, process):
         if not (os.access(folder, os.W_OK) and os.access(os.path.join(folder, PROCESSES), os.W_OK)):
@@ -115,7 +116,7 @@ def make(name: str, caller: int, *, memory: bool, process: str = "/proc") -> Con
 
 
 def _places(caller: int, process: str) -> Iterator[str]:
-    """The caller's own group and those above it, as far as this process sees them."""
+    """Yield the caller's own group and those above it, as far as this process sees them."""
     mount = _mount(process)
     try:
         with open(f"{process}/{caller}/cgroup", "rb") as stream:
@@ -127,7 +128,7 @@ def _places(caller: int, process: str) -> Iterator[str]:
         return
     point, root = mount
     if root != "/":
-        # The mount shows a part of the hierarchy only.
+        # The mount shows only a part of the hierarchy.
         if own != root and not own.startswith(root + "/"):
             return
         own = own.removeprefix(root) or "/"
@@ -139,7 +140,7 @@ def _places(caller: int, process: str) -> Iterator[str]:
 
 
 def _mount(process: str) -> tuple[str, str] | None:
-    """Where the hierarchy is mounted, and which part of it."""
+    """Return where the hierarchy is mounted, and which part of it."""
     try:
         with open(f"{process}/self/mountinfo", "rb") as stream:
             lines = stream.read().splitlines()
@@ -154,7 +155,7 @@ def _mount(process: str) -> tuple[str, str] | None:
 
 
 def _controls_memory(folder: str) -> bool:
-    """Whether groups below this one can be held to a cap on memory; switched on where that may be."""
+    """Return whether groups below this one can have a cap on memory; enable that where permitted."""
     place = os.path.join(folder, "cgroup.subtree_control")
     try:
         with open(place, "rb") as stream:
@@ -163,7 +164,7 @@ def _controls_memory(folder: str) -> bool:
         with open(os.path.join(folder, "cgroup.controllers"), "rb") as stream:
             if b"memory" not in stream.read().split():
                 return False
-        # The kernel refuses it for a group that holds processes itself, save the root's.
+        # The kernel refuses it for a group that holds processes itself, except the root.
         _write(place, "+memory")
     except OSError:
         return False
@@ -171,7 +172,7 @@ def _controls_memory(folder: str) -> bool:
 
 
 def enter(entrance: str) -> None:
-    """Enter a group; a refusal is no trouble, since whoever made it sees that nobody came."""
+    """Enter a group; a refusal does no harm, because its maker sees that no process came."""
     try:
         _write(entrance, "0")
     except OSError:

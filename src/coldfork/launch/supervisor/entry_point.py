@@ -1,8 +1,8 @@
-"""What an isolated script's own interpreter does for its isolation, before the script's first import.
+"""Isolate a script from inside its own interpreter, before the script's first import.
 
-It makes the start method what the environment says, in this process and in every Python that it starts, and
-tells the supervisor what becomes of the accelerators here. It lives in the script's process: the standard
-library only, and nothing it does may fail the script.
+This enforces the start method that the environment names, in this process and in every Python that it starts,
+and reports to the supervisor what happens to the accelerators here. It lives in the script's process: it
+imports only the standard library, and nothing it does may make the script fail.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 METHOD = "MULTIPROCESSING_START_METHOD"
 CHANNEL = "COLDFORK_CHANNEL"
-#: Where packages keep the context that is used when nobody names one.
+# : Modules in which packages keep their default context.
 CONTEXTS = frozenset({"multiprocessing.context", "multiprocess.context"})
 _PROGRESS_SECONDS = 0.05
 _PROGRESS_SAVED = 20
-"""So many steps may be reported in one go by a script that was slow before."""
+"""How many steps a script that was slow before may report in one go."""
 _MOST_CAUSES = 5
 _MOST_FRAMES = 100
 _LONGEST_MESSAGE = 2000
 
 
 class Channel:
-    """The way to the supervisor; `current` is set once, in the script's own process."""
+    """The connection to the supervisor; `current` is set once, in the script's own process."""
 
     current: Channel | None = None
 
@@ -46,9 +46,9 @@ class Channel:
         self._paid_until = 0.0
 
     def tell(self, event: Event) -> None:
-        """Send an event; a channel that is gone is no trouble."""
+        """Send an event; a lost connection does no harm."""
         try:
-            # A program may close all it finds and open its own file under the same number.
+            # A program may close every descriptor it finds and open its own file under the same number.
             if _identity(self._descriptor) != self._identity:
                 return
             line = memoryview(encode(event))
@@ -58,10 +58,10 @@ class Channel:
             pass
 
     def progress(self, done: int, total: int) -> None:
-        """Tell how far the script is, unless that was sent a moment ago."""
+        """Report the script's progress, unless that was done a moment ago."""
         now = monotonic()
-        # Each step sent uses up some time, and what was saved is used first: the last of a few quick steps is
-        # sent too, and a tight loop sends twenty a second.
+        # Each report costs some time from a budget, and saved time is spent first: so the last of a few quick
+        # steps is sent too, and a tight loop sends twenty a second.
         self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
         if self._paid_until > now and done < total:
             return
@@ -70,7 +70,7 @@ class Channel:
 
 
 def begin(session: WatchSession) -> None:
-    """Enforce the start method and begin to tell; called by the watch itself."""
+    """Enforce the start method and begin to report; called by the watch itself."""
     method = os.environ.get(METHOD)
     descriptor = os.environ.pop(CHANNEL, None)
     if descriptor is not None and descriptor.isdigit():
@@ -88,7 +88,7 @@ def begin(session: WatchSession) -> None:
 
 
 def _guard() -> None:
-    """Switch the fork guard on as the environment says; what examines is imported when it is needed."""
+    """Turn the fork guard on as the environment says; its examination is imported when needed."""
     try:
         from coldfork.start.guard import MODES, OFF, VARIABLE, guard
         from coldfork.start.guard.process import HERE
@@ -130,17 +130,17 @@ def _watch(session: WatchSession, channel: Channel) -> None:
 
 
 def _tell_failure(channel: Channel) -> None:
-    """Tell of the exception that ends this process: Python has printed it by now, and left it here."""
+    """Report the exception that ends this process: by now Python has printed it and left it here."""
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if isinstance(error, BaseException):
         channel.tell({"event": "exception", "exception": _described(error)})
 
 
 def _described(error: BaseException) -> Event:
-    """An exception with its traceback, and the ones it came from.
+    """Describe an exception with its traceback, and the ones it came from.
 
-    By hand: whatever evaluates a text here, as the import of `traceback` does, makes Python forget that it
-    was interrupted, and end with another status than it should.
+    This avoids `traceback`: compiling code here, as that import does, makes Python forget that it was
+    interrupted, and end with the wrong status.
     """
     chain: list[Event] = []
     seen: set[int] = set()
@@ -153,7 +153,7 @@ def _described(error: BaseException) -> Event:
 
 
 def _stack(error: BaseException) -> list[Event]:
-    """The frames of a traceback, outermost first, without those of the import system."""
+    """Return the frames of a traceback, outermost first, without those of the import system."""
     frames: list[Event] = []
     step = error.__traceback__
     while step is not None:
@@ -172,10 +172,10 @@ def _said(error: BaseException) -> str:
 
 
 def progress(done: int, total: int) -> None:
-    """Tell who started this script that `done` of `total` are through; without anybody, this does nothing.
+    """Report to the caller of this script that `done` of `total` are through; without a caller, do nothing.
 
-    It is shown as a bar by `coldfork exec` and handed to `on_progress` of `run_script`. It may be called in a
-    tight loop, which is heard of twenty times a second.
+    `coldfork exec` shows it as a bar, and `run_script` passes it to `on_progress`. It may be called in a
+    tight loop, of which twenty reports a second arrive.
     """
     channel = Channel.current
     if channel is not None:
@@ -193,14 +193,14 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
 class Enforcer:
     """Makes a start method the default of multiprocessing, right after its module was loaded.
 
-    It does not import multiprocessing, nor the packages of its kind: a script may do without.
+    It does not itself import multiprocessing or its relatives: a script may do without them.
     """
 
     def __init__(self, method: str) -> None:
         self._method = method
 
     def install(self) -> None:
-        """Begin; what is imported already is set now."""
+        """Begin; set the default in modules that are already imported."""
         sys.meta_path.insert(0, self)
         for name in CONTEXTS:
             module = sys.modules.get(name)
@@ -210,7 +210,7 @@ class Enforcer:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find such a module as Python would, and have its loader call us; nothing about any other."""
+        """Find such a module as Python would, and hook into its loader; ignore every other module."""
         if name not in CONTEXTS:
             return None
         from importlib.machinery import PathFinder
@@ -228,11 +228,11 @@ class Enforcer:
         return spec
 
     def enforce(self, context: ModuleType) -> None:
-        """Set the default, and not the choice: a script may still choose once, as it could alone."""
+        """Set the default, but leave the choice open: a script may still choose once, as without coldfork."""
         try:
             known = context._concrete_contexts.get(self._method)
             if known is not None and context._default_context._actual_context is None:
                 context._default_context._default_context = known
         except AttributeError:
-            # Another shape of the module: the default stays what it is.
+            # The module has another shape: its default stays as it is.
             return

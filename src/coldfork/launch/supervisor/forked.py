@@ -1,7 +1,7 @@
-"""A supervisor that is no third interpreter: a fork of the process that is there for the script alone.
+"""Run a supervisor without a third interpreter: as a fork of the process that exists for the script alone.
 
 `coldfork exec` is such a process. It has one thread and has imported what a supervisor needs, which another
-interpreter would have to do again.
+interpreter would have to import again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def start(plan: Mapping[str, Any], mark: str, lock: int, mask: Iterable[int]) ->
     terms = {"captured": False, "mask": list(map(int, mask)), "caller": os.getpid()}
     held: list[int] = []
     try:
-        # Here, so that it is this process which says that it may open no more files.
+        # Done here, so that this process reports a shortage of descriptors.
         held += [lifted(descriptor, LOCK + 1) for descriptor in (theirs.fileno(), lock)]
         pid = os.fork()
         if pid == 0:
@@ -39,17 +39,17 @@ def start(plan: Mapping[str, Any], mark: str, lock: int, mask: Iterable[int]) ->
         theirs.close()
         for descriptor in held:
             os.close(descriptor)
-    # All that is asked of it is what the class below that of `socket` can.
+    # Only methods of socket's base class are used.
     return Supervised(pid, ours, mark)  # type: ignore[arg-type]
 
 
 def _begin(plan: SupervisedRun, held: list[int]) -> NoReturn:
-    """Be the supervisor, with these descriptors under the numbers that it knows them by."""
+    """Run the supervisor, with these descriptors under the numbers that it expects."""
     try:
         pthread_sigmask(SIG_BLOCK, all_but())
         signal(SIGCONT, SIG_DFL)
         for number in map(int, os.listdir("/proc/self/fd")):
-            # What is not for the programs that the caller starts is the caller's own.
+            # Descriptors that are not inherited by the caller's programs belong to the caller alone.
             if number not in held and _is_ours_alone(number):
                 os.close(number)
         for descriptor, number in zip(held, (CONTROL, LOCK), strict=True):
@@ -65,5 +65,5 @@ def _is_ours_alone(descriptor: int) -> bool:
     try:
         return not os.get_inheritable(descriptor)
     except OSError:
-        # The one by which the list was read.
+        # This descriptor is the one that read the list.
         return False

@@ -1,4 +1,4 @@
-"""Caps on a script, as people write and read them, and as its supervisor and its report are told of them."""
+"""Caps on a script, as people write and read them, and as its supervisor and its report get them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _DECIMAL = {letter: 1000**power for power, letter in enumerate(_LETTERS, 1)}
 
 
 def parse_size(size: int | str, name: str = "size") -> int:
-    """The bytes of `2 GiB`, `512M`, `1.5GB` or a number of bytes; `name` is what an error calls it.
+    """Parse `2 GiB`, `512M`, `1.5GB` or a number of bytes into bytes; `name` is its name in an error.
 
     K, M, G and T count in 1024, alone and with iB; KB, MB, GB and TB count in 1000.
     """
     if isinstance(size, str):
         return _require_some(_read(size, name), size, name)
     if isinstance(size, bool) or not isinstance(size, int):
-        raise UsageError(f'{name} is a number of bytes or a text such as "2 GiB", not {size!r}')
+        raise UsageError(f'{name} has to be a number of bytes or a text such as "2 GiB", not {size!r}')
     return _require_some(size, size, name)
 
 
@@ -38,9 +38,9 @@ def _read(text: str, name: str) -> int:
     matched = _SIZE.fullmatch(text.strip())
     factor = None if matched is None else _factor(matched[2].upper())
     if matched is None or factor is None:
-        raise UsageError(f'{name}={text!r} is no size; write it as in "2 GiB", "512M" or "1.5GB"')
+        raise UsageError(f'{name}={text!r} is not a size; write it as in "2 GiB", "512M" or "1.5GB"')
     whole, dot, part = matched[1].partition(".")
-    # Whole numbers as such: a float would lose the last bytes of a large one.
+    # Whole numbers avoid floats, which would lose the last bytes of a large one.
     return int(float(matched[1]) * factor) if dot and part else int(whole) * factor
 
 
@@ -55,18 +55,18 @@ def _factor(unit: str) -> int | None:
 
 def _require_some(count: int, given: object, name: str) -> int:
     if count <= 0:
-        raise UsageError(f"{name}={given!r} leaves nothing to use; None sets no cap")
+        raise UsageError(f"{name}={given!r} leaves nothing to use; for no cap, give None")
     return count
 
 
 def spoken(count: int) -> str:
-    """Bytes as people say them, with one decimal: `2.0 GiB`."""
+    """Return bytes in words with one decimal: `2.0 GiB`."""
     unit, factor = _unit(count)
     return f"{count} bytes" if factor == 1 else f"{count / factor:.1f} {unit}"
 
 
 def spoken_cap(count: int) -> str:
-    """A cap as it was meant: `2 GiB`, without a decimal that says nothing."""
+    """Return a cap in words, without a meaningless decimal: `2 GiB`."""
     return spoken(count).replace(".0 ", " ")
 
 
@@ -79,7 +79,7 @@ def _unit(count: int) -> tuple[str, int]:
 
 
 SWITCH = "COLDFORK_CAPS"
-"""With `watch` in it no control group is made, and caps are held by a watch wherever one could be."""
+"""If its value contains `watch`, no control group is made, and caps are enforced by watching."""
 _WATCH = "watch"
 
 
@@ -94,17 +94,17 @@ class Limits:
         self.cpu = cpu
         """Seconds of processor time, together."""
         self.device_memory = device_memory
-        """The cap on the memory of devices that was set, as the report says it."""
+        """The cap on device memory that was set, as the report shows it."""
 
     def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
-        """What the supervisor is to hold it to."""
+        """Return the supervisor's instructions about the caps."""
         if self.memory is None and self.cpu is None:
             return None
         groups = environment.get(SWITCH, "").strip().lower() != _WATCH
         return {"memory": self.memory, "cpu": self.cpu, "groups": groups}
 
     def report(self) -> dict[str, Any] | None:
-        """What the report says of them when a script starts."""
+        """Return the report's entry about the caps when a script starts."""
         if self.memory is None and self.cpu is None and self.device_memory is None:
             return None
         held = {name: _unknown(most) for name, most in (("memory", self.memory), ("cpu", self.cpu))}
@@ -116,12 +116,12 @@ def _unknown(most: float | None) -> dict[str, Any] | None:
 
 
 def read(memory: Size | None, cpu: float | None) -> Limits:
-    """The caps that somebody asked for."""
+    """Check the caps that the caller asked for, and return them."""
     return Limits(None if memory is None else parse_size(memory, "max_memory"), _seconds(cpu))
 
 
 def device_complaint(caps: Mapping[str, Any] | None) -> str | None:
-    """What has to be said of a cap on the memory of devices that nobody was told of."""
+    """Return a complaint if a cap on device memory has reached no program."""
     cap = (caps or {}).get("device_memory")
     return None if cap is None or cap["by"] else f"no device memory cap: {cap['why_not']}"
 
@@ -131,5 +131,7 @@ def _seconds(cpu: float | None) -> float | None:
         return None
     given: object = cpu
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(cpu) or cpu <= 0:
-        raise UsageError(f"max_cpu is a number of seconds of processor time, not {cpu!r}; None sets no cap")
+        raise UsageError(
+            f"max_cpu has to be a number of seconds of processor time, not {cpu!r}; for no cap, give None"
+        )
     return cpu

@@ -1,9 +1,9 @@
-"""The small process between a caller and a script: nothing the script starts outlives this process's care.
+"""The small process between a caller and a script: nothing that the script starts outlives its care.
 
-It is started by exec and has one thread, so that a death signal set by it means what it says, and it adopts
+It is started by exec and has one thread, so that a death signal that it sets is reliable, and it adopts
 whatever the script's own processes leave behind. It ends the script when the time is up, when the caller asks
 or dies, and writes how it all ended. Its descriptors: 3 is the caller, 4 the plan, 5 the lock on the run
-directory that says that somebody is here.
+directory, which shows that it is running.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from coldfork.launch.supervisor.capping import Capping
 
 LINGER_SECONDS = 0.5
-"""How long what the script leaves behind may take to leave by itself; helpers of multiprocessing do."""
+"""How long processes that the script leaves behind may take to end; helpers of multiprocessing do."""
 _LAST_SECONDS = 10.0
-"""After this, what does not die of SIGKILL is left, and named in the report."""
+"""After this time, what does not die of SIGKILL is left, and named in the report."""
 _AGAIN_SECONDS = 0.02
 _DRAIN_BYTES = 1 << 24
 
@@ -64,7 +64,7 @@ class Supervisor:
     ) -> None:
         """`begin` starts the script with these outputs and this channel, and returns its pid.
 
-        `process` is a descriptor of the caller, for a supervisor that is not its child.
+        `process` is a pidfd of the caller, for a supervisor that is not its child.
         """
         self._plan = plan
         self._caller = caller
@@ -86,7 +86,7 @@ class Supervisor:
         self._capping = _capping(plan)
 
     def run(self) -> None:
-        """Supervise until nothing is left, and tell how it ended."""
+        """Supervise until nothing is left, and report how it ended."""
         try:
             self._listen()
             self._begin()
@@ -113,7 +113,7 @@ class Supervisor:
                 caller = os.pidfd_open(self._plan.caller)
             except (OSError, AttributeError):
                 return
-        # Somebody that the caller forked may hold its end of the socket open; this cannot be held open.
+        # A forked child of the caller may hold its end of the socket open; the pidfd cannot be held open.
         self._loop.watch(caller, self._caller_died)
         if self._process is None and os.getppid() != self._plan.caller:
             self._caller_died()
@@ -154,7 +154,7 @@ class Supervisor:
 
         return action
 
-    # --- what is heard ---
+    # --- incoming messages ---
 
     def _hear(self) -> None:
         words = self._caller.heard()
@@ -207,7 +207,7 @@ class Supervisor:
                 self._loop.at(self._ended + LINGER_SECONDS, self._end_the_rest)
 
     def _time_is_over(self) -> None:
-        # Whoever was stopped himself, or got no processor, finds out about both at once.
+        # If the supervisor was itself stopped, or got no processor, it finds out about both at once.
         self._see_children()
         self._end("timed-out")
 
@@ -226,7 +226,7 @@ class Supervisor:
     # --- ending ---
 
     def _end(self, why: str, grace: float | None = None) -> None:
-        """End the script and all it started: a request first, and then no request."""
+        """End the script and all it started: first by a request, then by force."""
         if self._status is not None and self._why is None:
             self._end_the_rest()
         elif self._why is None:
@@ -247,7 +247,7 @@ class Supervisor:
     def _ask(self) -> None:
         below = kernel.descendants(os.getpid())
         kernel.signal_all(below, SIGTERM)
-        # Who is stopped hears it only when he goes on.
+        # A stopped process handles the signal only when it continues.
         kernel.signal_all(below, SIGCONT)
 
     def _kill(self) -> None:
@@ -292,7 +292,7 @@ class Supervisor:
 
 
 def _capping(plan: SupervisedRun) -> Capping | None:
-    """What holds a script to its caps; loaded only for one that has any."""
+    """Return what enforces the script's caps; loaded only for a script that has any."""
     if plan.caps is None:
         return None
     from coldfork.launch.supervisor.capping import Capping
@@ -303,13 +303,13 @@ def _capping(plan: SupervisedRun) -> Capping | None:
 
 
 def all_but(*spared: int) -> set[int]:
-    """The signals that a supervisor holds back: all but its own faults and these."""
+    """Return the signals that a supervisor blocks: all but its own faults and these."""
     faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}
     return set(map(int, valid_signals())) - faults - set(spared)
 
 
 def main() -> None:
-    """What the supervising process runs."""
+    """Run the supervising process."""
     pthread_sigmask(SIG_BLOCK, all_but())
     fill_closed_streams()
     plan = read_plan()
@@ -319,10 +319,10 @@ def main() -> None:
 
 
 def supervise(plan: SupervisedRun) -> NoReturn:
-    """Be the supervisor, in a process that holds open what one has, and nothing else."""
+    """Run the supervisor in a process that holds a supervisor's descriptors open, and nothing else."""
     control = kernel.process_control()
     kernel.adopt_orphans(control)
-    # A caller at a terminal waits for signals: one tells it that there is a message.
+    # A caller at a terminal waits for signals: SIGCHLD tells it that there is a message.
     waker = (lambda: kernel.signal_all([plan.caller], SIGCHLD)) if plan.at_terminal else None
 
     def begin(outputs: list[int], channel: int) -> int:

@@ -1,7 +1,7 @@
-"""What a caller and the supervisor of its script tell each other.
+"""The messages between a caller and the supervisor of its script.
 
 The plan comes in a memory file, because an environment may be larger than any message; the rest are short
-messages on a socket that keeps them apart. Nothing of it ever stands on a command line.
+messages on a socket that keeps them apart. Nothing of it ever appears on a command line.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 MARK = "COLDFORK_RUN"
-"""Carried by the script and all it starts, so that they are found should their supervisor be killed."""
+"""Carried by the script and all it starts, so that they are found if their supervisor is killed."""
 CONTROL = 3
 PLAN = 4
 LOCK = 5
 LONGEST = 65_536
-"""No message is longer than this."""
+"""The longest message."""
 _PIECE = 8192
-"""So many bytes fit into a message, of whatever characters they are."""
+"""So many characters of any kind fit into a message."""
 
 
 class Caller:
@@ -39,11 +39,11 @@ class Caller:
 
     @property
     def there(self) -> bool:
-        """Whether there is still somebody to tell, as far as this end knows."""
+        """Return whether the caller is still there, as far as this end knows."""
         return self._there
 
     def tell(self, message: dict[str, Any], *, wait: bool = True) -> bool:
-        """Send a message; True if it was sent. A caller that is gone is no trouble."""
+        """Send a message, and return whether it was sent. A lost caller does no harm."""
         if not self._there:
             return False
         os.set_blocking(CONTROL, wait)
@@ -59,14 +59,14 @@ class Caller:
         return True
 
     def hand_over(self, what: str, content: bytes) -> None:
-        """Send something of any length."""
+        """Send content of any length."""
         for start in range(0, len(content), _PIECE):
             piece = content[start : start + _PIECE].decode("latin-1")
             if not self.tell({"is": "kept", "what": what, "piece": piece}):
                 return
 
     def heard(self) -> list[str] | None:
-        """The words of the next message; None when the caller is gone."""
+        """Return the words of the next message; None when the caller is gone."""
         os.set_blocking(CONTROL, False)
         try:
             message = os.read(CONTROL, LONGEST)
@@ -81,7 +81,7 @@ class Caller:
 
 
 class SupervisedRun:
-    """What the supervisor is to do, and the report that it completes."""
+    """The supervisor's task, and the report that it completes."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self._report = Report(job["report"])
@@ -106,7 +106,7 @@ class SupervisedRun:
         """The control group that the script's process has to enter before it begins."""
         self.caller: int = job["caller"]
         self.at_terminal: bool = not self.captured
-        """Whether the caller waits for signals, and hears messages only when it gets one."""
+        """Whether the caller waits for signals, and reads messages only when it gets one."""
 
     def conclude(
         self,
@@ -124,7 +124,7 @@ class SupervisedRun:
         heard: dict[str, Any],
         output: dict[str, Any],
     ) -> None:
-        """Complete the report, write it and give it to the caller."""
+        """Complete the report, write it and send it to the caller."""
         report, veil = self._report, self._veil
         report.status, number = apart(status)
         report.signal = None if number is None else signal_name(number)
@@ -139,26 +139,26 @@ class SupervisedRun:
         try:
             report_file.write_last(self.folder, report)
         except OSError as error:
-            # A full disk, or a folder that somebody deleted: the caller hears what the file cannot say.
+            # A full disk, or a deleted folder: the caller is told what the file cannot say.
             caller.tell({"is": "unwritten", "errno": error.errno})
-        # Written or not: the caller may have no descriptor left to read it with.
+        # Sent in any case: the caller may have no descriptor left to read the file with.
         caller.hand_over("report", encode(report.told()))
 
     def left_alone(self) -> None:
-        """The caller is gone, and does not delete what is not to be kept."""
+        """Delete what is not to be kept in place of the caller, which is gone."""
         if not self._kept:
             report_file.delete(self.folder)
 
 
 def apart(status: int | None) -> tuple[int | None, int | None]:
-    """The exit status and the signal in what the system says of a process's end."""
+    """Split the system's status of an ended process into exit status and signal."""
     if status is None:
         return None, None
     return (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
 
 
 def read_plan() -> SupervisedRun:
-    """The plan that the caller left in the memory file."""
+    """Read the plan that the caller left in the memory file."""
     for descriptor in (CONTROL, LOCK):
         os.set_inheritable(descriptor, False)
     with os.fdopen(PLAN, "rb") as stream:
@@ -166,17 +166,17 @@ def read_plan() -> SupervisedRun:
 
 
 def inside(text: str | bytes) -> str:
-    """A name of the system as it travels: the supervisor may see another encoding than the caller."""
+    """Encode a system name for travel: the supervisor may use another encoding than the caller."""
     return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
 def outside(text: str) -> str:
-    """The name again, as this process writes it."""
+    """Decode a name that has travelled into this process's encoding."""
     return os.fsdecode(text.encode("utf-8", "surrogateescape"))
 
 
 def stamp(moment: float) -> str:
-    """A moment as reports write it: UTC, to the millisecond."""
+    """Format a moment as in reports: UTC, to the millisecond."""
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(moment))}.{int(moment % 1 * 1000):03d}Z"
 
 

@@ -1,6 +1,6 @@
-"""Carries what a script writes: its output into files, its own account of itself into the report.
+"""Carry a script's output into files, and its interpreter's reports into the run's report.
 
-A script is never made to wait for its caller. Output beyond the limit is left out, except for its end.
+A script never has to wait for its caller. Output beyond the limit is left out, except for its end.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 KEPT_END = 64 * 1024
-"""So much of the end of an output that is too long is kept."""
+"""How much is kept of the end of an output that is too long."""
 _HIGH = 190
-"""Where programs that count their descriptors do not look."""
+"""Above the descriptors that programs usually count."""
 _MOST_WAKES = 64
 
 
 class Pump:
-    """Takes what a script writes into one pipe."""
+    """Reads what a script writes into one pipe."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self.reading = reading
@@ -34,12 +34,12 @@ class Pump:
         self.taken: int = 0
 
     def begun(self) -> None:
-        """The script has its end of the pipe; ours goes, or there would be no end."""
+        """Close our copy of the writing end, now that the script has it; else the pipe would have no end."""
         os.close(self.writing)
         os.set_blocking(self.reading, False)
 
     def pump(self) -> bool:
-        """Take in what is there; False when there will be no more."""
+        """Read what is there; False when there will be no more."""
         try:
             piece = os.read(self.reading, _PIECE)
         except BlockingIOError:
@@ -51,11 +51,11 @@ class Pump:
         return bool(piece)
 
     def finish(self) -> None:
-        """Let go."""
+        """Close the pipe."""
         os.close(self.reading)
 
     def _took(self, piece: bytes) -> None:
-        """Deal with what was written; with nothing, where nothing was there."""
+        """Handle what was written; an empty piece means that nothing was there."""
         raise NotImplementedError
 
 
@@ -75,10 +75,10 @@ class Output(Pump):
         self._trouble: int | None = None
         self._end = b""
         self.kept: bytes = b""
-        """What stood at the end and could not be written; whoever reads the file reads it behind that."""
+        """The end of the output that could not be written; the file's reader appends it."""
 
     def begun(self) -> None:
-        """The script has its end of the pipe, which gets as much room as there is."""
+        """Close our copy of the writing end, and give the pipe as much room as there is."""
         super().begun()
         try:
             fcntl.fcntl(self.reading, fcntl.F_SETPIPE_SZ, _PIECE)
@@ -86,7 +86,7 @@ class Output(Pump):
             pass
 
     def finish(self) -> None:
-        """Write the end of an output that was too long, and let go."""
+        """Write the end of an output that was too long, and close the file."""
         left_out = self.taken - self._written - len(self._end)
         rest = b"\n[coldfork: %d bytes are left out here]\n" % left_out if left_out > 0 else b""
         rest += self._end
@@ -96,7 +96,7 @@ class Output(Pump):
         super().finish()
 
     def counted(self) -> dict[str, Any]:
-        """How much there was, and how much of it the file does not hold."""
+        """Return how much there was, and how much of it the file does not hold."""
         return {
             "bytes": self.taken,
             "left_out": self.taken - self._written,
@@ -111,11 +111,11 @@ class Output(Pump):
             piece = piece[written:]
         self._end = (self._end + piece)[-KEPT_END:]
         if self._caller is not None and self._untold:
-            # A caller that does not keep up hears of it later: the file knows all.
+            # A caller that does not keep up is told later: the file has everything.
             self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
     def _write(self, piece: bytes) -> int:
-        """Write to the file; a full disk ends the writing and not the script."""
+        """Write to the file; a full disk ends the writing but not the script."""
         view = memoryview(piece)
         try:
             while view:
@@ -127,7 +127,7 @@ class Output(Pump):
 
 
 class ScriptChannel(Pump):
-    """What the script's interpreter tells of itself: its states, what woke them, how it failed."""
+    """Reads the reports of the script's interpreter: its states, what woke them, how it failed."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -144,7 +144,7 @@ class ScriptChannel(Pump):
             try:
                 self._take(decode(line.decode("ascii")))
             except (ValueError, KeyError, TypeError, AttributeError):
-                # The program may write to a descriptor that it did not open; that is no account of it.
+                # The program may write to a descriptor that it did not open; that is not a report.
                 continue
 
     def _take(self, event: dict[str, Any]) -> None:
@@ -165,7 +165,7 @@ class ScriptChannel(Pump):
 
 
 def _moved_up(descriptor: int) -> int:
-    """The same descriptor under a high number, as high as this process may have one."""
+    """Move a descriptor to a number as high as this process may have one."""
     most = os.sysconf("SC_OPEN_MAX")
     try:
         high = lifted(descriptor, _HIGH if most < 0 else min(_HIGH, most - 1))
@@ -176,7 +176,7 @@ def _moved_up(descriptor: int) -> int:
 
 
 def drain(pump: Pump, most: int) -> None:
-    """Move what was written before the end. Somebody out of reach may still write for ever."""
+    """Read what was written before the end. A process out of reach may go on writing for ever."""
     until = pump.taken + most
     while pump.taken < until:
         before = pump.taken

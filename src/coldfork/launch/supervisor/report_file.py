@@ -1,9 +1,9 @@
-"""The report of a run: a record, and `report.json`, which holds no secret and is written whole or not at all.
+"""The report of a run: an object, and `report.json`, without secrets and written whole or not at all.
 
-The supervisor of a script lives on the standard library's lightest modules, and so does this.
+Like the supervisor of a script, this uses only the lightest modules of the standard library.
 
-A secret is known by its name (`API_KEY=...`), by its look (a long random word) or by its value: what stood
-under a secret name anywhere in the environment or the arguments is taken out wherever else it turns up.
+A secret is recognised by its name (`API_KEY=...`), by its look (a long random word) or by its value: what has
+a secret name anywhere in the environment or the arguments is removed wherever else it turns up.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-#: A shorter value would be found inside of ordinary words.
+# : Shorter values occur inside ordinary words.
 SHORTEST = 6
 _ORDINARY = frozenset({"true", "false", "none", "null", "default", "disabled", "enabled", "wayland"})
 
 
 class Veil:
-    """Hides known values, and what looks like a secret, in whatever it is laid over."""
+    """Hides known secrets, and what looks like one, in texts and data."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         # The longest first: one secret may be the beginning of another.
@@ -35,7 +35,7 @@ class Veil:
         )
 
     def over(self, value: Any) -> Any:
-        """The same value with its secrets taken out; dictionaries, lists and texts are gone through."""
+        """Return a value without its secrets; dictionaries, lists and texts are searched."""
         if isinstance(value, str):
             return redaction.text(self.known(value))
         if isinstance(value, dict):
@@ -45,18 +45,18 @@ class Veil:
         return value
 
     def known(self, text: str) -> str:
-        """A text without the known values."""
+        """Return a text without the known values."""
         for value in self.values:
             if value in text:
                 text = text.replace(value, redaction.REDACTED)
         return text
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Variables as they may be written down."""
+        """Return variables in a form that may be written down."""
         return {name: redaction.value_of(name, self.known(environment[name])) for name in sorted(environment)}
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """A command line as it may be written down."""
+        """Return a command line in a form that may be written down."""
         return redaction.command([self.known(word) for word in words])
 
     def _field(self, key: str, held: Any) -> Any:
@@ -69,16 +69,16 @@ NAME = "report.json"
 _UNFINISHED = ".report.json.new"
 _OUTPUTS = ("stdout", "stderr")
 _BEGINNING = 1024
-"""So many bytes hold the state, which is among the first keys."""
+"""How many bytes from the beginning surely contain the state, which is among the first keys."""
 
 
 _OF_ATTEMPT = ("id", "outcome", "status", "signal", "seconds")
 
 
 class Report:
-    """The report of one run: begun by the caller, completed by the supervisor, read by everybody.
+    """The report of one run: begun by the caller, completed by the supervisor, read by anyone.
 
-    The fields stand in the order of the file; None is what nobody knows yet.
+    The fields are in the order of the file; None means not known yet.
     """
 
     schema_version: int
@@ -110,14 +110,14 @@ class Report:
     left_behind: list[str]
     unreachable: list[int]
     noticed: str | None
-    """When it was found that nobody saw the end."""
+    """When it was found that no supervisor saw the end."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
-        # What another version of the program has written stays as it is.
+        # Keys written by another version stay as they are.
         self.__dict__ = {**dict.fromkeys(Report.__annotations__), **told}
 
     def told(self) -> dict[str, Any]:
-        """The same as the file says it."""
+        """Return the report as in the file."""
         return {name: value for name, value in vars(self).items() if name != "noticed" or value is not None}
 
     @property
@@ -126,15 +126,15 @@ class Report:
         return None if self.warm is None else self.warm["cold_because"]
 
     def begin_attempts(self, earlier: Sequence[Mapping[str, Any]]) -> None:
-        """List this attempt behind those before it."""
+        """List this attempt after those before it."""
         self.attempts = [*earlier, self._attempt()]
 
     def end(self, outcome: str) -> None:
-        """Say how the run ended, in the list of attempts too."""
+        """Record how the run ended, in the list of attempts too."""
         self._settle("ended", outcome)
 
     def abandon(self, outcome: str, noticed: str) -> None:
-        """Say that no supervisor saw how the run ended."""
+        """Record that no supervisor saw how the run ended."""
         self.noticed = noticed
         self._settle("abandoned", outcome)
 
@@ -162,9 +162,9 @@ def write(folder: str, report: Report) -> None:
 
 
 def write_last(folder: str, report: Report) -> None:
-    """Replace the report of a run that is over; where the disk is full, the old one gives way first.
+    """Replace the report of a run that is over; where the disk is full, the old one is deleted first.
 
-    The old one says that the script still runs: where there is no room, none at all is better.
+    The old one says that the script still runs: where there is no room, no report is better than that.
     """
     try:
         write(folder, report)
@@ -174,7 +174,7 @@ def write_last(folder: str, report: Report) -> None:
 
 
 def read(folder: str) -> Report | None:
-    """The report in a run directory; None where there is none that can be read."""
+    """Read the report in a run directory; None where there is none that can be read."""
     try:
         with open(os.path.join(folder, NAME), "rb") as stream:
             value = decode(stream.read().decode("ascii"))
@@ -184,7 +184,7 @@ def read(folder: str) -> Report | None:
 
 
 def may_run(folder: str) -> bool:
-    """Whether the report in a run directory may be that of a run that goes on; told by its beginning."""
+    """Return whether the report's beginning allows for a run that is still going on."""
     try:
         descriptor = os.open(os.path.join(folder, NAME), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -198,7 +198,7 @@ def may_run(folder: str) -> bool:
 
 
 def tidy(folder: str) -> None:
-    """Take away what somebody killed in the middle of `write` left behind."""
+    """Remove what a process killed in the middle of `write` left behind."""
     _remove(os.path.join(folder, _UNFINISHED))
 
 
@@ -210,7 +210,7 @@ def _remove(place: str) -> None:
 
 
 def delete(folder: str) -> None:
-    """Delete a run directory with all that coldfork writes there; what somebody else wrote there stays."""
+    """Delete a run directory with all that coldfork writes there; other files stay."""
     for name in (*_OUTPUTS, _UNFINISHED, NAME):
         try:
             os.unlink(os.path.join(folder, name))
@@ -223,5 +223,5 @@ def delete(folder: str) -> None:
 
 
 def _text(value: object) -> str:
-    # What there is for events writes objects only; this is the value of one with a single key.
+    # The encoder of events writes only objects, so this takes the value of one with a single key.
     return encode({"_": value}).decode("ascii").strip().removeprefix('{"_":').removesuffix("}")

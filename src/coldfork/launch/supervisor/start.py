@@ -1,4 +1,4 @@
-"""Starts the script's interpreter from its supervisor, which holds open as little of it as can be."""
+"""Start the script's interpreter from its supervisor, which holds as little of it open as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts what a tree of processes uses, and watches it for caps that the kernel cannot hold."""
+"""Count what a tree of processes uses, and watch it for caps that the kernel cannot enforce."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SCHEDULER_CLOCK = 2
 
 
 def memory(pids: Iterable[int]) -> int:
-    """The bytes of memory that processes hold together; a page that several share counts once among them.
+    """Return the memory that processes hold together, in bytes; a page that several share counts once.
 
-    Summed over their PSS, which is a process's own pages and its share of the others. Of one whose PSS may
-    not be read, what is resident counts. A process that is gone holds nothing.
+    This sums their PSS, which is a process's own pages and its share of the others. Where the PSS may not be
+    read, resident memory counts. A process that is gone holds nothing.
     """
     return sum(map(_held, pids))
 
@@ -32,7 +32,7 @@ def _held(pid: int) -> int:
 
 
 def proportional(pid: int) -> int | None:
-    """The PSS of a process; None where it may not be read, as of one that runs as somebody else."""
+    """Return the PSS of a process; None where it may not be read, as for another user's process."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as stream:
             for line in stream:
@@ -47,7 +47,7 @@ def proportional(pid: int) -> int | None:
 
 
 def resident(pid: int) -> int:
-    """What is resident of a process, shared pages in full; nothing of one that is gone. Asking is cheap."""
+    """Return a process's resident memory, shared pages in full; 0 for one that is gone. It is cheap."""
     try:
         with open(f"/proc/{pid}/statm", "rb", 0) as stream:
             return int(stream.read(256).split()[1]) * _PAGE
@@ -56,7 +56,7 @@ def resident(pid: int) -> int:
 
 
 def anonymous(pid: int) -> int:
-    """What is resident of a process and no file's, in bytes; only forked processes share any of it."""
+    """Return a process's resident memory that is not a file's; only forked processes share any of it."""
     try:
         with open(f"/proc/{pid}/statm", "rb", 0) as stream:
             _, held, of_files, *_ = stream.read(256).split()
@@ -66,15 +66,15 @@ def anonymous(pid: int) -> int:
 
 
 def faulted(pid: int) -> int:
-    """The bytes of all small pages that the kernel has ever had to give a process, or to copy for it."""
+    """Return the bytes of all small pages that the kernel has ever given a process, or copied for it."""
     found = standing(pid)
     return 0 if found is None else found.faults * _PAGE
 
 
 def processor_seconds(pid: int) -> tuple[float, float] | None:
-    """The processor time of a process, and that of the children that it has waited for; None when it is gone.
+    """Return the processor time of a process and of the children it waited for; None when it is gone.
 
-    A zombie still has its own. That of a child whose parent does not wait for it is lost with it.
+    A zombie still has its own. The time of a child that is never waited for is lost with it.
     """
     found = standing(pid)
     if found is None:
@@ -84,31 +84,31 @@ def processor_seconds(pid: int) -> tuple[float, float] | None:
 
 
 def _on_its_clock(pid: int) -> float:
-    """The processor time of a process alone, not rounded to hundredths of a second as in its `stat`."""
+    """Return the processor time of one process, not rounded to hundredths of a second as in its `stat`."""
     try:
-        # What clock_getcpuclockid of the C library returns.
+        # The value that the C library's clock_getcpuclockid returns.
         return clock_gettime((~pid << 3) | _SCHEDULER_CLOCK)
     except OSError:
         return 0.0
 
 
 FASTEST = 4 * 1024**3
-"""So many bytes a second one processor may come to hold; a kernel that clears small pages is slower."""
+"""The most bytes a second that one processor may come to hold; a kernel that clears small pages is slower."""
 _MOST_PROCESSORS = 4
-"""More of them at once are held up by the memory itself."""
+"""More processors at once are slowed down by the memory itself."""
 _BEYOND = 0.03
-"""The part of a cap that a pause may lead beyond it; the rest of a tenth is for the look and the kill."""
+"""How far beyond a cap a pause may lead, as a part of it; the rest of a tenth is for check and kill."""
 _NEAR = 0.75
-"""From this part of a cap on, shared pages are no longer counted for each process that has them."""
+"""Above this part of a cap, shared pages are no longer counted once for each process."""
 _SHORTEST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.25
 _EASE = 4.0
-"""A pause is so many times longer than the look before it, so that the watch stays a light load."""
+"""A pause is this many times longer than the check before it, so that the watch stays a light load."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a process was when its share was asked for, which takes the kernel long for a large one."""
+    """A process's memory when its share was read, which takes the kernel long for a large process."""
 
     share: int
     resident: int
@@ -117,23 +117,23 @@ class _Known:
 
 
 class MemoryWatch:
-    """What a tree of processes holds, against a cap in bytes."""
+    """The memory of a tree of processes, compared with a cap in bytes."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.held: int = 0
-        """What it held at the last look; far below the cap, shared pages count more than once in it."""
+        """Its memory at the last check; far below the cap, shared pages count more than once in it."""
         self.reached: int = 0
-        """The most that any look has found."""
+        """The most memory that any check has found."""
         self.pause: float = _SHORTEST_PAUSE
-        """Seconds until the next look."""
+        """Seconds until the next check."""
         self._known: dict[int, _Known] = {}
         self._asked = False
         self._asked_before = False
         self._departed = 0
 
     def look(self, pids: Sequence[int]) -> bool:
-        """Look at these processes; whether they hold more than they may."""
+        """Check these processes; return whether they exceed the cap."""
         began = process_time()
         residents = {pid: resident(pid) for pid in pids}
         held = sum(residents.values())
@@ -148,14 +148,14 @@ class MemoryWatch:
         self.reached = max(self.reached, held)
         room = self.most * (1 + _BEYOND) - held
         soonest = room / (FASTEST * min(_MOST_PROCESSORS, os.cpu_count() or 1))
-        # Asking is dear, but once answered it is seldom done again soon.
+        # Reading shares is expensive, but after one reading it is seldom needed again soon.
         ease = 0.0 if self._asked and not self._asked_before else _EASE
         self._asked_before = self._asked
         self.pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, ease * (process_time() - began), soonest))
         return held > self.most
 
     def _at_most(self, residents: dict[int, int]) -> int:
-        """What they hold at most, from what each held when it was asked and what it may have got since."""
+        """Return the most that they can hold: what each held when read, plus what it may have got since."""
         if not self._known:
             return self._ask(residents)
         for pid in self._known.keys() - residents.keys():
@@ -167,19 +167,19 @@ class MemoryWatch:
         known = self._known.get(pid)
         if known is None:
             return resident
-        # A page that it had from its parent and has written to is its own now, though no more are resident.
+        # A page that it had from its parent and has written to is its own now, although no more are resident.
         got = max(resident - known.resident, faulted(pid) - known.faulted, 0)
         return min(resident, known.share + got)
 
     def _at_least(self, residents: dict[int, int]) -> int:
-        """What they hold at the least; nothing, where one may share with others that were asked before it."""
+        """Return the least that they hold; 0 for one that may share pages with some that were read before."""
         if not residents.keys() <= self._known.keys():
             return 0
         known = self._known
         return sum(known[pid].share + anonymous(pid) - known[pid].anonymous for pid in residents)
 
     def _ask(self, residents: dict[int, int]) -> int:
-        """What they hold."""
+        """Return what they hold."""
         self._asked = True
         self._departed = 0
         self._known = {}
@@ -187,30 +187,30 @@ class MemoryWatch:
             own, read = anonymous(pid), faulted(pid)
             share = proportional(pid)
             if share is None:
-                # It may not be asked, or it has ended since it was listed and holds nothing any more.
+                # Its share may not be read, or it has ended since it was listed and holds nothing any more.
                 share = resident(pid)
             self._known[pid] = _Known(share, held, own, read)
         return sum(known.share for known in self._known.values())
 
 
 class ProcessorWatch:
-    """What a tree of processes has used of the processors, against a cap in seconds."""
+    """The processor time of a tree of processes, compared with a cap in seconds."""
 
     def __init__(self, most: float) -> None:
         self.most = most
         self.used: float = 0.0
         self.pause: float = _SHORTEST_PAUSE
-        """Seconds until the next look."""
+        """Seconds until the next check."""
         self._times: Mapping[int, tuple[float, float]] = {}
-        """What each process had used, itself and through children, when all were there to be asked."""
+        """The time of each process and of its children, when all could last be read."""
         self._ended = 0.0
         self._looked = monotonic()
         self._lost = 0.0
 
     def look(self, pids: Sequence[int], ended: float) -> bool:
-        """Look at these processes, parents first; `ended` is the time of those that are gone.
+        """Check these processes, parents first; `ended` is the time of those that are gone.
 
-        Whether they have used more than they may.
+        Returns whether they exceed the cap.
         """
         began = process_time()
         read = {pid: processor_seconds(pid) for pid in pids}
@@ -220,16 +220,18 @@ class ProcessorWatch:
             self._lost += self._lost_since(times, ended, now - self._looked)
             self._times, self._ended, self._looked = times, ended, now
         over = self.take(ended + sum(map(sum, times.values())) + self._lost)
-        # Of who is not waited for, the time since the last look is lost, and of who was never seen, all.
+        # If a process is never waited for, its time since the last check is lost; if it was never seen, all
+        # of it.
         longest = _LOSING_PAUSE if self._lost else _UNSEEN_PAUSE
         self.pause = max(_EASE * (process_time() - began), min(longest, self.pause))
         return over
 
     def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
-        """The time of those that have gone since, less what was handed on to whoever has waited for them.
+        """Return the time of processes gone since, less what was passed to those that waited for them.
 
-        The rest is that of children for which nobody has waited, and it has been used all the same. When they
-        ended is not known: with what they were seen to use counts half of what they may have used since.
+        The rest is the time of children for which no process has waited, and it has been used all the same.
+        When they ended is not known: to the time they were seen to use, half of what they may have used since
+        is added.
         """
         gone = {pid: sum(time) for pid, time in self._times.items() if pid not in times}
         known = sum(gone.values())
@@ -243,7 +245,7 @@ class ProcessorWatch:
         return lost + len(gone) * lost / known * share * elapsed / 2
 
     def take(self, seconds: float) -> bool:
-        """Take in what somebody else has counted; whether that is more than they may."""
+        """Take a reading from elsewhere; return whether it exceeds the cap."""
         self.used = max(self.used, seconds)
         processors = os.cpu_count() or 1
         soonest = (self.most - self.used) / processors
@@ -252,8 +254,8 @@ class ProcessorWatch:
 
 
 _LEAST_PAUSE = 0.01
-"""That of children that were waited for is counted in hundredths of a second."""
+"""The time of children that were waited for is counted in hundredths of a second."""
 _UNSEEN_PAUSE = 0.02
-"""Children that live for less are not seen, and their time is lost if nobody waits for them."""
+"""Children that live for less are not seen, and their time is lost if no process waits for them."""
 _LOSING_PAUSE = 0.004
-"""The part of a child's time that nobody learns of is as long as this, at the most."""
+"""The lost part of a child's time is at most this long."""

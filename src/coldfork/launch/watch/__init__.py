@@ -1,1 +1,1 @@
-"""Runs a program under watch: `coldfork run`."""
+"""Run a program under watch: `coldfork run`."""

@@ -1,7 +1,7 @@
-"""Stands beside a watched program: reads its recording as it grows, and adds what nobody in it can tell.
+"""Read a watched program's recording as it grows, and add what no process in it can tell.
 
-How a process ended that was killed, and which processes there were that never said a word. It looks at the
-kernel's table and nowhere else; nothing is asked of the program.
+Such as how a killed process ended, and which processes there were that never reported. It looks only at the
+kernel's process table; the program itself is never asked.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from coldfork.observe.recording.events import decode
 
 _NOBODY_UNHEARD = 0.05
 _SOMEBODY_UNHEARD = 0.01
-"""So often it looks: more often while there is a process that may become a Python that nobody watches."""
+"""How often it looks while there is a process that may become an unwatched Python."""
 _PATIENCE = 0.5
-"""So long it waits for those that outlive the program by a moment, as trackers of resources do."""
+"""How long it waits for processes that outlive the program by a moment, such as resource trackers."""
 _REST = 40
-"""It rests for so many times as long as it looked, so that many processes do not make it dear."""
+"""After each look it rests this many times as long, to stay cheap with many processes."""
 _BULKY = b'{"event":"import"'
 
 
@@ -41,7 +41,7 @@ class _Seen:
     kin: Standing
     at: float
     heard: bool = False
-    """Whether it tells of itself."""
+    """Whether it reports itself."""
     attended: bool = False
     own: bool = False
     """Whether it works for coldfork itself, and the program knows nothing of it."""
@@ -49,13 +49,13 @@ class _Seen:
     hidden: str | None = None
     command: list[str] = field(default_factory=list)
     executed: bool = True
-    """Whether that is its own, and not what it is a copy of."""
+    """Whether its program is its own, and not its parent's."""
     became: bool = False
-    """Whether it told of itself before it became this by `exec`."""
+    """Whether it reported itself before it became this program by `exec`."""
 
 
 class Bystander:
-    """The thread that stands beside one program; `tell` adds an event to its recording."""
+    """The thread that observes one program; `tell` adds an event to its recording."""
 
     def __init__(
         self, recording: Path, root: int, began: float, tell: Callable[[dict[str, Any]], object]
@@ -68,7 +68,7 @@ class Bystander:
         self._known: dict[int, _Seen] = {}
         self._heard: set[int] = set()
         self._gone: set[tuple[int, int]] = set()
-        """Those that have ended; until somebody waits for them they are still in the table."""
+        """Processes that have ended; until they are waited for they are still in the table."""
         self._rest = b""
         self._read = 0
         self._over = threading.Event()
@@ -80,13 +80,13 @@ class Bystander:
             self._thread.start()
 
     def stop(self) -> None:
-        """The program has ended: wait for those that end with it, and come to an end."""
+        """Note that the program has ended: wait for the processes that end with it, and finish."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _stand(self) -> None:
-        # A signal is for the thread that waits for the program.
+        # Signals are for the thread that waits for the program.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         assert self._ends is not None
         try:
@@ -109,7 +109,7 @@ class Bystander:
                 self._end(ended)
 
     def _look(self) -> float:
-        """Read what was written, look who is there, and say how long to wait before the next time."""
+        """Read what was written, look at the processes, and return how long to wait before the next look."""
         began = monotonic()
         self._listen()
         for pid in self._below(self._root):
@@ -120,7 +120,7 @@ class Bystander:
         return max(_NOBODY_UNHEARD if quiet else _SOMEBODY_UNHEARD, _REST * (monotonic() - began))
 
     def _below(self, root: int) -> Iterator[int]:
-        """Everybody under the program, and under those who have lost the parent that led to it."""
+        """Yield all processes below the program, and below those whose parent in between has ended."""
         waiting = [root, *self._known]
         met: set[int] = set()
         while waiting:
@@ -149,7 +149,7 @@ class Bystander:
             # It has just become a program of its own.
             executed, running = True, executable(seen.kin.pid)
         if running is not None:
-            # What it was before it executed that is no longer of interest.
+            # Its program before the exec is no longer of interest.
             seen.executed = executed
             seen.command = command_line(seen.kin.pid) or seen.command
             seen.python = running if is_python(running) else None
@@ -159,7 +159,7 @@ class Bystander:
                 seen.hidden = locked_out(seen.command, given, VARIABLE)
 
     def _listen(self) -> None:
-        """Read on in the recording: who says that it is there needs no one to say so."""
+        """Read on in the recording: a process that reports itself needs no entry from here."""
         try:
             with self._recording.open("rb") as stream:
                 stream.seek(self._read)
@@ -184,7 +184,7 @@ class Bystander:
             if seen is not None:
                 seen.heard, seen.became = True, False
                 if event.get("ppid") != seen.kin.parent:
-                    # One of us met it before its parent ended, and somebody adopted it.
+                    # This thread saw it before its parent ended and it was adopted.
                     self._tell_of(seen)
         elif kind == "exec" and isinstance(pid, int):
             self._became_another(pid)
@@ -192,7 +192,7 @@ class Bystander:
             self._met(child)
 
     def _became_another(self, pid: int) -> None:
-        """One that told of itself is something else now, which may not: it is looked at anew."""
+        """Look again at a process that reported itself and has become a program that may not."""
         found = standing(pid)
         if found is not None and not found.has_ended:
             self._heard.discard(pid)
@@ -218,7 +218,7 @@ class Bystander:
         self._tell_last(seen, event)
 
     def _tell_last(self, seen: _Seen, event: dict[str, Any]) -> None:
-        """How a process ended, or that it lives on."""
+        """Add how a process ended, or that it is still running."""
         if seen.own:
             return
         if not seen.heard and (not seen.became or (seen.python and seen.executed)):
@@ -227,7 +227,7 @@ class Bystander:
         self._tell({**event, "t": now, "pid": seen.kin.pid, "start": seen.kin.start})
 
     def _tell_of(self, seen: _Seen) -> None:
-        """A process that never said a word."""
+        """Add a process that never reported."""
         self._tell(
             {
                 "event": "seen",

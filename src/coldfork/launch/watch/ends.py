@@ -1,6 +1,6 @@
-"""Tells from outside how processes end: by a handle that stays its own whoever takes its number later.
+"""Learn from outside how processes end, by handles that stay valid when a number is reused.
 
-Nobody is adopted for it: a subreaper would change what orphans see as their parent.
+No process is adopted for it: a subreaper would change what orphans see as their parent.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, TypeAlias
 from coldfork.launch.plumbing.loop import readable
 from coldfork.observe.processes.table import standing
 
-# linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), of which the first version has 64 bytes.
+# linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), whose first version has 64 bytes.
 _INFO = struct.Struct("=Q52xi")
 _GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11
 _EXIT = 1 << 3
-# bsd/sys/event.h, of which Python names the first only.
+# bsd/sys/event.h, of which Python exposes only the first.
 _NOTE_EXIT_STATUS = 0x04000000
 _MOST_EVENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A process that ended: with a status, or by a signal, or nobody can say how."""
+    """A process that ended: with a status, or by a signal, or in an unknown way."""
 
     pid: int
     status: int | None = None
@@ -34,7 +34,7 @@ class Ended:
 
     @classmethod
     def as_waited_for(cls, pid: int, status: int | None) -> Ended:
-        """From what `wait` would say of it, or None."""
+        """Make it from a status as `wait` returns it, or None."""
         if status is None:
             return cls(pid)
         code = os.waitstatus_to_exitcode(status)
@@ -48,7 +48,7 @@ class PidDescriptors:
         self._attended: dict[int, int] = {}
 
     def attend(self, pid: int) -> bool:
-        """Hear of the end of this one; False where it is gone already."""
+        """Watch for the end of this process; False if it is gone already."""
         try:
             descriptor = os.pidfd_open(pid)
         except OSError:
@@ -57,11 +57,11 @@ class PidDescriptors:
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
-        """The ends of the next moments, as soon as there is one."""
+        """Wait for the next ends, and return them as soon as there is one."""
         return list(self._ended(readable(list(self._attended), seconds)))
 
     def close(self) -> None:
-        """Hear of no more."""
+        """Stop watching."""
         for descriptor in self._attended:
             os.close(descriptor)
         self._attended.clear()
@@ -69,7 +69,7 @@ class PidDescriptors:
     def _ended(self, ready: list[int]) -> Iterator[Ended]:
         for descriptor in ready:
             pid = self._attended.pop(descriptor)
-            # Of a process that nobody has waited for yet, its status is the last thing in its line.
+            # The status of a process that was not waited for is the last field of its line.
             zombie = standing(pid)
             status = None if zombie is None else zombie.status
             yield Ended.as_waited_for(pid, _of_reaped(descriptor) if status is None else status)
@@ -77,14 +77,14 @@ class PidDescriptors:
 
 
 class KernelQueue:
-    """macOS: a queue of the kernel's events, which tells the status together with the end."""
+    """macOS: a queue of kernel events, which delivers the status together with the end."""
 
     def __init__(self, system: Any) -> None:
         self._system = system
         self._queue = system.kqueue()
 
     def attend(self, pid: int) -> bool:
-        """Hear of the end of this one; False where it is gone already."""
+        """Watch for the end of this process; False if it is gone already."""
         system = self._system
         flags = system.KQ_EV_ADD | system.KQ_EV_ONESHOT
         wanted = system.KQ_NOTE_EXIT | _NOTE_EXIT_STATUS
@@ -95,30 +95,30 @@ class KernelQueue:
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
-        """The ends of the next moments, as soon as there is one."""
+        """Wait for the next ends, and return them as soon as there is one."""
         return [
             Ended.as_waited_for(event.ident, event.data if event.fflags & _NOTE_EXIT_STATUS else None)
             for event in self._queue.control(None, _MOST_EVENTS, seconds)
         ]
 
     def close(self) -> None:
-        """Hear of no more."""
+        """Stop watching."""
         self._queue.close()
 
 
 Ends: TypeAlias = PidDescriptors | KernelQueue
-"""Hears when processes end."""
+"""Learns when processes end."""
 
 
 def chosen() -> Ends | None:
-    """What this system has; None where it has neither."""
+    """Return what this system offers; None where it has neither."""
     if hasattr(os, "pidfd_open"):
         return PidDescriptors()
     return KernelQueue(select) if hasattr(select, "kqueue") else None
 
 
 def _of_reaped(descriptor: int) -> int | None:
-    """The status of a process that was waited for, from a kernel that keeps it: Linux 6.15 and newer."""
+    """Return the status of a reaped process from a kernel that keeps it: Linux 6.15 and newer."""
     import fcntl
 
     asked = bytearray(_INFO.pack(_EXIT, 0))

@@ -1,4 +1,4 @@
-"""Runs a program under watch, as Python would run it, and completes its recording with how it ended."""
+"""Run a program under watch, as Python would run it, and complete its recording with how it ended."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from coldfork.observe.processes.programs import LOCKED
 from coldfork.observe.processes.table import start_of
 from coldfork.observe.recording.events import encode
 
-#: Python's options that take a value, in the same word or in the next one.
+# : Python's options that take a value, in the same word or the next.
 _WITH_VALUE = frozenset("WX")
 _PLAIN = frozenset("bBdiOPqRsuvx")
 #: With these, Python starts nothing that could be watched.
 _ASKING = frozenset("V?")
 SMALLEST_LIMIT = 16 * 1024
-#: Kept free for the line that we add when the program has ended.
+# : Reserved for the line that is added when the program has ended.
 _OWN_SHARE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class PythonLine:
-    """What stands behind `python`: options, then the program with its arguments."""
+    """The words after `python`: options, then the program with its arguments."""
 
     options: tuple[str, ...] = ()
     program: tuple[str, ...] = ()
-    """Begins with `-m`, `-c`, `-`, `--` or a file; empty for what Python does without a program."""
+    """Begins with `-m`, `-c`, `-`, `--` or a file; empty if Python runs no program."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Everything, as it has to stand behind `python`."""
+        """Return all words, as they have to follow `python`."""
         return (*self.options, *self.program)
 
 
 def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ...], PythonLine]:
-    """Take the long options in `ours` out of what stands before the program.
+    """Extract the long options named in `ours` from the words before the program.
 
-    `ours` says for each whether a value follows in the next word. The rest is for Python, in its order.
+    `ours` says for each whether its value is the next word. The rest is for Python, in its order.
     """
     taken: list[str] = []
     options: list[str] = []
@@ -71,7 +71,7 @@ def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ..
 
 
 def _read(word: str, waiting: list[str]) -> tuple[str, ...] | None:
-    """One word of short options, with the next word if it belongs to it; None where the program begins."""
+    """Read one word of short options, and the next word if it belongs to it; None at the program."""
     for place, letter in enumerate(word[1:], 1):
         if letter in "cm":
             return None
@@ -90,7 +90,7 @@ def _read(word: str, waiting: list[str]) -> tuple[str, ...] | None:
 def _program(word: str, waiting: list[str]) -> tuple[str, ...]:
     place = next(place for place, letter in enumerate(word) if letter in "cm")
     if place + 1 == len(word) and not waiting:
-        raise UsageError(f"-{word[place]} needs {'a module' if word[place] == 'm' else 'code'} behind it")
+        raise UsageError(f"-{word[place]} needs {'a module' if word[place] == 'm' else 'code'} after it")
     return (word, *reversed(waiting))
 
 
@@ -100,7 +100,7 @@ def _refuse(letter: str) -> None:
             f"-{letter} {LOCKED[letter]}, which keeps coldfork out of the program; run it without"
         )
     if letter in _ASKING:
-        raise UsageError(f"-{letter} runs no program; ask python itself")
+        raise UsageError(f"-{letter} runs no program; give it to python itself")
     if letter not in _PLAIN:
         raise UsageError(f"python has no option -{letter}; options of coldfork begin with two dashes")
 
@@ -117,7 +117,7 @@ class WatchPlan:
     virtual: str | None = None
     """A virtual device, NAME or NAME:N; children get it too, and so are followed."""
     exact: tuple[str, ...] = ()
-    """Modules inside which the exact line is looked for; `__main__` is the program's own file."""
+    """Modules in which to find the exact line; `__main__` is the program's own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class WatchedRun:
     ending: Ending
     watched: bool
     obstacle: str | None = None
-    """Why the recording cannot be written at its end, as on a disk that is full."""
+    """Why the recording could not be written to its end, for example because the disk is full."""
 
 
 def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
@@ -148,7 +148,7 @@ def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
     seen = plan.recording.stat().st_size > 0 if plan.recording.exists() else False
     if not seen:
         return WatchedRun(ending, seen, _obstacle(plan.recording))
-    # What the program itself could not know: its status, or the signal it died from.
+    # What the program itself could not know: its status, or the signal that killed it.
     event = {"event": "exit", "t": round(ended, 6), "pid": child, "tid": child}
     last = {**event, "status": ending.status, "signal": ending.signal, "states": []}
     return WatchedRun(ending, seen, _add(plan, last, plan.limit))
@@ -176,7 +176,7 @@ def _identity(recording: Path) -> list[int] | None:
 
 
 def _obstacle(recording: Path) -> str | None:
-    """Why nothing can be written to an empty recording; None where it can be."""
+    """Return why nothing can be written to an empty recording; None where it can."""
     try:
         with recording.open("r+b", buffering=0) as stream:
             stream.write(b"\n")
@@ -187,10 +187,10 @@ def _obstacle(recording: Path) -> str | None:
 
 
 def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> str | None:
-    """Add a line, unless the recording has reached its limit; why it could not be written, if so."""
+    """Add a line, unless the recording has reached its limit; return why it failed, if it did."""
     line = encode(event)
     try:
-        # A program that died while it wrote left a line without its end.
+        # A program that died while writing left an unfinished line.
         with plan.recording.open("rb+") as stream:
             stream.seek(0, os.SEEK_END)
             size = stream.tell()

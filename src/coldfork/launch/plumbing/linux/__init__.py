@@ -1,1 +1,1 @@
-"""Calls of the C library and the kernel, made by hand: Python does not offer them."""
+"""Calls of the C library and the kernel that Python does not offer."""

@@ -1,4 +1,4 @@
-"""What isolation asks of Linux and Python does not offer: adopting orphans, dying with a parent, names."""
+"""Linux features for isolation that Python does not offer: adopting orphans, dying with a parent, names."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SET_CHILD_SUBREAPER = 36
 
 
 def process_control() -> Callable[..., int]:
-    """`prctl` of the C library."""
+    """Return `prctl` of the C library."""
     return _function("prctl")
 
 
 def _function(name: str) -> Callable[..., int]:
-    """A function of the C library.
+    """Return a function of the C library.
 
-    Through `_ctypes`, because all of `ctypes` would be half of what starting a supervisor costs.
+    Through `_ctypes`, because all of `ctypes` would take half the time of starting a supervisor.
     """
     try:
         import _ctypes
@@ -53,10 +53,10 @@ _SLICE_NANOSECONDS = 100_000
 
 
 def come_first() -> None:
-    """Have this process run as soon as it wakes, also where others keep every processor busy.
+    """Have this process run as soon as it wakes, even where others keep every processor busy.
 
-    As root by the kernel's means for that; otherwise by asking for short turns, which come sooner (from Linux
-    6.12 on; others ignore it). What it starts from then on does not inherit that.
+    As root by real-time scheduling; otherwise by asking for short time slices, which come sooner (from Linux
+    6.12 on; older kernels ignore it). Processes started from then on do not inherit it.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -78,12 +78,12 @@ def die_with_parent(control: Callable[..., int]) -> None:
 
 
 def hear_of_parent(control: Callable[..., int], number: int) -> None:
-    """Be sent this signal when the parent ends, or the thread of it that forked."""
+    """Receive this signal when the parent ends, or the thread of it that forked."""
     control(_SET_DEATH_SIGNAL, number, 0, 0, 0)
 
 
 def descendants(of: int) -> list[int]:
-    """The processes under one, children before grandchildren; the kernel's own lists of children."""
+    """Return the processes below one, children before grandchildren, from the kernel's lists."""
     try:
         return _below(of, children)
     except NotImplementedError:
@@ -102,7 +102,7 @@ def _below(of: int, children: Callable[[int], Iterable[int]]) -> list[int]:
 
 
 def children(pid: int) -> Iterator[int]:
-    """The children of a process, from the kernel's own lists; `NotImplementedError` where it keeps none."""
+    """Yield a process's children from the kernel's lists; `NotImplementedError` where it keeps none."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -122,7 +122,7 @@ def children(pid: int) -> Iterator[int]:
 
 
 def _by_parents() -> dict[int, list[int]]:
-    """The children of each process, from every process's own word about its parent."""
+    """Return the children of each process, by the parent that every process names."""
     children: dict[int, list[int]] = {}
     for pid in processes():
         found = standing(pid)
@@ -132,19 +132,19 @@ def _by_parents() -> dict[int, list[int]]:
 
 
 def stands_still(pid: int) -> bool:
-    """Whether a process was stopped, by a signal or by who traces it."""
+    """Return whether a process was stopped, by a signal or by a tracer."""
     found = standing(pid)
     return found is not None and found.is_stopped
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is there and has not ended; a zombie has."""
+    """Return whether a process exists and has not ended; a zombie has."""
     found = standing(pid)
     return found is not None and not found.has_ended
 
 
 def processes() -> Iterator[int]:
-    """The number of every process of this machine that can be seen."""
+    """Yield the number of every visible process of this machine."""
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -153,7 +153,7 @@ def processes() -> Iterator[int]:
 
 
 def signal_all(pids: list[int], number: int) -> int:
-    """Send a signal to processes; how many were there to get it."""
+    """Send a signal to processes; return how many still existed."""
     reached = 0
     for pid in pids:
         try:
@@ -173,7 +173,7 @@ def reap(pid: int) -> None:
 
 
 def name(pid: int) -> str:
-    """The short name of a process, empty when it is gone."""
+    """Return the short name of a process; empty when it is gone."""
     try:
         with open(f"/proc/{pid}/comm", "rb") as stream:
             return stream.read().decode("utf-8", "backslashreplace").strip()
@@ -182,9 +182,10 @@ def name(pid: int) -> str:
 
 
 def end_marked(variable: str, values: set[str]) -> int:
-    """Kill the processes that carry one of these values in a variable of theirs; how many there were.
+    """Kill the processes that carry one of these values in a variable; return how many there were.
 
-    For what is left of a run whose supervisor was killed. It reaches whoever has not cleared its environment.
+    For what is left of a run whose supervisor was killed. It reaches every process that has not cleared its
+    environment.
     """
     wanted = {f"{variable}={value}".encode() for value in values}
     ended = 0
@@ -204,7 +205,7 @@ def end_marked(variable: str, values: set[str]) -> int:
 
 
 def has_process_descriptors() -> bool:
-    """Whether this kernel, and this Python, have handles of processes (`pidfd`)."""
+    """Return whether this kernel, and this Python, have process descriptors (`pidfd`)."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
@@ -213,7 +214,7 @@ def has_process_descriptors() -> bool:
 
 
 def is_single_threaded() -> bool:
-    """Whether this process has no other thread, so that nothing is half done in a fork of it."""
+    """Return whether this process has no other thread, so that a fork copies nothing half done."""
     try:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:
@@ -221,16 +222,16 @@ def is_single_threaded() -> bool:
 
 
 def supported() -> bool:
-    """Whether this machine can supervise: Linux, with its process table mounted."""
+    """Return whether this machine can supervise: Linux, with /proc mounted."""
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")
 
 
-#: Where a number has two names, the one that people know.
+# : For a number with two names, the one that people know.
 _KNOWN_AS = {"SIGCLD": "SIGCHLD", "SIGIOT": "SIGABRT", "SIGPOLL": "SIGIO"}
 
 
 def signal_name(number: int) -> str:
-    """`SIGSEGV` for 11; asked without the module `signal`, which loads a good deal."""
+    """Return `SIGSEGV` for 11, without the module `signal`, which loads a good deal."""
     for name, value in vars(_signal).items():
         if name.startswith("SIG") and not name.startswith("SIG_") and value == number:
             return _KNOWN_AS.get(str(name), str(name))

@@ -1,7 +1,7 @@
-"""Starts a process by `posix_spawn` of the C library.
+"""Start a process by `posix_spawn` of the C library.
 
 `subprocess` and `os.posix_spawn` hold the interpreter's lock until the new process has become its program. On
-a busy machine that is long enough to be felt by everybody else, an event loop above all; this lets go of it.
+a busy machine that delays other threads noticeably, an event loop above all; this releases the lock.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 
 from coldfork.launch.plumbing.streams import lifted
 
-#: Larger than any C library's own.
+# : Larger than the structure of any C library.
 _ROOM = 1024
 _SET_SIGNAL_MASK = 0x08
 _SET_SESSION = 0x80
@@ -23,7 +23,7 @@ _SET_SESSION = 0x80
 
 @contextmanager
 def _opaque(library: ctypes.CDLL, name: str) -> Iterator[ctypes.Array[ctypes.c_char]]:
-    """A structure of the C library, made and unmade by its own functions."""
+    """Make a structure of the C library, and destroy it at the end, by its own functions."""
     held = ctypes.create_string_buffer(_ROOM)
     _checked(getattr(library, f"{name}_init")(held))
     try:
@@ -44,11 +44,11 @@ def spawn(
     *,
     own_session: bool,
 ) -> int:
-    """Start a command with all signals blocked and these descriptors; its pid. Raises `OSError`.
+    """Start a command with all signals blocked and these descriptors; return its pid. Raises `OSError`.
 
     The error has the name of the program where the system would not start that.
 
-    `descriptors` says by the numbers that it is to have them under which of ours it gets.
+    `descriptors` maps each number in the new process to one of our descriptors.
     """
     library = _library()
     above = max(descriptors) + 1
@@ -58,7 +58,7 @@ def spawn(
         _opaque(library, "posix_spawnattr") as attributes,
     ):
         for theirs, ours in descriptors.items():
-            # From above all of its own: giving it one must not overwrite another.
+            # Copied above all its target numbers: assigning one must not overwrite another.
             copy = lifted(ours, above)
             opened.callback(os.close, copy)
             _checked(library.posix_spawn_file_actions_adddup2(actions, copy, theirs))

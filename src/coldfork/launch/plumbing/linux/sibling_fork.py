@@ -1,11 +1,11 @@
-"""Forks a process whose parent is the parent of the one that forks.
+"""Fork a process whose parent is the parent of the one that forks.
 
 The server asks the kernel for children of its own parent, so that a caller can wait for its workers, and they
-find it above them, as if it had forked them itself. The C library's `fork` knows no such wish; the system
-call does, and what the library keeps of a thread in user space is mended here: the number of the thread, and
-the list of locks that the kernel is to release for it. Handlers that libraries registered with
-`pthread_atfork` do not run. They are there to hold locks over the fork and to begin threads anew, and the
-server has one thread.
+see the caller as their parent, as if it had forked them itself. The C library's `fork` has no such option;
+the system call has, and what the library keeps of a thread in user space is mended here: the number of the
+thread, and the list of locks that the kernel is to release for it. Handlers that libraries registered with
+`pthread_atfork` do not run. They exist to hold locks across the fork and to restart threads, and the server
+has one thread.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _GET_TID_ADDRESS = 40
 
 
 class _Calls:
-    """The numbers of the system calls on one kind of machine, and where `clone` wants the thread's number."""
+    """The system calls' numbers on one kind of machine, and where `clone` expects the thread's number."""
 
     def __init__(self, clone: int, set_robust_list: int, get_robust_list: int, tid_argument: int) -> None:
         self.clone = clone
@@ -35,14 +35,14 @@ _CALLS = {"x86_64": _Calls(56, 273, 274, 3), "aarch64": _Calls(220, 99, 100, 4)}
 
 
 class SiblingFork:
-    """Forks siblings; to be made in the thread that is going to fork, which must be the only one."""
+    """Forks siblings; make it in the thread that is going to fork, which must be the only one."""
 
     def __init__(self) -> None:
         known = _CALLS.get(os.uname().machine)
         if known is None:
             raise OSError(f"not known for {os.uname().machine}")
         self._calls = known
-        # Without letting go of the interpreter's lock: nothing may run between the handlers and the fork.
+        # Keeps the interpreter's lock: nothing may run between the handlers and the fork.
         self._library = ctypes.PyDLL(None, use_errno=True)
         self._library.syscall.restype = ctypes.c_long
         self._tid = ctypes.c_ulong()
@@ -58,7 +58,7 @@ class SiblingFork:
         )
 
     def fork(self) -> int:
-        """As `os.fork`, but for the parent."""
+        """Fork like `os.fork`, but as a child of this process's parent."""
         api, call = ctypes.pythonapi, self._library.syscall
         flags = _CLONE_PARENT | _CLONE_CHILD_SETTID | _CLONE_CHILD_CLEARTID | int(SIGCHLD)
         words = [ctypes.c_ulong(flags), *(ctypes.c_ulong(0) for _ in range(4))]

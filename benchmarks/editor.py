@@ -26,6 +26,7 @@ class Editor:
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.settings: dict[str, object] = {}
+        self.progress: list[types.ProgressParams] = []
         self._news = asyncio.Event()
 
         @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
@@ -37,6 +38,15 @@ class Editor:
         @client.feature(types.WINDOW_SHOW_MESSAGE)  # type: ignore[untyped-decorator]
         def said(params: types.ShowMessageParams) -> None:
             self.messages.append(params.message)
+            self._news.set()
+
+        @client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)  # type: ignore[untyped-decorator]
+        def waiting(params: types.WorkDoneProgressCreateParams) -> None:
+            return None
+
+        @client.feature(types.PROGRESS)  # type: ignore[untyped-decorator]
+        def progressed(params: types.ProgressParams) -> None:
+            self.progress.append(params)
             self._news.set()
 
         @client.feature(types.WORKSPACE_CONFIGURATION)  # type: ignore[untyped-decorator]
@@ -83,6 +93,10 @@ class Editor:
         self.settings = {"configuration": settings}
         changed = types.DidChangeConfigurationParams(None)
         self.client.workspace_did_change_configuration(changed)
+
+    def stages(self) -> list[str]:
+        """What the server has said about how far it is."""
+        return [one.value["kind"] for one in self.progress if isinstance(one.value, dict)]
 
     def changed_on_disk(self, name: str, how: types.FileChangeType) -> None:
         event = types.FileEvent(self.uri(name), how)
@@ -167,6 +181,7 @@ async def editor(
             code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
             did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(dynamic_registration=True),
         ),
+        window=types.WindowClientCapabilities(work_done_progress=True),
         experimental={"commands": ["coldfork.showReferences"]},
     )
     folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)]

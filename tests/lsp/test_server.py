@@ -172,6 +172,27 @@ def test_settings_of_the_editor_stand_above_the_configuration(folder: Path) -> N
     in_editor(folder, work)
 
 
+def test_the_first_check_is_waited_for_or_given_up(folder: Path) -> None:
+    name = "src/engine/names.py"
+    # The check that is given up has enough to do.
+    for number in range(400):
+        lines = "\n".join(f"def f{one}(): return {one}" for one in range(40))
+        (folder / f"src/engine/m{number}.py").write_text(f"import engine.names\n{lines}\n", encoding="utf-8")
+
+    async def work(editor: Editor) -> None:
+        await editor.until(lambda: "begin" in editor.stages())
+        (token,) = {one.token for one in editor.progress}
+        editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+        await editor.until(lambda: "end" in editor.stages())
+        assert not editor.published
+        # The next edit asks again, and there is nothing to be waited for any more.
+        editor.open(name)
+        assert await editor.answered(name) == [3]
+        assert editor.stages().count("begin") == editor.stages().count("end") == 1
+
+    in_editor(folder, work)
+
+
 def test_names_with_blanks_are_spelled_as_the_editor_does(folder: Path) -> None:
     name = "src/engine/of all.py"
     (folder / name).write_text("", encoding="utf-8")

@@ -10,9 +10,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
+from coldfork.checking.inspection import Inspection
 from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.session import CheckSession
 from coldfork.lsp.answer import Answer
+from coldfork.lsp.apart import Apart
 from coldfork.lsp.buffers import Buffer
 from coldfork.model.errors import CheckCancelledError, ColdforkError
 
@@ -34,11 +36,22 @@ class Wanted:
 
 
 class Checker:
-    """Holds a session; `answered` and `failed` are called in its thread."""
+    """Holds a session; `answered`, `failed` and `progressed` are called in its thread.
 
-    def __init__(self, answered: Callable[[Answer], object], failed: Callable[[Wanted, str], object]) -> None:
+    What is checked for the first time is checked apart, as far as it is on disk, where that can be done.
+    """
+
+    def __init__(
+        self,
+        apart: Apart,
+        answered: Callable[[Answer], object],
+        failed: Callable[[Wanted, str], object],
+        progressed: Callable[[Path, str, int, int], object],
+    ) -> None:
+        self._apart = apart
         self._answered = answered
         self._failed = failed
+        self._progressed = progressed
         self._session = CheckSession()
         self._changed = threading.Condition()
         self._waiting: dict[Path, Wanted] = {}
@@ -48,6 +61,7 @@ class Checker:
         """The folders that have had an answer: a first one is never given up for a newer state."""
         self._running: Path | None = None
         self._outdated = False
+        self._given_up = False
         self._closed = False
         # A daemon: an editor that is gone does not wait for a check.
         self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
@@ -78,10 +92,19 @@ class Checker:
             self._changed.notify()
         return done
 
+    def give_up(self, folder: Path) -> None:
+        """Give up the first check of a folder; the next edit asks for it again."""
+        with self._changed:
+            if folder == self._running:
+                self._given_up = True
+                self._apart.give_up()
+            self._waiting.pop(folder, None)
+
     def close(self) -> None:
         """End the thread after what it is doing, which is given up."""
         with self._changed:
-            self._closed = self._outdated = True
+            self._closed = self._outdated = self._given_up = True
+            self._apart.give_up()
             self._changed.notify()
 
     def _run(self) -> None:
@@ -94,6 +117,7 @@ class Checker:
                 self._check(wanted)
             else:
                 self._session.close()
+                self._apart.end()
                 return
 
     def _next(self) -> tuple[Wanted | None, Callable[[], None] | None]:
@@ -106,7 +130,7 @@ class Checker:
                 rest = self._since[folder] + _SETTLED - monotonic()
                 if rest <= 0:
                     del self._waiting[folder]
-                    self._running, self._outdated = folder, False
+                    self._running, self._outdated, self._given_up = folder, False, False
                     return wanted, None
                 left = rest if left is None else min(left, rest)
             self._changed.wait(left)
@@ -114,10 +138,7 @@ class Checker:
 
     def _check(self, wanted: Wanted) -> None:
         try:
-            request = request_of(wanted)
-            if wanted.folder in self._known:
-                request = replace(request, cancelled=lambda: self._outdated)
-            inspection = self._session.inspect(request)
+            inspection = self._inspect(request_of(wanted), wanted)
             self._known.add(wanted.folder)
             if not self._closed:
                 self._answered(Answer(wanted.folder, wanted.buffers, inspection))
@@ -130,6 +151,19 @@ class Checker:
             self._failed(wanted, f"coldfork itself failed: {type(error).__name__}: {error}")
         finally:
             self._running = None
+            if not self._waiting:
+                self._apart.end()
+
+    def _inspect(self, request: CheckRequest, wanted: Wanted) -> Inspection:
+        if wanted.folder in self._known:
+            return self._session.inspect(replace(request, cancelled=lambda: self._outdated))
+
+        def progress(stage: str, done: int, total: int, name: str) -> None:
+            self._progressed(wanted.folder, stage, done, total)
+
+        if request.cache:
+            self._apart.check(wanted.paths, wanted.settings, progress)
+        return self._session.inspect(replace(request, cancelled=lambda: self._given_up), progress)
 
 
 def request_of(wanted: Wanted) -> CheckRequest:

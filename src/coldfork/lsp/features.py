@@ -8,6 +8,7 @@ from lsprotocol import types
 from pygls import uris
 
 from coldfork.lsp.actions import Actions
+from coldfork.lsp.apart import Apart
 from coldfork.lsp.server import Server
 from coldfork.lsp.shown import SHOW_REFERENCES, Shown
 
@@ -154,11 +155,14 @@ _HANDLERS = (
 )
 
 
-def main() -> None:
+def main(apart: Apart) -> None:
     """Serve until the editor says goodbye, or is gone."""
-    server = Server()
+    server = Server(apart)
     for name, handler in _HANDLERS:
         server.feature(name)(handler)
     options = types.CodeActionOptions([types.CodeActionKind.QuickFix], resolve_provider=True)
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(_actions)
-    server.start_io()
+    try:
+        server.start_io()
+    finally:
+        server.end()

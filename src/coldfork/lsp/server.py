@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from pygls.lsp.server import LanguageServer
 from coldfork import __version__
 from coldfork.lsp.actions import Actions
 from coldfork.lsp.answer import Answer
+from coldfork.lsp.apart import Apart
 from coldfork.lsp.buffers import Buffer, buffer_of, file_of
 from coldfork.lsp.checker import Checker, Wanted
 from coldfork.lsp.shown import Shown
+from coldfork.lsp.waiting import Waiting
 
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithNotebook(types.NotebookDocumentFilterScheme("file"))], save=True
@@ -26,8 +29,10 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 class Server(LanguageServer):
     """Serves one editor; `features` has what it answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, apart: Apart) -> None:
         super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS)
+        self._apart = apart
+        self._waiting = Waiting(self)
         self._buffers: dict[str, Buffer] = {}
         """What is open, by absolute path; each is made anew only when it changes."""
         self._settings: dict[Path, Mapping[str, Any]] = {}
@@ -44,9 +49,13 @@ class Server(LanguageServer):
         """Check all folders for the first time."""
         self._loop = loop = asyncio.get_running_loop()
         self._checker = Checker(
+            self._apart,
             lambda answer: loop.call_soon_threadsafe(self._show, answer),
             lambda wanted, why: loop.call_soon_threadsafe(self._complain, wanted, why),
+            lambda *said: loop.call_soon_threadsafe(self._waiting.report, *said),
         )
+        for folder in self._folders():
+            self._waiting.begin(folder, partial(self._checker.give_up, folder))
         self.check_all()
 
     def end(self) -> None:
@@ -85,6 +94,7 @@ class Server(LanguageServer):
 
     def drop(self, folder: Path) -> None:
         """Take what is marked in a folder out of the editor."""
+        self._waiting.end(folder)
         self._answers.pop(folder, None)
         for uri in self._marked.pop(folder, set()):
             self._publish(uri, [], None)
@@ -130,6 +140,7 @@ class Server(LanguageServer):
         return answer if answer is not None and answer.buffers.get(file) == current else None
 
     def _show(self, answer: Answer) -> None:
+        self._waiting.end(answer.folder)
         self._answers[answer.folder] = answer
         self._complaints.pop(answer.folder, None)
         found = Shown(answer, self.workspace.position_codec).diagnostics()
@@ -151,6 +162,7 @@ class Server(LanguageServer):
 
     def _complain(self, wanted: Wanted, why: str) -> None:
         """Say once why a folder cannot be checked; the next answer is news again."""
+        self._waiting.end(wanted.folder)
         if self._complaints.get(wanted.folder) != why:
             self._complaints[wanted.folder] = why
             self.window_show_message(

@@ -25,6 +25,10 @@ def lsp(stdio: bool) -> None:
     """Serve an editor: findings while you type, and their fixes."""
     if find_spec("pygls") is None:
         raise UsageError("the language server needs pygls: pip install 'coldfork[lsp]'")
+    from coldfork.lsp.apart import Apart
+
+    # Before the rest is imported, which may start threads.
+    apart = Apart()
     from coldfork.lsp.features import main
 
-    main()
+    main(apart)

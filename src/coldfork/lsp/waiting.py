@@ -1,0 +1,66 @@
+"""The progress of the first check of each folder, in editors that show it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+
+class Waiting:
+    """Tells an editor how far the first checks are, and hears when somebody gives one up."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self._server = server
+        self._tokens: dict[Path, str] = {}
+        """Of the folders whose first check is not over."""
+        self._begun: set[str] = set()
+        """The tokens that the editor has agreed to."""
+        self._asking: set[asyncio.Task[None]] = set()
+        self._percentage: dict[str, int] = {}
+
+    def begin(self, folder: Path, give_up: Callable[[], object]) -> None:
+        """Begin with a folder, where the editor shows such things."""
+        window = self._server.client_capabilities.window
+        if window and window.work_done_progress:
+            token = self._tokens[folder] = f"coldfork-{len(self._tokens)}"
+            # Held, or the loop might lose it.
+            task = asyncio.get_running_loop().create_task(self._begin(folder, token, give_up))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+
+    async def _begin(self, folder: Path, token: str, give_up: Callable[[], object]) -> None:
+        progress = self._server.work_done_progress
+        await progress.create_async(token)
+        if self._tokens.get(folder) != token:
+            return  # the check was over sooner
+
+        def cancelled(_: object) -> None:
+            give_up()
+            self.end(folder)
+
+        self._begun.add(token)
+        title = f"coldfork: checking {folder.name}"
+        progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True, percentage=0))
+        progress.tokens[token].add_done_callback(cancelled)
+
+    def report(self, folder: Path, stage: str, done: int, total: int) -> None:
+        """Tell how far the check of a folder is in one of its stages."""
+        token = self._tokens.get(folder)
+        if token is not None and token in self._begun and total:
+            # Reading is the first half; an editor is not to see less than before.
+            part = min(done / total, 1) / 2 + (0 if stage == "reading" else 0.5)
+            percentage = max(int(part * 100), self._percentage.get(token, 0))
+            if percentage != self._percentage.get(token):
+                self._percentage[token] = percentage
+                said = types.WorkDoneProgressReport(message=stage, percentage=percentage)
+                self._server.work_done_progress.report(token, said)
+
+    def end(self, folder: Path) -> None:
+        """Be done with a folder, however it came out."""
+        token = self._tokens.pop(folder, None)
+        if token is not None and token in self._begun:
+            self._server.work_done_progress.end(token, types.WorkDoneProgressEnd())

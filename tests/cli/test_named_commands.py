@@ -163,7 +163,14 @@ def test_pages_name_only_what_exists(page: object) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]),
+    sorted(
+        [
+            *ROOT.glob("*.md"),
+            *PACKAGE.rglob("*.md"),
+            *(ROOT / "docs").rglob("*.md"),
+            *(ROOT / "examples").rglob("*.md"),
+        ]
+    ),
     ids=lambda file: file.relative_to(ROOT).as_posix(),
 )
 def test_the_documentation_names_only_what_exists(file: Path) -> None:

@@ -65,6 +65,10 @@ COMMANDS = {
         "Accept today's findings, so that only new ones fail.",
     ),
     "lsp": ("coldfork.cli.commands.lsp:lsp", "Serve an editor: findings while you type, and their fixes."),
+    "skill": (
+        "coldfork.cli.commands.skill:skill",
+        "Print what a coding agent needs to know for its work.",
+    ),
     "completion": ("coldfork.cli.commands.completion:completion", "Print the completion script for a shell."),
 }
 

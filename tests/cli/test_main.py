@@ -70,6 +70,7 @@ Commands:
   rule        Explain a rule, or list them all.
   baseline    Accept today's findings, so that only new ones fail.
   lsp         Serve an editor: findings while you type, and their fixes.
+  mcp         Serve an agent: the tools check, explain and fix.
   skill       Print what a coding agent needs to know for its work.
   completion  Print the completion script for a shell.
 

@@ -84,5 +84,5 @@ def test_the_dependencies_declared_are_those_imported() -> None:
     filled_in = {"torch"}  # by the virtual device, where the program has imported it
     hosts = {"pytest", "pluggy"}  # load our plugins, and so are there
     # Where a meter of the first was handed in, or the others were asked for.
-    extras = {"opentelemetry", "ray", "lsprotocol", "pygls"}
+    extras = {"opentelemetry", "ray", "lsprotocol", "pygls", "mcp"}
     assert imported - sys.stdlib_module_names - {"coldfork"} - filled_in - hosts - extras == declared

@@ -65,6 +65,7 @@ COMMANDS = {
         "Accept today's findings, so that only new ones fail.",
     ),
     "lsp": ("coldfork.cli.commands.lsp:lsp", "Serve an editor: findings while you type, and their fixes."),
+    "mcp": ("coldfork.cli.commands.mcp:mcp", "Serve an agent: the tools check, explain and fix."),
     "skill": (
         "coldfork.cli.commands.skill:skill",
         "Print what a coding agent needs to know for its work.",

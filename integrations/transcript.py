@@ -11,6 +11,8 @@ from pathlib import Path
 from integrations.environment import Ended
 from published.errors import UnavailableError
 
+UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+"""What the site's search finds first should be the pages that say what to do."""
 ENDED = "[no process has worked any more: the watchdog asked each where it stands, and ended them]"
 
 
@@ -46,7 +48,7 @@ class Transcript:
 
     def text(self) -> str:
         """The page."""
-        return "\n\n".join(self._parts) + "\n"
+        return UNSEARCHED + "\n\n".join(self._parts) + "\n"
 
 
 def main(name: str, work: Callable[[], Transcript], arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +61,7 @@ def main(name: str, work: Callable[[], Transcript], arguments: Sequence[str] | N
     except UnavailableError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(transcript.text())
+    print(transcript.text().removeprefix(UNSEARCHED))
     for sentence in transcript.broken:
         print(f"FAIL {sentence}", file=sys.stderr)
     if options.write and not transcript.broken:

@@ -16,6 +16,7 @@ from coldfork.cli.commands.demo import DEMOS
 from coldfork.cli.demos import engine, forks
 from coldfork.cli.demos.steps import Command, Demo, Machine
 from coldfork.cli.demos.walk import Walk, machine
+from tests.pages import settled, shortened
 
 pytestmark = pytest.mark.once
 
@@ -45,22 +46,7 @@ def walked(demo: Demo, folder: Path, here: Machine, capsys: pytest.CaptureFixtur
     walk = Walk(demo, folder, here, colour=False)
     walk.write()
     walk.go()
-    return walk, settled(capsys.readouterr().out, folder)
-
-
-def settled(text: str, folder: Path) -> str:
-    """Without times, counts of modules, numbers of processes, and the frames of this Python."""
-    text = text.replace(str(folder), "FOLDER")
-    text = re.sub(r"(?<=in )[\d.]+ m?s\b", "TIME", text)
-    text = re.sub(r"(?<=at )[\d.]+ s\b", "TIME", text)
-    text = re.sub(r"(?<=process )\d+", "PID", text)
-    text = re.sub(r"loaded \d+ modules|(?<=cold \()\d+ modules", "N modules", text)
-    text = re.sub(r"run-[\d-]+\.coldfork", "RUN.coldfork", text)
-    # Only Python 3.12 and newer name the call into C.
-    text = re.sub(r"^   2\. (?:driver\.)?cuInit +", "   2. cuInit  ", text, flags=re.MULTILINE)
-    return re.sub(
-        r"(?<=^Traceback \(most recent call last\):\n)(?: +.*\n)+", "  ...\n", text, flags=re.MULTILINE
-    )
+    return walk, settled(shortened(capsys.readouterr().out, folder))
 
 
 @needs_driver
@@ -157,8 +143,8 @@ coldfork: woken: cuda was woken (driver) while engine.attention was imported
    7. calls driver.cuInit
    = cuda was woken (driver) at TIME in process PID, thread MainThread
    = 1 process was forked with cuda: it fails if its function touches cuda, and was not seen to
-recorded in FOLDER/state/recordings/RUN.coldfork
-next: coldfork report FOLDER/state/recordings/RUN.coldfork
+recorded in RUN.coldfork
+next: coldfork report RUN.coldfork
 
 4. What would mend it? --diff shows the patch; it is called unsafe because the
 value is then computed on first use, and no longer during the import.
@@ -167,8 +153,8 @@ $ coldfork check . --fix=unsafe --diff
 +++ b/engine/attention.py
 @@ -1,8 +1,24 @@
  from hardware import compute_capability
- \n\
- \n\
+
+
 +def _computed_once(compute):
 +    """A class attribute that is computed when it is first read, and kept from then on."""
 +
@@ -188,7 +174,7 @@ $ coldfork check . --fix=unsafe --diff
  class FlashAttention:
 -    version = 3 if compute_capability() >= (9, 0) else 2
 +    version = _computed_once(lambda: 3 if compute_capability() >= (9, 0) else 2)
- \n\
+
      def kernel(self):
          return f"flash_fwd_v{self.version}"
 

@@ -44,7 +44,7 @@ def demo(machine: Machine) -> Demo:
                     "3. torch.cuda.set_device         creates a CUDA context",
                 ),
                 Command(
-                    "Run on a virtual H100, it dies as PyTorch words it, and the lines below name the cause.",
+                    "Run on a virtual H100, it dies in the words of PyTorch; the last lines name the cause.",
                     "coldfork run --virtual h100 --exact __main__ train.py",
                     1,
                     hardware.crash(machine),

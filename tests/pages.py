@@ -1,7 +1,7 @@
 """Pages that are read as a reader reads them: files are written, commands run, and outputs compared.
 
-A block with a title is a file, or, of the kind `diff`, what changes in one; a block of the kind `console` is a
-command with what it prints, both streams in one.
+A block with a title is a file, or, of the kind `diff`, what changes in one; a block of the kind `console` is
+a command with what it prints, both streams in one.
 `python -m tests.pages PAGE` writes anew what the commands of a page print.
 """
 

@@ -197,12 +197,14 @@ def test_readers_in_other_modules_import_a_constant_when_they_need_it(mended: Me
         UNSAFE,
     )
     assert text_of(done, "b.py") == (
+        "import typing\n\nif typing.TYPE_CHECKING:\n    from pkg.a import X as Y\n\n"
         "Z = 1\n\n\ndef f():\n    from pkg.a import X as Y\n    return Y\n\n\n"
         'def __getattr__(name):\n    if name == "Y":\n        from pkg.a import X as Y\n        return Y\n'
         '    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")\n'
     )
     assert text_of(done, "__init__.py") == (
-        'from .b import Z\n\n\ndef __getattr__(name):\n    if name == "Y":\n        from .b import Y\n'
+        "import typing\n\nif typing.TYPE_CHECKING:\n    from .b import Y\n\nfrom .b import Z\n\n\n"
+        'def __getattr__(name):\n    if name == "Y":\n        from .b import Y\n'
         '        return Y\n    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")\n'
     )
     assert "def _w():\n    return (pkg.a.X, 2)\n" in text_of(done, "c.py")
@@ -242,9 +244,27 @@ def test_an_import_that_others_take_from_the_module_is_made_when_they_do(mended:
         }
     )
     assert text_of(done, "__init__.py") == (
+        "import typing\n\nif typing.TYPE_CHECKING:\n    import bitsandbytes\n\n"
         "__all__ = ['bitsandbytes']\n\n\ndef __getattr__(name):\n    if name == \"bitsandbytes\":\n"
         "        import bitsandbytes\n        return bitsandbytes\n"
         '    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")\n'
+    )
+
+
+def test_type_checkers_are_shown_the_import_where_they_look_already(mended: Mend) -> None:
+    done = mended(
+        {
+            "pkg/__init__.py": (
+                "from typing import TYPE_CHECKING\nfrom bitsandbytes.nn import Linear4bit  # large\n\n"
+                "if TYPE_CHECKING:\n    import os\n\n__all__ = ['Linear4bit']\n"
+            ),
+            "pkg/b.py": "def f():\n    from pkg import Linear4bit\n\n    return Linear4bit\n",
+        },
+        UNSAFE,
+    )
+    assert text_of(done, "__init__.py").startswith(
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import os\n"
+        "    from bitsandbytes.nn import Linear4bit  # large\n\n__all__ = ['Linear4bit']\n"
     )
 
 

@@ -100,6 +100,31 @@ def with_import(tree: Tree, name: str) -> list[Replacement]:
     return [Replacement(start, start, f"import {name}{source.newline}{_gap(source, before)}")]
 
 
+def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tuple[list[Replacement], bool]:
+    """Keep imports for type checkers, which do not follow `__getattr__`.
+
+    Also say whether the module has a block for such imports; else one is put below the statement.
+    """
+    source = tree.source
+    rows = "".join(f"{STEP}{row}{source.newline}" for row in imports)
+    for node in tree.root.body:
+        end = node.end_lineno or node.lineno
+        if isinstance(node, ast.If) and not node.orelse and end < source.length:
+            if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+                below = source.line_start(end + 1)
+                return [Replacement(below, below, rows)], True
+    is_known = "TYPE_CHECKING" in bound(tree.root)
+    added = [] if is_known else with_import(tree, "typing")
+    test = "TYPE_CHECKING" if is_known else "typing.TYPE_CHECKING"
+    block = f"if {test}:{source.newline}{rows}"
+    place = source.line_start((statement.end_lineno or statement.lineno) + 1)
+    if place == len(source.text):  # where `__getattr__` goes
+        place, block = source.line_start(statement.lineno), f"{block}{source.newline}"
+    if added and added[0].start == place:
+        return [Replacement(place, place, f"{added[0].text}{block}")], False
+    return [*added, Replacement(place, place, block)], False
+
+
 def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Replacement]:
     """A function that several places share, above the first of them, unless the file has it already."""
     source = tree.source
@@ -139,3 +164,24 @@ def is_docstring(node: ast.stmt) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
+
+
+def without_aliases(
+    source: SourceText, statement: ast.Import | ast.ImportFrom, names: tuple[str, ...]
+) -> Replacement:
+    """An import of several names without some of them."""
+    kept = [alias for alias in statement.names if (alias.asname or alias.name) not in names]
+    first, last = statement.names[0], statement.names[-1]
+    start = source.offset(first.lineno, first.col_offset)
+    end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
+    gone = {alias for alias in statement.names if alias not in kept}
+    text, at = "", start
+    for alias, following in zip(statement.names, [*statement.names[1:], None], strict=True):
+        begin = source.offset(alias.lineno, alias.col_offset)
+        stop = end if following is None else source.offset(following.lineno, following.col_offset)
+        if alias not in gone:
+            text += source.text[begin:stop]
+        at = stop
+    if last in gone:
+        text = text.rstrip().removesuffix(",")
+    return Replacement(start, at, text)

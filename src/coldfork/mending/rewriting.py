@@ -6,7 +6,17 @@ import ast
 from collections.abc import Iterable
 
 from coldfork.mending.deferral import Deferral, Deferred, Form, handed_on
-from coldfork.mending.draft import STEP, Draft, above_body, bracketed, indented, step, with_import
+from coldfork.mending.draft import (
+    STEP,
+    Draft,
+    above_body,
+    bracketed,
+    for_type_checkers,
+    indented,
+    step,
+    with_import,
+    without_aliases,
+)
 from coldfork.mending.expressions import doubts, require_movable
 from coldfork.mending.project import Case
 from coldfork.mending.site import Function, Tree, bound, refuse_hidden
@@ -50,9 +60,10 @@ class _File:
         if accessors and own is not None:
             self.edits.append(self._into_getattr(own, accessors))
             accessors = []
+        typed = [each for each in self.here if self._is_for_type_checkers(each)]
         for each in self.here:
             if each.form is Form.IMPORT:
-                self.edits.append(self._without(each, inner[id(each)]))
+                self.edits += self._instead(each, typed)
             else:
                 rows = accessors if each is bodies[0] else []
                 self.edits.append(self._function(each, inner[id(each)], rows))
@@ -224,13 +235,32 @@ class _File:
         gap = "" if source.text.endswith(("\n", "\r")) else line
         return Replacement(end, end, gap + line * 2 + line.join(self._getattr(accessors)) + line)
 
-    def _without(self, deferred: Deferred, inner: list[Replacement]) -> Replacement:
+    def _is_for_type_checkers(self, deferred: Deferred) -> bool:
+        """Whether only `__getattr__` binds a name of this import that others ask for."""
+        if deferred.form is not Form.IMPORT or deferred.condition is not None:
+            return False
+        return any(name in deferred.outside and self._is_asked_for(deferred, name) for name in deferred.names)
+
+    def _instead(self, deferred: Deferred, typed: list[Deferred]) -> list[Replacement]:
+        """The import taken out; the first of those for type checkers leaves a place for all of them."""
+        if deferred not in typed[:1]:
+            return [self._without(deferred)]
+        rows = [self._import(each) for each in typed]
+        added, has_block = for_type_checkers(self.tree, deferred.statement, rows)
+        if has_block or not deferred.is_whole:
+            return [self._without(deferred), *added]
+        # The block stands where the statement stood, and its blank lines stay.
+        first, last = deferred.statement.lineno, deferred.statement.end_lineno or 0
+        span = self.source.line_start(first), self.source.line_start(last + 1)
+        return [*added[:-1], Replacement(*span, added[-1].text)]
+
+    def _without(self, deferred: Deferred) -> Replacement:
         """The import taken out, with the empty lines below it that would be too many then."""
         source, statement = self.source, self._moved(deferred)
         imports = deferred.statement
         assert isinstance(imports, (ast.Import, ast.ImportFrom))
         if not deferred.is_whole:
-            return _without_aliases(source, imports, deferred.names)
+            return without_aliases(source, imports, deferred.names)
         first, last = statement.lineno, statement.end_lineno or statement.lineno
         source.comment_behind(statement)
         if source.text[source.line_start(first) : source.span(statement)[0]].strip():
@@ -305,27 +335,6 @@ def _patched(
         if start <= each.start and each.end <= end:
             text = text[: each.start - start] + each.text + text[each.end - start :]
     return text
-
-
-def _without_aliases(
-    source: SourceText, statement: ast.Import | ast.ImportFrom, names: tuple[str, ...]
-) -> Replacement:
-    """An import of several names without some of them."""
-    kept = [alias for alias in statement.names if (alias.asname or alias.name) not in names]
-    first, last = statement.names[0], statement.names[-1]
-    start = source.offset(first.lineno, first.col_offset)
-    end = source.offset(last.end_lineno or 0, last.end_col_offset or 0)
-    gone = {alias for alias in statement.names if alias not in kept}
-    text, at = "", start
-    for alias, following in zip(statement.names, [*statement.names[1:], None], strict=True):
-        begin = source.offset(alias.lineno, alias.col_offset)
-        stop = end if following is None else source.offset(following.lineno, following.col_offset)
-        if alias not in gone:
-            text += source.text[begin:stop]
-        at = stop
-    if last in gone:
-        text = text.rstrip().removesuffix(",")
-    return Replacement(start, at, text)
 
 
 def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:

@@ -98,7 +98,7 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   not read: code of installed packages, compiled code, and sources that have changed since they were loaded
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
-  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
+  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH
   not covered: other interpreters, which need an installation of their own, and subinterpreters
 """)
     assert Said(venv, "install", *here, "--mode", "warn").out == snapshot("""\
@@ -122,7 +122,7 @@ The guard is on in every program of VENV/bin/python (Python 3.x.y), mode warn.
   not read: code of installed packages, compiled code, and sources that have changed since they were loaded
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
-  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
+  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH
   not covered: other interpreters, which need an installation of their own, and subinterpreters
 """)
     assert [path.name for path in venv.site.iterdir() if "guard" in path.name] == [venv.pth_file_path.name]
@@ -199,7 +199,7 @@ The guard may be off in VENV/bin/python (Python 3.x.y): SITE/coldfork-guard.pth 
   not read: code of installed packages, compiled code, and sources that have changed since they were loaded
   not read: workers of a process in which only a runtime without a device is awake
   not covered: a fork made by C code, such as a library's or uWSGI's, which raises no event in Python
-  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only
+  not covered: Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH
   not covered: other interpreters, which need an installation of their own, and subinterpreters
 Next: coldfork guard install --python VENV/bin/python writes it again
 """)
@@ -238,7 +238,7 @@ def test_an_interpreter_that_does_not_come_on_is_left_as_it_was(venv: Venv) -> N
         assert (said.status, said.err) == (
             2,
             snapshot(
-                "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), nothing was changed: it starts without running the pth file\n"
+                "coldfork: the guard does not come on in VENV/bin/python (Python 3.x.y), so nothing was changed: it starts without running the pth file\n"
             ),
         )
         assert venvs.everything(venv.folder) == before
@@ -257,8 +257,8 @@ def test_what_is_no_python_is_refused(python: str, venv: Venv) -> None:
         said.err
         == {
             "/no/such/python": snapshot("coldfork: cannot run /no/such/python: No such file or directory\n"),
-            "/bin/false": snapshot("coldfork: /bin/false ended with status 1: it said nothing\n"),
-            "/bin/echo": snapshot("coldfork: /bin/echo does not answer as a Python does\n"),
+            "/bin/false": snapshot("coldfork: /bin/false ended with status 1: it printed nothing\n"),
+            "/bin/echo": snapshot("coldfork: /bin/echo does not answer like a Python\n"),
         }[python]
     )
 

@@ -160,7 +160,7 @@ def test_an_engine_that_cannot_be_preloaded_is_imported_by_each_worker(tmp_path:
     assert (job["state"], job["process"]["launch"]) == ("done", "pool")
     said = server.errors()
     assert "each job imports its engine anew, because no worker of the pool can be started" in said
-    assert "threaded cannot be preloaded" in said
+    assert "cannot preload threaded" in said
 
 
 def test_a_server_that_is_stopped_leaves_one_file_and_no_process(tmp_path: Path) -> None:

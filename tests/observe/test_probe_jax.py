@@ -90,5 +90,5 @@ tell(here=[state("jax"), state("jax-cpu")], polled=states.Poller().awake(), why=
     assert said == {
         "here": [["unknown", None], ["unknown", None]],
         "polled": [],
-        "why": "jax._src.xla_bridge was replaced by something that is no module",
+        "why": "jax._src.xla_bridge was replaced by an object that is not a module",
     }

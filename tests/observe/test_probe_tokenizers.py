@@ -51,7 +51,7 @@ def test_its_own_handler_saves_a_child_when_the_variable_is_not_set() -> None:
         "before": ["absent", None],
         "one": [2, ["cold", None]],
         "many": ["awake", None],
-        "why": "TOKENIZERS_PARALLELISM is not set, so its own handler makes a forked child go on without it",
+        "why": "TOKENIZERS_PARALLELISM is not set, so its own handler lets a forked child go on without it",
         "polled": [["tokenizers", None]],
         "unsafe": [False],
         "child": [["cold", None]],

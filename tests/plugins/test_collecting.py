@@ -111,8 +111,8 @@ def test_what_a_plugin_woke_before_us_is_not_passed_over(suite: Run) -> None:
 == ERRORS ==
 == ERROR collecting coldfork ==
 cuda was awake before the watch began
-   = a plugin given with -p or PYTEST_PLUGINS, one that pytest loaded earlier, or the site woke it
-   = next: coldfork run -m pytest names it
+   = woken by the site, a plugin given with -p or PYTEST_PLUGINS, or one that pytest loaded earlier
+   = next: find it with coldfork run -m pytest
 == coldfork ==
 cuda was awake before the watch began
 == short test summary info ==

@@ -108,7 +108,7 @@ this test forked while cuda was awake
    = cuda was woken by test_it.py::test_waking (test_it.py:8, cuInit)
    = it fails if the child touches cuda; seen on virtual:h100
    = help: start the process with spawn or forkserver, or fork while the device is cold
-   = next: coldfork run --follow -m pytest test_it.py::test_forking shows what becomes of it
+   = next: see what becomes of it with coldfork run --follow -m pytest test_it.py::test_forking
 == coldfork ==
 cuda was woken by test_it.py::test_waking: test_it.py:8, cuInit 1 fork, 1 while a device was awake
 1 fork that may break the child: it fails if the child touches cuda; a test fails where a child was seen to

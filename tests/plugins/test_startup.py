@@ -89,7 +89,7 @@ def test_the_variable_outranks_the_mode_that_was_installed(venv: Venv) -> None:
     done = venv.run("-c", MODE, COLDFORK_GUARD="yes")
     assert done.stdout == "strict\n"
     assert done.stderr == (
-        "coldfork: COLDFORK_GUARD=yes means nothing, it takes strict, raise, warn, log, off; "
+        "coldfork: COLDFORK_GUARD=yes is not a mode, choose strict, raise, warn, log, off; "
         "the guard is on with strict\n"
     )
 

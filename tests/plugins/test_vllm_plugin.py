@@ -188,7 +188,7 @@ def test_a_guard_that_cannot_be_installed_is_told_and_no_more(tmp_path: Path) ->
     lines = run(vllm(tmp_path, "0.33"), BROKEN, CHOICE)
     assert [line for line in lines if line.startswith("method")] == ["method fork"] * 3
     assert any(
-        line.startswith("vllm.plugins.coldfork WARNING coldfork: the fork guard could not be installed")
+        line.startswith("vllm.plugins.coldfork WARNING coldfork: cannot install the fork guard")
         for line in lines
     )
 
@@ -203,7 +203,7 @@ def test_a_guard_that_was_asked_to_raise_and_cannot_be_installed_stops_vllm(tmp_
 def test_what_cannot_be_decided_is_spawned(tmp_path: Path) -> None:
     lines = run(vllm(tmp_path, "0.33"), "sys.modules['coldfork.start.decide'] = None\n", CHOICE)
     assert "method spawn" in lines
-    assert any("Reasons: it could not be found out whether a fork is safe here (" in line for line in lines)
+    assert any("Reasons: it is not known whether a fork is safe here (" in line for line in lines)
 
 
 @pytest.mark.must_hold
@@ -227,7 +227,7 @@ print("child", os.waitpid(child, 0)[1])
 print("guard", "coldfork.start.guard.process" in sys.modules)
 """
 HOW = (
-    "vllm.plugins.coldfork INFO coldfork: it is installed, and changes nothing here unless "
+    "vllm.plugins.coldfork INFO coldfork: it is installed, but changes nothing here unless "
     "COLDFORK_VLLM=on asks for it"
 )
 

@@ -59,7 +59,7 @@ def test_a_method_that_is_named_is_used_with_a_warning_that_gives_the_reasons(
 ) -> None:
     deciding(monkeypatch, AWAKE)
     with pytest.warns(
-        UserWarning, match="fork, as it was asked for, although cuda is awake here; coldfork would"
+        UserWarning, match="fork is used as requested, although cuda is awake here; coldfork would"
     ) as said:
         context = coldfork.get_context("fork")
     assert context.get_start_method() == "fork"
@@ -73,12 +73,12 @@ def test_a_method_that_nothing_speaks_against_is_used_without_a_word(
     with caplog.at_level(logging.INFO, "coldfork"):
         assert coldfork.get_context("spawn").get_start_method() == "spawn"
         assert coldfork.get_context("forkserver").get_start_method() == "forkserver"
-    assert caplog.messages == ["spawn, as it was asked for", "forkserver, as it was asked for"]
+    assert caplog.messages == ["spawn, as requested", "forkserver, as requested"]
 
 
 def test_a_method_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(
-        ColdforkError, match="there is no start method 'thread'; there are fork, spawn, forkserver, zygote"
+        ColdforkError, match="there is no start method 'thread'; choose fork, spawn, forkserver, zygote"
     ):
         coldfork.get_context("thread")
 

@@ -257,7 +257,7 @@ def test_a_clean_server_is_used_where_it_pays_and_works_although_the_parent_is_d
         "method": "forkserver",
         "exit": 0,
         "changed": "spawn",
-        "why": ["its server was started with another environment (CUDA_VISIBLE_DEVICES)"],
+        "why": ["its server was started with a different environment (CUDA_VISIBLE_DEVICES)"],
     }
 
 

@@ -366,7 +366,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
             ],
             "forkserver-preloads-nothing": [
                 "its server would preload nothing, so that it saves nothing over spawn",
-                ("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",),
+                ("name the modules to preload: multiprocessing.set_forkserver_preload([...])",),
                 {},
             ],
             "rocm-awake": [
@@ -507,7 +507,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"accelerator": "tokenizers", "status": "unknown", "reason": "so"},
             ],
             "openmp-poisoned": [
-                "so, and whether the pool was that of the forking thread is not known",
+                "so, and it is not known whether the pool was the forking thread's",
                 ("start the process with spawn: it begins without any of this",),
                 {"accelerator": "openmp", "status": "poisoned", "reason": "so"},
             ],
@@ -515,13 +515,13 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 "this thread has run OpenMP regions of libgomp.so.1, whose pool a forked child would wait for in vain",
                 (
                     "fork from a fresh thread: it has no pool, and the child neither",
-                    "have libgomp give its pool back before the fork: omp_pause_resource_all(omp_pause_hard)",
+                    "have libgomp release its pool before the fork: omp_pause_resource_all(omp_pause_hard)",
                     "start the process with spawn: it begins without any of this",
                 ),
                 {"library": "/lib/libgomp.so.1", "workers": "1", "workers of this thread": "1"},
             ],
             "openmp-pool-of-unknown-thread": [
-                "libgomp.so.1 has a pool of threads, and it cannot be told that it is not the forking thread's",
+                "libgomp.so.1 has a thread pool that may be the forking thread's",
                 ("start the process with spawn: it begins without any of this",),
                 {"library": "/lib/libgomp.so.1", "workers": "1", "workers of this thread": "0"},
             ],
@@ -551,7 +551,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"threading layer": "omp", "workers of libgomp": "0"},
             ],
             "tokenizers-pool": [
-                "tokenizers has encoded in parallel and TOKENIZERS_PARALLELISM=1 keeps a forked child at it",
+                "tokenizers has encoded in parallel, and TOKENIZERS_PARALLELISM=1 makes a forked child go on doing so",
                 (
                     "set TOKENIZERS_PARALLELISM=false before the fork, or do not set it",
                     "start the process with spawn: it begins without any of this",
@@ -574,7 +574,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {},
             ],
             "python-threads": [
-                "other Python threads are running (Thread-1), and what they hold locked stays locked in a child",
+                "other Python threads are running (Thread-1), and their locks stay locked in a child",
                 (
                     "fork before threads are started",
                     "start the process with spawn: it begins without any of this",
@@ -582,7 +582,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"thread": "Thread-1"},
             ],
             "module-being-imported": [
-                "the thread Thread-1 is importing torch, whose lock nobody opens in a child",
+                "the thread Thread-1 is importing torch, whose lock is never released in a child",
                 (
                     "import it before threads are started",
                     "start the process with spawn: it begins without any of this",
@@ -606,7 +606,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"release": "5.15-microsoft-standard-WSL2"},
             ],
             "jupyter": [
-                "this is a notebook's kernel, whose sockets and threads a forked child would inherit half",
+                "this is a notebook's kernel, and a forked child would inherit its sockets without its threads",
                 ("put the function into a module, which spawn can import",),
                 {},
             ],
@@ -626,10 +626,10 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"MULTIPROCESSING_START_METHOD": "spawn"},
             ],
             "daemon": [
-                "this is a daemonic process, and multiprocessing lets it have no children by any method",
+                "this is a daemonic process, which multiprocessing allows no children by any method",
                 (
                     "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
-                    "use subprocess, which asks nobody",
+                    "use subprocess, which has no such rule",
                 ),
                 {},
             ],
@@ -647,7 +647,7 @@ def test_the_words_of_each_piece_of_evidence() -> None:
                 {"module": "work", "verdict": "certain", "path": "work.py", "line": "3"},
             ],
             "target-unknown": [
-                "what importing work does to a device is unknown: it took too long",
+                "it is unknown what importing work does to a device: it took too long",
                 (),
                 {"module": "work", "reason": "it took too long"},
             ],

@@ -252,7 +252,7 @@ def test_a_mode_that_does_not_exist_is_an_error(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(UsageError) as refused:
         coldfork.guard()
     assert str(refused.value) == snapshot(
-        "COLDFORK_GUARD=yes means nothing; it takes strict, raise, warn, log, off"
+        "COLDFORK_GUARD=yes is not a mode; choose strict, raise, warn, log, off"
     )
 
 
@@ -261,7 +261,7 @@ def test_a_fork_is_not_allowed_without_a_reason(reason: str) -> None:
     with pytest.raises(UsageError) as refused:
         coldfork.allow_fork(reason)
     assert str(refused.value) == snapshot(
-        'allow_fork() wants a reason: allow_fork("the child runs exec at once")'
+        'allow_fork() needs a reason: allow_fork("the child runs exec at once")'
     )
 
 
@@ -310,7 +310,7 @@ print(json.dumps([outcome(os.fork), outcome(os.fork)]))
     )
     done = run(program, tmp_path)
     assert done.stdout == '["forked", "forked"]\n'
-    assert done.stderr == "the fork guard failed, and the program goes on: os.fork: ValueError: a bug\n"
+    assert done.stderr == "the fork guard failed; the program goes on: os.fork: ValueError: a bug\n"
 
 
 @pytest.mark.must_hold
@@ -326,4 +326,4 @@ def test_another_hook_that_forbids_hooks_is_reported_and_not_ignored(tmp_path: P
     """
     done = run(program, tmp_path)
     assert done.returncode == 1
-    assert "the fork guard cannot be installed: another audit hook of this process forbids it" in done.stderr
+    assert "cannot install the fork guard: another audit hook of this process forbids it" in done.stderr

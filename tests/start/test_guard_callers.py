@@ -187,7 +187,7 @@ def test_a_waker_that_nobody_is_sure_of_is_not_named() -> None:
     )
     assert messages.refusal("os.forkpty", (reason,)) == snapshot("""\
 os.forkpty was refused, and no process was started: cuda is awake here
-  cuda was woken while several threads ran, by one of them: MainThread or loader
+  cuda was woken by one of several running threads: MainThread or loader
   = help: use spawn
   = or let it happen: with coldfork.allow_fork("reason"): ...\
 """)

@@ -339,7 +339,10 @@ def test_an_interpreter_that_cannot_be_run_is_a_fault_of_the_call(tmp_path: Path
     missing = tmp_path / "python"
     with pytest.raises(UsageError, match=f"^cannot run {missing}: No such file or directory$"):
         interpreters.ask(str(missing))
-    for said, words in (("exit 3", "ended with status 3: it said nothing"), ("echo no", "does not answer")):
+    for said, words in (
+        ("exit 3", "ended with status 3: it printed nothing"),
+        ("echo no", "does not answer"),
+    ):
         missing.write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
         missing.chmod(0o755)
         with pytest.raises(UsageError, match=words):

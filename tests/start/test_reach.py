@@ -196,8 +196,8 @@ def test_a_check_that_takes_too_long_is_unknown_and_its_processes_are_gone(
     [
         (Target("missing.module"), "there is no module missing on sys.path"),
         (Target("application.missing"), "the check failed: "),
-        (Target("__main__", "work", "my-script.py"), "my-script.py cannot be named as a module"),
-        (Target("__main__", "work", "/usr/bin/pytest"), "pytest cannot be named as a module"),
+        (Target("__main__", "work", "my-script.py"), "my-script.py cannot be a module's name"),
+        (Target("__main__", "work", "/usr/bin/pytest"), "pytest cannot be a module's name"),
         (Target("__main__", "work"), "it was typed in and is in no file"),
     ],
 )
@@ -265,9 +265,7 @@ def test_the_surest_line_that_wakes_is_the_answer() -> None:
     assert judged("a", [loads], 0).reached is Reached.NOTHING
     assert judged("a", [loads], 2).reason == "2 of the files it imports could not be read"
     long = [{"path": "a/tables.py", "line": 7}]
-    assert (
-        judged("a", [loads], 0, long).reason == "it takes too long to follow what it runs, at a/tables.py:7"
-    )
+    assert judged("a", [loads], 0, long).reason == "following what it runs takes too long, at a/tables.py:7"
     assert judged("a", [certain], 0, long).line == 4
     assert judged("a", [loads, queries], 0).line == 2
     assert judged("a", [queries, possible], 0).line == 3
@@ -319,7 +317,7 @@ def test_targets_of_all_kinds() -> None:
     assert local is not None
     assert local.cannot_be_pickled
     for nonsense in ("no module", "", ":function", 3, "a-b"):
-        with pytest.raises(UsageError, match="is no target: give a callable"):
+        with pytest.raises(UsageError, match="is not a target: give a callable"):
             target_of(nonsense)
 
 

@@ -322,7 +322,7 @@ def test_compiled_work_of_another_thread_is_refused() -> None:
 
     with pytest.raises(CaptureRefusedError), capture():
         elsewhere()
-    assert "is work of another thread than the one that captures" in str(failed[0])
+    assert "is work of a thread other than the capturing one" in str(failed[0])
     assert run(x).tolist() == [2, 2, 2, 2]
 
 

@@ -71,8 +71,8 @@ except virtual.VirtualDeviceError as error:
 """
     )
     assert program.told == {
-        "said": "virtual:h100 is installed in this process and stays until it ends; "
-        "use virtual:a100 in a process of its own",
+        "said": "use virtual:a100 in a process of its own: virtual:h100 is installed in this process "
+        "and stays until it ends",
         "still": 0,
         "installed": "<virtual:h100, awake>",
     }
@@ -109,8 +109,8 @@ except virtual.VirtualDeviceError as error:
 """
     )
     assert program.told == {
-        "said": "libcuda.so.1 of a real driver is loaded here, and a virtual device beside it would lie; "
-        "start the process anew and install the virtual device first",
+        "said": "start the process anew and install the virtual device first: libcuda.so.1 of a real driver "
+        "is loaded here, and a virtual device beside it would give wrong answers",
         "installed": False,
         "hooks": 0,
     }

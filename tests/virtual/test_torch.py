@@ -347,9 +347,9 @@ for attempt in range(2):
         after=_TWO,
     )
     assert program.told == {
-        "said": f"coldfork's virtual device does not simulate {what}; it exists for its initialisation only. "
-        "Work on tensors of the CPU, run this part on a real device, or let "
-        "coldfork.virtual.device(..., redirect=True) do the work on the CPU",
+        "said": f"coldfork's virtual device does not simulate {what}; work on CPU tensors, run this part "
+        "on a real device, or let coldfork.virtual.device(..., redirect=True) do the work on the CPU: "
+        "the virtual device can only be initialised",
         "level": level,
         "attempt": 1,
     }
@@ -535,6 +535,6 @@ except coldfork.virtual.VirtualDeviceError as error:
         environment=real_build,
     )
     assert program.told == {
-        "said": "this torch is built for real devices and was imported before the virtual one was there; "
-        "install the virtual device first, or use the CPU build of torch"
+        "said": "install the virtual device before importing torch, or use the CPU build of torch: "
+        "this one is built for real devices and is already imported"
     }

@@ -22,7 +22,7 @@ _OF_ANOTHER_CHECKOUT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFI
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs from a revision, in every checkout that was asked about."""
+    """The differences from a revision, in every checkout that was asked about."""
 
     files: tuple[str, ...]
     """Absolute paths, with links in their folders resolved."""

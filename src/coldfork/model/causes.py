@@ -1,4 +1,4 @@
-"""The lines that wake a device, whom each of them warms, and what would mend it."""
+"""The lines that wake a device, the modules that each of them warms, and what would mend it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from coldfork.model.effects import Verdict
 
 
 class Audience(StrEnum):
-    """Whom a module's import concerns; the widest audience comes first."""
+    """The users whom a module's import concerns; the widest audience comes first."""
 
     LIBRARY = "library"
-    """Whoever imports the package."""
+    """All users who import the package."""
     SCRIPT = "script"
-    """Whoever starts the program: nobody imports it."""
+    """Users who start the program: it is not imported."""
     BUILD = "build"
-    """Who builds or installs the package."""
+    """Users who build or install the package."""
     EXAMPLE = "example"
-    """Who tries an example, a benchmark or what the documentation shows."""
+    """Users who try an example, a benchmark or code from the documentation."""
     TEST = "test"
-    """Who runs the tests."""
+    """Developers who run the tests."""
 
     @property
     def rank(self) -> int:
-        """Smaller is wider."""
+        """The order of audiences; smaller is wider."""
         return _RANKS[self.value]
 
 
@@ -43,7 +43,7 @@ class CheckedModule(NamedTuple):
     imported: bool
     """True when another checked module imports it."""
     file: str = ""
-    """Where the file lies: an absolute path."""
+    """The module's file: an absolute path."""
 
 
 class Import(NamedTuple):
@@ -54,9 +54,9 @@ class Import(NamedTuple):
     line: int
     target: str
     sure: bool
-    """True when no condition stands around it."""
+    """True when it is under no condition."""
     tried: bool = False
-    """True inside a `try` that goes on without a library that is missing."""
+    """True inside a `try` that goes on without a missing library."""
 
 
 class Way(NamedTuple):
@@ -69,7 +69,7 @@ class Way(NamedTuple):
     following: str | None
     """The next module on the way; None where the module's own line wakes the device."""
     sure: bool
-    """True when no import on the way stands under a condition, and nothing else is one at its end."""
+    """True when no import on the way is under a condition, and neither is its end."""
 
 
 class Line(NamedTuple):
@@ -88,7 +88,7 @@ class Cause:
     path: str
     line: int
     call: str | None
-    """What the line calls or imports; None for what is about no device."""
+    """The line's call or import; None where no device is concerned."""
     accelerator: str | None
     effect: str | None
     verdict: Verdict
@@ -100,31 +100,31 @@ class Cause:
     ways: tuple[Way, ...] = ()
     """The checked modules whose import wakes the device because of it: widest and nearest first."""
     spares: tuple[str, ...] = ()
-    """What stays cold when only this is mended; filled for imports that are an entry of their own."""
+    """Modules that stay cold when only this is mended; filled for imports that are an entry of their own."""
     accepted: bool = False
     """True when the baseline accepts it, so that its findings here are new ways to an old cause."""
     then: tuple[Line, ...] = ()
-    """Lines that the same call comes to afterwards, and that wake the device too: never before this one."""
+    """Lines that the same call reaches afterwards, and that wake the device too: never before this one."""
     turn: int = 0
     """When it happens, along the import of the entries."""
 
     def counts(self, bar: Verdict, audiences: Set[Audience]) -> bool:
-        """Whether it is as sure as the bar and concerns one of these audiences."""
+        """Return whether it is at least as sure as the bar and concerns one of these audiences."""
         return self.verdict.rank >= bar.rank and self.audience in audiences
 
     @property
     def warms(self) -> int:
-        """How many checked modules are warm after their import because of it."""
+        """Return how many checked modules are warm after their import because of it."""
         return len(self.ways)
 
     @property
     def warms_certainly(self) -> int:
-        """How many of them are warm whatever stands around the imports on the way, and in the way."""
+        """Return how many of them are warm regardless of conditions on the imports and on the way."""
         return sum(way.sure for way in self.ways) if self.verdict is Verdict.CERTAIN else 0
 
     @property
     def outermost(self) -> tuple[Way, ...]:
-        """The ways of those modules that are in no warm package; what is in one is warm with it."""
+        """Return the ways of modules outside warm packages; a module in one is warm with it."""
         warm = {way.module for way in self.ways}
         return tuple(way for way in self.ways if warm.isdisjoint(packages(way.module)))
 
@@ -133,21 +133,21 @@ class Applicability(StrEnum):
     """Who may apply a fix."""
 
     SAFE = "safe"
-    """`--fix`: the program does what it did, but for when the device is woken."""
+    """`--fix`: the program behaves as before, except for when the device is woken."""
     UNSAFE = "unsafe"
     """`--fix=unsafe`: likely, but not certain, to be the same."""
     SHOWN = "shown"
-    """Nobody but the author: the last step is theirs."""
+    """Only the author: the last step is theirs."""
 
     @property
     def rank(self) -> int:
-        """Larger is safer."""
+        """The order; larger is safer."""
         return {"shown": 0, "unsafe": 1, "safe": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """A text in the place of a span. Lines and columns count from 1, in code points; the end is exclusive."""
+    """A text that replaces a span. Lines and columns count from 1, in code points; the end is exclusive."""
 
     path: str
     line: int
@@ -181,6 +181,6 @@ class Refusal:
 
 @cache
 def packages(name: str) -> tuple[str, ...]:
-    """The packages above a module, outermost first."""
+    """Return the packages above a module, outermost first."""
     parts = name.split(".")
     return tuple([".".join(parts[:depth]) for depth in range(1, len(parts))])

@@ -1,4 +1,4 @@
-"""How a process may be started: a start method, the reasons for it, and what they rest on."""
+"""How a process may be started: a start method, the reasons for it, and their evidence."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from coldfork.model.states import State, Waker
 
 METHODS = ("fork", "spawn", "forkserver")
 EVERY = "every"
-"""What a reason speaks against that holds for any start method."""
+"""In place of a start method: the reason speaks against all of them."""
 
 
 class Weight(StrEnum):
     """How much a reason weighs."""
 
     CIRCUMSTANCE = "circumstance"
-    """Nothing breaks at once, but here another method is the wiser choice."""
+    """Nothing breaks at once, but another method is the wiser choice here."""
     DOUBT = "doubt"
     """It could not be found out whether it breaks; the reason says why not."""
     HARM = "harm"
-    """A process started so hangs, dies, or cannot use what it was handed."""
+    """A process started this way hangs, dies, or cannot use what it was handed."""
 
     @property
     def rank(self) -> int:
-        """Its place among the others; more weighs more."""
+        """Its place in the order; larger weighs more."""
         return _RANKS[self.value]
 
 
@@ -38,7 +38,7 @@ class Reason:
     """One thing that speaks against a start method."""
 
     code: str
-    """Its name, which stays the same: `openmp-pool-of-this-thread`."""
+    """Its name, which does not change between versions: `openmp-pool-of-this-thread`."""
     text: str
     """A clause that goes after "because"."""
     against: str = "fork"
@@ -49,19 +49,19 @@ class Reason:
     waker: Waker | None = None
     """Who woke that runtime, if it was observed."""
     remedies: tuple[str, ...] = ()
-    """What to do about it, each a sentence; the best first."""
+    """Remedies, each a sentence; the best first."""
     evidence: tuple[tuple[str, str], ...] = ()
-    """What was seen, as names and values."""
+    """Observations, as names and values."""
     judgement: Judgement | None = None
-    """What a fork in spite of it does to its child; None where it is about something else."""
+    """The effect of a fork on its child all the same; None where it concerns something else."""
     condition: str | None = None
-    """What breaks the child: `it fails if the child touches cuda`."""
+    """The condition that breaks the child: `it fails if the child touches cuda`."""
     watched: bool = False
-    """Whether the moment at which the child does that is seen in the child."""
+    """Whether the child notices the moment at which it does that."""
 
     @property
     def vetoes(self) -> bool:
-        """Whether a fork in spite of it would hand a child something that it cannot use."""
+        """Return whether a fork would hand a child something that it cannot use."""
         return self.against == "fork" and self.weight is Weight.HARM
 
 
@@ -72,24 +72,24 @@ class Decision:
     method: str
     """`fork`, `spawn` or `forkserver`."""
     reasons: tuple[Reason, ...] = ()
-    """Everything that speaks against a method, the chosen one included; what weighs most first."""
+    """Everything that speaks against a method, the chosen one included; the heaviest first."""
     evidence: tuple[State, ...] = ()
     """The state of every accelerator and fork-unsafe runtime at that moment."""
     target: str | None = None
     """The module that the decision was asked for."""
 
     def against(self, method: str) -> tuple[Reason, ...]:
-        """The reasons that speak against a method."""
+        """Return the reasons that speak against a method."""
         return tuple(reason for reason in self.reasons if reason.against in (method, EVERY))
 
     @property
     def judgement(self) -> Judgement:
-        """What a fork would do to its child here and now."""
+        """Return what a fork would do to its child here and now."""
         return fork_judgement(self.reasons)
 
     @property
     def because(self) -> str:
-        """The reasons in one clause: why not fork, or what speaks against the method in spite of all."""
+        """Return the reasons in one clause: why not fork, or what nevertheless speaks against the method."""
         spoken = self.against("fork" if self.method != "fork" else self.method)
         if not spoken:
             return "nothing speaks against it" if self.method == "fork" else "there is no fork here"
@@ -100,7 +100,7 @@ class Decision:
         return f"{clause}; but {_joined(stuck)}" if stuck else clause
 
     def line(self) -> str:
-        """The decision in one line, as it is logged."""
+        """Return the decision in one line, for the log."""
         for_whom = f" for {self.target}" if self.target else ""
         return f"{self.method}{for_whom}, because {self.because}"
 
@@ -109,7 +109,7 @@ class Decision:
 
 
 def fork_judgement(reasons: Iterable[Reason]) -> Judgement:
-    """What a fork does to its child for all of these reasons together."""
+    """Return what a fork does to its child for all of these reasons together."""
     return worst(reason.judgement for reason in reasons if reason.judgement is not None)
 
 
@@ -119,15 +119,15 @@ def _joined(reasons: Iterable[Reason]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CanaryAnswer:
-    """What became of a child that was forked to try it; true if nothing broke."""
+    """The result of a child that was forked as a trial; true if nothing broke."""
 
     safe: bool
     reason: str
     tried: tuple[str, ...] = ()
-    """What the child did, in order; the last is what broke, if anything did."""
+    """The child's actions, in order; the last is the one that broke, if any did."""
     seconds: float = 0.0
     against: tuple[Reason, ...] = ()
-    """What the table of forks says of the child that tried, whatever became of it."""
+    """The table's reasons against forking the child that tried, whatever its result."""
 
     def __bool__(self) -> bool:
         return self.safe

@@ -1,4 +1,4 @@
-"""Stories and checks, which are said about a log or a machine, and the evidence that they rest on."""
+"""Stories about a log, checks of a machine, and their evidence."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class Confidence(StrEnum):
     """How sure a story is."""
 
     CERTAIN = "certain"
-    """The error itself was read, in the words and the type that its framework gives it."""
+    """The error itself was read, in its framework's own words and type."""
     LIKELY = "likely"
-    """The words were read, but not the error around them; or something else could say the same."""
+    """The words were read, but not the error around them; or another program could say the same."""
     POSSIBLE = "possible"
-    """What was read fits, and would fit other failures too."""
+    """The text fits, but would fit other failures too."""
 
     @property
     def rank(self) -> int:
-        """Larger is surer."""
+        """The order; larger is surer."""
         return {"possible": 0, "likely": 1, "certain": 2}[self.value]
 
 
@@ -50,9 +50,9 @@ class Step:
 
     path: str
     function: str
-    """The function, or the class whose body it is; `<module>` for a line of no function."""
+    """The function, or the class whose body it is; `<module>` for a line outside of functions."""
     text: str = ""
-    """The source line; empty where nobody knows it."""
+    """The source line; empty where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Suspect:
     reason: str
     chain: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
-    """The lines of the chain, as versions are compared by them."""
+    """The lines of the chain, in the form in which versions are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Participant:
     started: str | None = None
     """How it was started, as far as the log shows: fork, spawn or forkserver."""
     framework: str | None = None
-    """What started it: multiprocessing, vLLM, a DataLoader of PyTorch, ..."""
+    """The framework that started it: multiprocessing, vLLM, a DataLoader of PyTorch, ..."""
     fork: Place | None = None
     """The line that started it; None where the log does not show it."""
 
@@ -88,33 +88,33 @@ class Blame(StrEnum):
     CAUSE = "cause"
     """It is what has to be changed."""
     MET = "met"
-    """It met what another line had caused before, which the log does not show."""
+    """It ran into what another line had caused before, which the log does not show."""
 
 
 class Role(StrEnum):
-    """Whose a line of a stack is."""
+    """Who owns a line of a stack."""
 
     PROGRAM = "program"
     FRAMEWORK = "framework"
     DEVICE = "device"
     """The library that touches the device."""
     FORK = "fork"
-    """Whoever started the process."""
+    """The code that started the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A line of a stack, and the role that it plays in a story."""
+    """A line of a stack, and its role in a story."""
 
     role: Role
     place: Place
     owner: str | None = None
-    """The package in which it stands; None for the program's own."""
+    """The package that contains it; None for the program's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One known way to fail, as this log tells it."""
+    """One known way to fail, as this log shows it."""
 
     name: str
     title: str
@@ -126,9 +126,9 @@ class Story:
     suspects: tuple[Suspect, ...]
     evidence: tuple[Evidence, ...]
     remedies: tuple[str, ...]
-    """What to do, the best first."""
+    """Remedies, the best first."""
     alternatives: tuple[str, ...] = ()
-    """What else the same lines could mean."""
+    """Other possible meanings of the same lines."""
     next: str = ""
     """The command to type next."""
     accelerator: str | None = None
@@ -140,7 +140,7 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class Unexplained:
-    """An error in the log that belongs to no known story, or a reason why part of the log was not read."""
+    """An error in the log that matches no known story, or a reason why part of the log was not read."""
 
     evidence: Evidence
     reason: str
@@ -148,7 +148,7 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """How to go on from a log that tells no story."""
+    """How to continue with a log that matches no story."""
 
     evidence: Evidence
     """The last error in it; without one, its last line."""
@@ -166,62 +166,62 @@ class Explanation:
     stories: tuple[Story, ...]
     unexplained: tuple[Unexplained, ...] = ()
     notes: tuple[str, ...] = ()
-    """What was left out, and why."""
+    """The parts that were left out, and why."""
     onward: Onward | None = None
-    """Where to go from here; None where a story says it, or nothing was read."""
+    """How to continue; None where a story says it, or nothing was read."""
 
 
 class Health(StrEnum):
-    """What a check found."""
+    """The result of a check."""
 
     OK = "ok"
     WARN = "warn"
-    """It works, and something will go wrong or be slow that need not."""
+    """It works, but something will go wrong or be slow needlessly."""
     FAIL = "fail"
-    """What the check is about does not work."""
+    """The checked thing does not work."""
     SKIPPED = "skipped"
     """It could not be judged, or there is nothing here to judge; the message says why."""
 
     @property
     def rank(self) -> int:
-        """Larger is worse."""
+        """The order; larger is worse."""
         return {"skipped": 0, "ok": 1, "warn": 2, "fail": 3}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one check says."""
+    """The answer of one check."""
 
     health: Health
     message: str
     remedies: tuple[str, ...] = ()
-    """What to do, the best first; given for all that is not well."""
+    """Remedies, the best first; given for everything that is not well."""
     details: tuple[str, ...] = ()
-    """What the message rests on."""
+    """The facts behind the message."""
 
 
 def ok(message: str, *details: str) -> Answer:
-    """All is well."""
+    """Answer that all is well."""
     return Answer(Health.OK, message, details=details)
 
 
 def warn(message: str, *remedies: str, details: Iterable[str] = ()) -> Answer:
-    """It works, and could bite."""
+    """Answer that it works, but may cause trouble."""
     return Answer(Health.WARN, message, remedies, tuple(details))
 
 
 def fail(message: str, *remedies: str, details: Iterable[str] = ()) -> Answer:
-    """It does not work."""
+    """Answer that it does not work."""
     return Answer(Health.FAIL, message, remedies, tuple(details))
 
 
 def skipped(reason: str) -> Answer:
-    """Nothing was judged."""
+    """Answer that nothing was judged."""
     return Answer(Health.SKIPPED, reason)
 
 
 def together(answers: Iterable[Answer], well: Answer) -> Answer:
-    """Several troubles as one answer, the worst first; `well` where there is none."""
+    """Combine several troubles into one answer, the worst first; `well` where there is none."""
     found = sorted(answers, key=lambda answer: -answer.health.rank)
     if not found:
         return well
@@ -235,7 +235,7 @@ def together(answers: Iterable[Answer], well: Answer) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check, and what it said."""
+    """One check, and its answer."""
 
     name: str
     group: str
@@ -246,22 +246,22 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """Everything that the checks said."""
+    """The answers of all checks."""
 
     results: tuple[CheckResult, ...]
     python: str | None = None
-    """The interpreter whose environment was looked at; None where none was found beside its packages."""
+    """The interpreter whose environment was examined; None where none was found beside its packages."""
     folders: tuple[str, ...] = ()
-    """Where its packages lie."""
+    """The folders of its packages."""
     asked: tuple[str, ...] = ()
     """The checks that were named; none when all were run."""
     named: str | None = None
-    """The interpreter as the user named it; None where nobody did."""
+    """The interpreter as the user named it; None where the user named none."""
 
     def count(self, health: Health) -> int:
-        """How many checks came to this."""
+        """Return how many checks had this result."""
         return sum(result.answer.health is health for result in self.results)
 
     def of(self, health: Health) -> tuple[CheckResult, ...]:
-        """The checks that came to this."""
+        """Return the checks that had this result."""
         return tuple(result for result in self.results if result.answer.health is health)

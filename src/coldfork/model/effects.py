@@ -59,12 +59,12 @@ class Chain:
 
     @property
     def by_import(self) -> bool:
-        """True when the first step is an import: what wakes the device stands in another module."""
+        """True when the first step is an import: another module wakes the device."""
         return bool(self.steps) and self.steps[0].kind is StepKind.IMPORT
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The names along the way: what stays the same when lines move."""
+        """Return the names along the way: they stay the same when lines move."""
         return tuple(step.symbol for step in self.steps)
 
 
@@ -89,7 +89,7 @@ WAKING = frozenset({EffectKind.INITIALISES_DRIVER, EffectKind.CREATES_CONTEXT})
 
 
 class Verdict(StrEnum):
-    """How sure we are that the effect happens on import."""
+    """How sure it is that the effect happens on import."""
 
     CERTAIN = "certain"
     CONDITIONAL = "conditional"
@@ -97,7 +97,7 @@ class Verdict(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Larger is surer."""
+        """The order; larger is surer."""
         return {"possible": 0, "conditional": 1, "certain": 2}[self.value]
 
 
@@ -110,20 +110,20 @@ class ImportOf:
     own: bool
     """True when the module belongs to the checked code, False for a dependency."""
     statement_in_init: bool
-    """True when the import stands in a package's `__init__`."""
+    """True when the import is in a package's `__init__`."""
     importers: int
     """How many checked modules import the package whose `__init__` this is, directly or not."""
     gated: bool
-    """True when an `if` of the author's stands around the statement."""
+    """True when the author put an `if` around the statement."""
     woken_elsewhere: bool
     """True when the waking site inside the imported module is reported on its own line too."""
     may_be_lazy: bool = False
-    """True for a statement that the target version would let be a `lazy import`."""
+    """True for a statement that the target version would allow as a `lazy import`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """A line that wakes the device whenever an effect happens, and before it."""
+    """A line that always wakes the device before an effect happens."""
 
     kind: EffectKind
     chain: Chain
@@ -131,16 +131,16 @@ class Ahead:
 
 
 class Obstacle(StrEnum):
-    """What keeps a process from starting as it is meant to."""
+    """A reason for which a process cannot start as intended."""
 
     UNPICKLABLE = "unpicklable"
-    """Something that it is sent cannot be pickled."""
+    """Something that is sent to it cannot be pickled."""
     OTHER_CONTEXT = "other-context"
     """It is handed a lock or a queue that was made for another start method."""
     DAEMONIC = "daemonic"
     """It is a daemon, and starts processes itself."""
     METHOD_IN_USE = "method-in-use"
-    """The start method is to be set, and one is in use already."""
+    """The start method is to be set, but one is in use already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,26 +149,26 @@ class Hindrance:
 
     obstacle: Obstacle
     words: str
-    """What it is, in words."""
+    """The obstacle in words."""
     chain: Chain
     """The line that makes it one; empty where that is the same."""
 
 
 class Arrival(StrEnum):
-    """How code comes to be run."""
+    """How code comes to run."""
 
     IMPORT = "import"
     PROGRAM = "program"
     CALL = "call"
-    """Somebody else calls the function, with whatever arguments."""
+    """Other code calls the function, with unknown arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartedProgram:
-    """The program that comes to an effect: what somebody would run to see it happen."""
+    """The program that reaches an effect: what a user would run to see it happen."""
 
     module: str
-    """The module that is started, or whose import comes to the effect."""
+    """The module that is started, or whose import reaches the effect."""
     path: str
     """Its file."""
     function: str = ""
@@ -177,17 +177,17 @@ class StartedProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStart:
-    """How a line starts processes, or decides how they will be started, and what it finds."""
+    """How a line starts processes, or decides how they will be started, and the circumstances."""
 
     method: str
-    """`fork`, `spawn` or `forkserver`; empty where nobody knows."""
+    """`fork`, `spawn` or `forkserver`; empty where it is not known."""
     chosen: str
-    """What chose the method, in words."""
+    """The choice of the method in words."""
     target: str
-    """What the new process runs, or the variable or flag that decides; empty where nobody knows."""
+    """The new process's target, or the variable or flag that decides; empty where it is not known."""
     arrival: Arrival
     origin: StartedProgram
-    """The module that is started or imported and comes to this line, or whose function is called."""
+    """The module that is started or imported and reaches this line, or whose function is called."""
     way: Chain
     """From the program's own line to this one; empty where that is the same."""
     before: Ahead | None
@@ -195,7 +195,7 @@ class ProcessStart:
     child: Ahead | None
     """The surest way in which the new process uses a device."""
     sure: bool = False
-    """True where every run comes to this line."""
+    """True where every run reaches this line."""
     hindrance: Hindrance | None = None
     tasks: bool = False
     """True where the processes run already, and are given something to do."""
@@ -204,11 +204,11 @@ class ProcessStart:
     differs: bool = False
     """True where no method is stated, and the Pythons that the project supports have different ones."""
     unguarded: str = ""
-    """A module of which every import comes to this line; empty where there is none."""
+    """A module of which every import reaches this line; empty where there is none."""
 
     @property
     def program(self) -> str:
-        """The module that is started and comes to this line; empty where none is."""
+        """Return the module that is started and reaches this line; empty where none is."""
         return self.origin.module if self.arrival is Arrival.PROGRAM else ""
 
 
@@ -243,7 +243,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The machine that is assumed: which accelerators it has, and whether NVML answers for CUDA."""
+    """The assumed machine: which accelerators it has, and whether NVML answers for CUDA."""
 
     name: str
     accelerators: frozenset[str]
@@ -254,7 +254,7 @@ class Profile:
 PROFILES: dict[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("cuda", frozenset({"cuda"}), True, "an NVIDIA GPU, its driver, and NVML that works"),
+        Profile("cuda", frozenset({"cuda"}), True, "an NVIDIA GPU, its driver, and working NVML"),
         Profile("cuda-without-nvml", frozenset({"cuda"}), False, "an NVIDIA GPU and its driver, but no NVML"),
         Profile("rocm", frozenset({"rocm"}), False, "an AMD GPU with ROCm"),
         Profile("xpu", frozenset({"xpu"}), False, "an Intel GPU"),

@@ -1,4 +1,4 @@
-"""The errors coldfork raises on purpose: one base class, each says when you get it."""
+"""The errors that coldfork raises on purpose: one base class; each says when it is raised."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class UsageError(ColdforkError):
 
 
 class ConfigurationError(ColdforkError):
-    """`[tool.coldfork]` holds a key or a value that means nothing; the message suggests the near match."""
+    """`[tool.coldfork]` holds an unknown key or an invalid value; the message suggests a near match."""
 
 
 class CheckCancelledError(ColdforkError):
-    """You get it from a check whose `cancelled` said yes; the session goes on with the next one."""
+    """Raised by a check whose `cancelled` returned True; the session goes on with the next one."""
 
 
 class Cancellation(BaseException):
-    """Ends an analysis from inside; no `Exception`, so that nothing takes it for a fault of one function."""
+    """Ends an analysis from inside; not an `Exception`, so that it never counts as one function's failure."""
 
 
 class KnowledgeError(ColdforkError):
@@ -32,7 +32,7 @@ class KnowledgeError(ColdforkError):
 
 
 class UnsafeForkError(ColdforkError, RuntimeError):
-    """You get it in the parent, in place of a fork whose child would be handed what it cannot use.
+    """Raised in the parent, in place of a fork whose child would be handed what it cannot use.
 
     No process was started and nothing is left of the attempt. The message says what speaks against the fork,
     who woke it if that was observed, and what to do instead.
@@ -42,16 +42,16 @@ class UnsafeForkError(ColdforkError, RuntimeError):
         super().__init__(message, reasons, call)
         self.message = message
         self.reasons = reasons
-        """What speaks against the fork; what weighs most first."""
+        """The reasons against the fork; the heaviest first."""
         self.call = call
-        """What was about to fork: `os.fork`, `os.forkpty`, or the name of a process of multiprocessing."""
+        """The call that was about to fork: `os.fork`, `os.forkpty`, or a multiprocessing process by name."""
 
     def __str__(self) -> str:
         return self.message
 
 
 class ZygoteError(ColdforkError):
-    """A server that forks workers could not be had: a module that it should import raised, or made it unfit.
+    """No server could be started to fork workers: a module that it should import raised, or made it unfit.
 
     The message says which, and the line that woke a device, started a thread or left a process.
     """
@@ -60,7 +60,7 @@ class ZygoteError(ColdforkError):
         super().__init__(message, module)
         self.message = message
         self.module = module
-        """The module that was to be preloaded, where it was one."""
+        """The module that was to be preloaded, where one is to blame."""
 
     def __str__(self) -> str:
         return self.message
@@ -85,4 +85,4 @@ class LeaseError(ColdforkError):
 
 
 class UnsafeForkWarning(RuntimeWarning):
-    """You get it under `guard("warn")`, for a fork whose child is handed what it cannot use."""
+    """Given under `guard("warn")`, for a fork whose child is handed what it cannot use."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """How loudly a finding is said."""
+    """How serious a finding is."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,14 +24,14 @@ class Severity(StrEnum):
 
 
 class Confirmed(StrEnum):
-    """What importing the module in a fresh interpreter, or running the program, said about a finding."""
+    """The result of importing the module in a fresh interpreter, or of running the program."""
 
     WOKEN = "woken"
-    """The finding's line was seen to wake the device, or to do what else the finding says."""
+    """The finding's line was seen to wake the device, or to do whatever else the finding says."""
     COLD = "cold"
     """The line was passed, or the import or program was over, and what the finding says had not happened."""
     NOT_TESTABLE = "not-testable"
-    """The import, or the run, could not say."""
+    """The import, or the run, could not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ class Way:
     """A chain that belongs to a finding beside its own."""
 
     role: str
-    """What it shows: `program`, `before` or `child`."""
+    """The subject: `program`, `before` or `child`."""
     words: str
     """The same in words, for a heading."""
     chain: Chain
     effect: str | None = None
-    """What happens at its end; None where the chain leads to the finding's own line."""
+    """The event at its end; None where the chain leads to the finding's own line."""
     accelerator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something a rule says about a line. Field for field what the JSON output holds."""
+    """A rule's statement about a line. The fields are exactly those of the JSON output."""
 
     id: str
     rule: str
@@ -68,7 +68,7 @@ class Finding:
     test: bool
     message: str
     consequence: str
-    """Why it matters, one sentence; the text output prints it behind `=`."""
+    """Why it matters, one sentence; the text output prints it after `=`."""
     remedy: str
     chain: Chain
     text: str = ""
@@ -76,9 +76,9 @@ class Finding:
     """The position in words: `in the body of class Builder`."""
     end_line: int | None = None
     confirmed: str | None = None
-    """One of `Confirmed`; None when nobody tried."""
+    """One of `Confirmed`; None when it was not tried."""
     confirmation: str = ""
-    """What was seen when somebody tried, or why it could not be: a clause without a full stop."""
+    """The result when it was tried, or why it could not be: a clause without a full stop."""
     cause: str = ""
     """The id of the cause that it comes from."""
     caret: int | None = None
@@ -90,10 +90,10 @@ class Finding:
     ways: tuple[Way, ...] = ()
     """Chains that belong to it beside its own."""
     program: StartedProgram | None = None
-    """What somebody would run to come to its line; None for findings about imports alone."""
+    """The program that a user would run to reach its line; None for findings about imports alone."""
 
     def leads_to(self, cause: Cause) -> bool:
-        """Whether its chain comes to the line of a cause; a later line of the same program may not."""
+        """Return whether its chain reaches the line of a cause; a later line of the same program may not."""
         chains = (self.chain,) if self.ahead is None else (self.ahead.chain, self.chain)
         place = cause.path, cause.line
         return any((step.path, step.line) == place for chain in chains for step in chain.steps)
@@ -109,44 +109,44 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of one `coldfork check`: what the renderers get."""
+    """The result of one `coldfork check`, for the renderers."""
 
     profile: str
-    """The machine that was assumed."""
+    """The assumed machine."""
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
     statistics: Statistics
     known: int = 0
-    """Findings that the baseline holds and that are therefore not listed."""
+    """Findings in the baseline, which are therefore not listed."""
     gone: int = 0
-    """Entries of the baseline that no finding matches any more."""
+    """Entries of the baseline that match no finding any more."""
     ignored: int = 0
-    """Findings that an ignore comment holds back."""
+    """Findings suppressed by an ignore comment."""
     failing: int = 0
     """Causes that make the check fail."""
     scope: ChangeScope | None = None
-    """What `--changed-since` came to; None where it was not asked for."""
+    """The scope of `--changed-since`; None where it was not asked for."""
     environment: EnvironmentRead | None = None
-    """Where the packages lay that the checked code imports."""
+    """Where the packages that the checked code imports are installed."""
     causes: tuple[Cause, ...] = ()
-    """What the findings come from: the widest audience first, then by place."""
+    """The causes of the findings: the widest audience first, then by place."""
     unfinished: tuple[Unfinished, ...] = ()
     """Modules that were not followed to their end."""
     coverage: Coverage = field(default_factory=Coverage)
     further: tuple[str, ...] = ()
-    """The machines that were asked about besides, because the code uses what only they have."""
+    """Further machines that were asked about, because the code uses what only they have."""
     fixes: Mapping[str, Fix | Refusal] = field(default_factory=dict)
-    """The fix of each cause, or why there is none, by the id of the cause; empty where nobody asked."""
+    """By the cause's id, its fix or why there is none; empty where fixes were not asked for."""
     proof: Proof | None = None
     """The proof of the fixes that were applied; None without `--prove`."""
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """All machines that were asked about."""
+        """Return all machines that were asked about."""
         return self.profile, *self.further
 
     def profile_of(self, accelerator: str | None) -> str:
-        """The machine under which an accelerator was asked about."""
+        """Return the machine under which an accelerator was asked about."""
         having = (name for name in self.further if accelerator in PROFILES[name].accelerators)
         main = PROFILES.get(self.profile)
         if main is None or accelerator in main.accelerators:

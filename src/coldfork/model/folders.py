@@ -1,4 +1,4 @@
-"""Where coldfork keeps a user's files, on every platform; nothing here looks at the file system."""
+"""The folders of a user's files, on every platform; nothing here looks at the file system."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 
 def user_cache(environment: Mapping[str, str], platform: str) -> str | None:
-    """The folder for what can be made again; None where the environment names no place for it."""
+    """Return the folder for files that can be made again; None where the environment names no place."""
     return environment.get("COLDFORK_CACHE_DIR") or _in_users_folder(
         environment, platform, "XDG_CACHE_HOME", macos="Library/Caches", elsewhere=".cache"
     )
 
 
 def user_state(environment: Mapping[str, str], platform: str) -> str | None:
-    """The folder for what was recorded; None where the environment names no place for it."""
+    """Return the folder for recordings; None where the environment names no place for it."""
     return environment.get("COLDFORK_STATE_DIR") or _in_users_folder(
         environment, platform, "XDG_STATE_HOME", macos="Library/Application Support", elsewhere=".local/state"
     )
@@ -26,7 +26,7 @@ def _in_users_folder(
         local = environment.get("LOCALAPPDATA")
         return f"{local}\\coldfork" if local else None
     parent = environment.get(variable, "")
-    # The XDG specification tells programs to take a relative path for none at all.
+    # The XDG specification tells programs to ignore a relative path.
     if parent.startswith("/"):
         return f"{parent.rstrip('/')}/coldfork"
     home = environment.get("HOME", "")

@@ -1,4 +1,4 @@
-"""All that the static observer saw in one analysis: what rules get to judge."""
+"""All that the static observer saw in one analysis, for the rules to judge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coldfork.model.effects import Effect
 from coldfork.model.errors import ColdforkError
 
 Progress = Callable[[str, int, int, str], None]
-"""Is told how far long work is: the stage, how much of it is done, of how much, and what is at hand."""
+"""Called with the progress of long work: the stage, how much is done, of how much, and the current item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class Unreadable:
     reason: str
     own: bool = True
     too_large: bool = False
-    """True for a file that was left alone for its size."""
+    """True for a file that was skipped for its size."""
     invalid: bool = False
     """True for a file that Python could not import either."""
     text: str = ""
-    """The line at which reading ended, as it is written."""
+    """The line at which reading ended, as in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,15 @@ class Unfinished:
 
     module: str
     function: str
-    """Where following ended."""
+    """The function in which following ended."""
     path: str
     line: int
     what: str = "budget"
-    """`budget` where that came to its end, `fault` where coldfork itself failed."""
+    """`budget` where that was used up, `fault` where coldfork itself failed."""
     own: bool = True
     """False for a module of a dependency."""
     fault: str = ""
-    """Which error of coldfork's own it was, and where."""
+    """Which of coldfork's own errors it was, and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class IgnoreComment:
     rules: tuple[str, ...]
     reason: str
     covers: tuple[int, int]
-    """First and last line of the statement the comment stands on."""
+    """First and last line of the statement that has the comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Statistics:
 
 
 class LeftOut(NamedTuple):
-    """A folder or a file that was passed over, and how many Python files that leaves out."""
+    """A folder or a file that was skipped, and how many Python files that leaves out."""
 
     path: str
     files: int
@@ -89,7 +89,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything the static observer saw: what rules get to judge."""
+    """Everything the static observer saw, for the rules to judge."""
 
     profile: str
     effects: tuple[Effect, ...]
@@ -97,15 +97,15 @@ class Observation:
     ignores: tuple[IgnoreComment, ...]
     statistics: Statistics
     absent: tuple[str, ...] = ()
-    """Packages that the checked code imports, come what may, and that were not found beside it."""
+    """Packages that the checked code always imports, and that were not found beside it."""
     affected: tuple[str, ...] | None = None
-    """The paths of the checked modules that what changed can affect; None when nobody asked."""
+    """The paths of the checked modules that the changes can affect; None when that was not asked."""
     modules: tuple[CheckedModule, ...] = ()
-    """The checked modules, and whom each of them concerns."""
+    """The checked modules, each with its audience."""
     imports: tuple[Import, ...] = ()
     """The imports on the ways from checked modules to the lines that wake a device."""
     unset: tuple[tuple[str, str], ...] = ()
-    """Packages, and environment variables without which some of what they import was left alone."""
+    """Packages, each with an environment variable without which some of its imports were skipped."""
     unfinished: tuple[Unfinished, ...] = ()
     leading: tuple[str, ...] = ()
     """The checked modules whose import can lead to that of a package which was asked about."""
@@ -114,15 +114,15 @@ class Observation:
     unparsed: int = 0
     """How many checked files have functions that nothing calls and that were not read yet."""
     left_out: tuple[LeftOut, ...] = ()
-    """Files and folders under the paths that were passed over."""
+    """Files and folders under the paths that were skipped."""
     further: tuple[str, ...] = ()
-    """The profiles that were asked about besides."""
+    """Further profiles that were asked about."""
     entries: tuple[str, ...] = ()
     """The modules whose import was asked about; none where each module is asked about by itself."""
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """All profiles that were asked about."""
+        """Return all profiles that were asked about."""
         return self.profile, *self.further
 
 
@@ -141,12 +141,12 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much an answer rests on, and leaves open: without that, a clean one could not be believed."""
+    """How much an answer covers, and leaves open: without that, a clean answer could not be believed."""
 
     modules: int = 0
-    """Checked modules that were looked at."""
+    """Checked modules that were followed."""
     read: int = 0
-    """All modules that were looked at, those of dependencies among them."""
+    """All modules that were followed, including those of dependencies."""
     entries: tuple[str, ...] = ()
     """The modules whose import was asked about; empty where every module is one."""
     unfollowed: int = 0
@@ -154,34 +154,34 @@ class Coverage:
     unparsed: int = 0
     """How many checked files have functions that nothing calls and that were not read yet."""
     left_out: tuple[LeftOut, ...] = ()
-    """Files and folders under the paths that were passed over."""
+    """Files and folders under the paths that were skipped."""
     not_asked: tuple[str, ...] = ()
-    """Profiles under which the same code was not looked at."""
+    """Profiles for which the same code was not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRead:
-    """The environment of one check, and what was looked for there in vain."""
+    """The environment of one check, and what was missing there."""
 
     folder: str | None
-    """Its site-packages, as seen from where the user stands; None when there is none."""
+    """Its site-packages, relative to the user's folder; None when there is none."""
     origin: Origin
     read: bool
     """False for coldfork's own, where it does not hold what the checked code imports."""
     absent: tuple[str, ...] = ()
-    """Packages that the checked code imports, come what may, and that were not found; most imported first."""
+    """Packages that the checked code always imports, and that were not found; most imported first."""
     unset: tuple[tuple[str, str], ...] = ()
-    """Packages, and environment variables that have to be set before they import more than was read."""
+    """Packages, each with an environment variable that must be set before it imports more than was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeScope:
-    """What `--changed-since` came to: the findings of modules that no change can affect are left out."""
+    """The scope of `--changed-since`: findings of modules that no change can affect are left out."""
 
     since: str
     """The revision as it was named."""
     files: tuple[str, ...]
-    """The changed Python files, as seen from where the user stands; new and removed ones too."""
+    """The changed Python files, relative to the user's folder; new and removed ones too."""
     paths: frozenset[str] | None
     """The modules that a change can affect, by their paths in reports; None when that is all of them."""
     modules: int
@@ -189,11 +189,11 @@ class ChangeScope:
     left_out: int = 0
     """Findings of modules that no change can affect."""
     everything: str = ""
-    """What changed that concerns every module: a configuration or a baseline; empty when nothing did."""
+    """A change that concerns every module: a configuration or a baseline; empty when there is none."""
 
     @property
     def affected(self) -> int:
-        """How many of the checked modules a change can affect."""
+        """Return how many of the checked modules a change can affect."""
         return self.modules if self.paths is None else len(self.paths)
 
 
@@ -223,30 +223,30 @@ class Imported:
 
     module: str
     found: bool
-    """Whether its source was there to be followed."""
+    """Whether its source was available to be followed."""
     condition: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One way in which a statement was come to."""
+    """One way in which a statement was reached."""
 
     importing: str
     """The module whose import was followed."""
     function: str
-    """Where the statement stands: a function, a class, or the module itself."""
+    """The statement's surroundings: a function, a class, or the module itself."""
     condition: str | None
     """The condition on which it runs; None where it always does."""
     presumed: tuple[str, ...]
     nominal: bool
     """False off the path that is taken on the assumed machine."""
     looked_up: bool
-    """True where it was not run, because it only binds a name that somebody asked for."""
+    """True where it was not run, because it only binds a name that was looked up."""
     beliefs: tuple[Belief, ...]
     touches: tuple[Touch, ...]
     imports: tuple[Imported, ...]
     ended: str
-    """How following it ended, in words; empty where it went on behind it."""
+    """How following it ended, in words; empty where it went on after it."""
     times: int = 1
     """How often the same was seen."""
 
@@ -260,14 +260,14 @@ class Trace:
     asked: int
     """The line that was asked about."""
     line: int
-    """The line that is told of: that of the statement around it which was come to, or 0 where none was."""
+    """The reported line: that of the enclosing statement that was reached, or 0 where none was."""
     text: str
-    """That line as it is written."""
+    """That line as in the file."""
     visits: tuple[Visit, ...]
     modules: int
     """How many modules were followed."""
     within: str = ""
-    """The function that the line stands in."""
+    """The function around the line."""
     unfinished: tuple[str, ...] = ()
     """Where following the modules of the visits ended too soon, in words."""
 
@@ -278,18 +278,18 @@ _ROOT = f"{__name__.partition('.')[0]}."
 _MOST = 200
 
 FAILED = "coldfork itself failed on it: "
-"""How the reason begins for which a file was not read, where it is a fault."""
+"""The beginning of the reason for not reading a file, where it is coldfork's fault."""
 
 
 def describe(problem: Exception) -> str:
-    """Which error it was, and where in coldfork: what there is to report."""
+    """Describe an error and its place in coldfork, for a bug report."""
     said = f"{type(problem).__name__}: {problem}".partition("\n")[0].removesuffix(": ")
     place = _place(problem.__traceback__)
     return f"{said[:_MOST]} ({place})" if place else said[:_MOST]
 
 
 class Faults:
-    """Notes what is missing from an answer for a fault."""
+    """Notes what is missing from an answer because of a fault."""
 
     def __init__(self) -> None:
         self.noted: dict[Unfinished, None] = {}
@@ -303,9 +303,9 @@ class Faults:
         line: int = 0,
         function: str = "",
     ) -> T:
-        """The result of some work; where coldfork fails at it, that is noted, and the other one serves.
+        """Return the result of some work; where coldfork fails at it, note that and return `otherwise`.
 
-        Without a module, it is about the check as a whole.
+        Without a module, it concerns the check as a whole.
         """
         try:
             return work()
@@ -318,13 +318,13 @@ class Faults:
     def note(
         self, problem: Exception, module: str = "", path: str = "", line: int = 0, function: str = ""
     ) -> None:
-        """Take an error for a fault of coldfork's own."""
+        """Note an error as a fault of coldfork's own."""
         said = describe(problem)
         self.noted[Unfinished(module, function or module, path, line, "fault", True, said)] = None
 
 
 def _place(at: TracebackType | None) -> str:
-    """The innermost line of coldfork's own on the way to an error."""
+    """Return coldfork's innermost line on the way to an error."""
     place = ""
     while at is not None:
         name = at.tb_frame.f_globals.get("__name__", "")

@@ -1,4 +1,4 @@
-"""What `coldfork preload` found: the modules that a server may import ahead, and why not the others."""
+"""The result of `coldfork preload`: the modules that a server may import ahead, and why not the others."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Stain(StrEnum):
     LOCK = "lock"
     """It leaves a lock held, for which every worker would wait."""
     ENVIRONMENT = "environment"
-    """It reads a variable that each worker has its own of."""
+    """It reads a variable that differs between workers."""
     SEEDS = "seeds"
-    """It draws random numbers that would be the same in every worker, and nobody seeds them anew."""
+    """It draws random numbers that would be the same in every worker, and are not seeded anew."""
     BREAKS = "breaks"
     """A child that was forked afterwards could not do its work."""
     RAISES = "raises"
-    """Its import raises, when nothing but what was found clean is imported before."""
+    """Its import raises when only clean modules are imported before it."""
     ENDS = "ends"
     """Its import ends the process."""
     HANGS = "hangs"
@@ -48,7 +48,7 @@ class Kept:
     seconds: float
     """The processor time of its import, after those before it in the list."""
     tried: tuple[str, ...] = ()
-    """What a child that was forked afterwards has done."""
+    """The actions of a child that was forked afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class LeftOut:
     """The line of the module that does it, where that was seen."""
     call: str | None = None
     chain: tuple[ImportSite, ...] = ()
-    """The imports that led there, outermost first, each with the line that asked for the next."""
+    """The imports that led there, outermost first, each with the line that requested the next."""
     stack: tuple[Frame, ...] = ()
     seconds: float = 0.0
     """The processor time of its import, with all that it imports."""
@@ -81,7 +81,7 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A line that did not wake a device here, and may elsewhere, as `coldfork check` reads it."""
+    """A line that did not wake a device here, but may elsewhere, according to `coldfork check`."""
 
     module: str
     accelerator: str | None
@@ -93,10 +93,10 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Preloading:
-    """The result of one `coldfork preload`: what the renderers get."""
+    """The result of one `coldfork preload`, for the renderers."""
 
     wanted: tuple[str, ...]
-    """What a worker imports."""
+    """The imports of a worker."""
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     python: str
@@ -106,29 +106,29 @@ class Preloading:
     reads: tuple[VariableUse, ...] = ()
     writes: tuple[VariableUse, ...] = ()
     seeds: tuple[str, ...] = ()
-    """What holds random numbers to come beyond what is always seeded anew: module, colon and name."""
+    """Sources of random numbers beyond those that are always seeded anew: module, colon and name."""
     doubts: tuple[Doubt, ...] = ()
     unread: str | None = None
     """Why the sources could not be read, where they could not."""
     total: float = 0.0
-    """The processor time that a worker needs to import all that it wants."""
+    """The processor time that a worker takes to import all that it needs."""
     rest: float | None = None
-    """What it needs when the list was preloaded; None when that is not known."""
+    """The same with the list preloaded; None when that is not known."""
     trouble: str | None = None
-    """What a worker could not do that was forked with the list preloaded."""
+    """The failure of a worker that was forked with the list preloaded."""
     loaded: int = 0
     """How many modules importing all of it loads."""
     file: str | None = None
     """The list that was checked; None when a new one was made."""
     listed: str | None = None
-    """Where the new one is written; None when nowhere."""
+    """The file of the new one; None when it is not written."""
     seconds: float = 0.0
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path: paths are relative to the folder that holds the top package."""
 
     @property
     def share(self) -> float | None:
-        """How much of a worker's import the list spares it."""
+        """The share of a worker's import that the list saves."""
         if self.rest is None or not self.total:
             return None
         return max(0.0, 1 - self.rest / self.total)

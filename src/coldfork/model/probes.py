@@ -11,16 +11,16 @@ from coldfork.model.states import Frame, Level, Waker
 
 
 class ProbeStatus(StrEnum):
-    """What became of one import."""
+    """The result of one import."""
 
     COLD = "cold"
     """It ended, and no device is awake."""
     WOKEN = "woken"
-    """It woke a device, whatever became of it afterwards."""
+    """It woke a device, whatever happened afterwards."""
     FAILED = "failed"
-    """It did not come to its end: an exception, a crash, an exit, the time limit."""
+    """It did not complete: an exception, a crash, an exit, the time limit."""
     UNKNOWN = "unknown"
-    """It ended, and whether a device is awake could not be found out."""
+    """It ended, but whether a device is awake could not be found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ModuleProbe:
-    """What importing one module did."""
+    """The effects of importing one module."""
 
     module: str
     status: ProbeStatus
@@ -61,7 +61,7 @@ class ModuleProbe:
     text: str = ""
     """The source line of that site."""
     wakes: tuple[Wake, ...] = ()
-    """Everything that woke, in order, fork-unsafe runtimes too."""
+    """Everything that woke, in order, including runtimes that are not fork-safe."""
     failure: Failure | None = None
     output: str = ""
     """The end of what the import printed, kept when it failed."""
@@ -71,10 +71,10 @@ class ModuleProbe:
     asleep: bool = False
     """Whether every device was seen to be cold when the import ended, however it ended."""
     modules_loaded: int | None = None
-    """How many modules the import loaded; None if it did not come to its end."""
+    """How many modules the import loaded; None if it did not complete."""
     seconds: float = 0.0
     values: Mapping[str, tuple[str, bool]] | None = None
-    """The contents of its public names, and whether they are complete; None where nobody asked for them."""
+    """The contents of its public names, and whether they are complete; None where they were not asked for."""
 
     @property
     def judged(self) -> bool:
@@ -84,7 +84,7 @@ class ModuleProbe:
 
 @dataclass(frozen=True, slots=True)
 class Probing:
-    """The result of one `coldfork probe`: what the renderers get."""
+    """The result of one `coldfork probe`, for the renderers."""
 
     device: str
     """`real`, `none`, or `virtual:` and its name."""
@@ -95,9 +95,9 @@ class Probing:
     forked: bool = False
     """Whether the modules were imported in forked children."""
     left: tuple[str, ...] = ()
-    """The modules about which nothing is known, because somebody interrupted the probe."""
+    """The modules about which nothing is known, because the probe was interrupted."""
     interrupted: bool = False
-    """Whether somebody interrupted the probe; what it had found by then is here."""
+    """Whether the probe was interrupted; what it had found by then is here."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path: paths are relative to the folder that holds the top package."""
 
@@ -115,14 +115,14 @@ class Outcome(StrEnum):
     PROVEN = "proven"
     """The import woke a device and is cold now, and the module holds what it held."""
     REFUTED = "refuted"
-    """The import wakes a device still, or something is another than it was."""
+    """The import still wakes a device, or something has changed."""
     NOT_TESTABLE = "not-testable"
-    """Nobody can say."""
+    """It cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """A public name that holds something else; None where there is none of that name."""
+    """A public name whose value has changed; None where there is no such name."""
 
     name: str
     before: str | None
@@ -144,20 +144,20 @@ class ModuleProof:
     same: int = 0
     """How many public names hold what they held."""
     alike: int = 0
-    """How many hold objects that only their types could be compared of."""
+    """How many hold objects of which only the types could be compared."""
     changes: tuple[NameChange, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict on the fix."""
+        """Return the verdict on the fix."""
         if self.reason or self.before is None or self.after is None:
             return Outcome.NOT_TESTABLE
         if self.after.status is ProbeStatus.WOKEN or any(not change.is_import for change in self.changes):
             return Outcome.REFUTED
         if self.after.status is ProbeStatus.FAILED and self.before.status is not ProbeStatus.FAILED:
-            # One that fails behind the line that woke the device came as far as it did before.
+            # An import that fails after the line that woke the device came as far as before.
             return Outcome.REFUTED if self.before.failure is None else Outcome.NOT_TESTABLE
-        # Where the import woke nothing before, that it wakes nothing now says nothing.
+        # Where the import woke nothing before, that it wakes nothing now proves nothing.
         is_seen = (self.before.status, self.after.status) == (ProbeStatus.WOKEN, ProbeStatus.COLD)
         return Outcome.PROVEN if is_seen else Outcome.NOT_TESTABLE
 
@@ -176,7 +176,7 @@ class CommandEnd:
 class TestsProof:
     """The project's own tests, in both states of the files."""
 
-    __test__ = False  # pytest collects what is named like this
+    __test__ = False  # pytest collects classes with such names
 
     command: str
     before: CommandEnd
@@ -184,7 +184,7 @@ class TestsProof:
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict on the fix."""
+        """Return the verdict on the fix."""
         if self.after.status == 0:
             return Outcome.PROVEN
         return Outcome.REFUTED if self.before.status == 0 else Outcome.NOT_TESTABLE
@@ -195,7 +195,7 @@ class Proof:
     """The evidence that `--prove` gathered about the fixes."""
 
     device: str
-    """The device before which the imports ran: `virtual:` and its name."""
+    """The device on which the imports ran: `virtual:` and its name."""
     mended: int
     """The causes that the fixes mend."""
     left: int
@@ -212,6 +212,6 @@ class Proof:
 
     @property
     def counts(self) -> Mapping[Outcome, int]:
-        """How many modules there are of each outcome."""
+        """Return how many modules there are of each outcome."""
         found = [module.outcome for module in self.modules]
         return {outcome: found.count(outcome) for outcome in Outcome}

@@ -10,19 +10,19 @@ The first line is the header. Every other line is an event with these keys, and 
 `header`   schema_version, tool, started (ISO 8601, UTC), python, platform, command (redacted), cwd, limit,
            device, follow (whether children are watched), environment (redacted; only names that matter to
            accelerators)
-`process`  ppid, start (in the kernel's ticks; with the pid, this is nobody else), how ("run", "fork",
-           "spawn", "exec", "subprocess"), of (the number of the fork in its parent), command, ancestors
-           (pid, start and command of each process above it), by (the nearest watched process above it),
-           watched, reason (why not), states: this process begins
-`seen`     ppid, start, command, python, hidden: a process that says nothing of itself was there; python is
-           the interpreter if it ran one, hidden why that cannot be watched, became whether one that did
-           speak became it by `exec`
+`process`  ppid, start (in the kernel's ticks; with the pid, it identifies the process), how ("run",
+           "fork", "spawn", "exec", "subprocess"), of (the number of the fork in its parent), command,
+           ancestors (pid, start and command of each process above it), by (the nearest watched process
+           above it), watched, reason (why not), states: this process begins
+`seen`     ppid, start, command, python, hidden: a process that did not report itself was there; python
+           is the interpreter if it ran one, hidden why that cannot be watched, became whether it had reported
+           itself before it became this by `exec`
 `import`   module, path, start, seconds, parent (the module whose load was in progress): one load ended
 `wake`     accelerator, level, waker: the keys of `model.states.Waker`; the accelerator became awake
 `state`    states: a list of `model.states.State` as objects, at a moment named by `at`
 `effect`   kind (a `model.effects.EffectKind`, or touches-poisoned for a forked child that used what its
-           parent held, named by `what`), what, stack: something else that matters happened. leaves: of a
-           touch, whether its error left there what might have caught it; told once more where it does
+           parent held, named by `what`), what, stack: another event that matters. leaves: of a touch,
+           whether its error left there the code that might have caught it; reported again where it does
 `fork`     number (counts them in this process), child (null), stack, states (in the parent, just before),
            thread, purpose (a `model.forking.judgement.Purpose`), holds: what the parent held, each with name
            and doubtful
@@ -31,11 +31,11 @@ The first line is the header. Every other line is an event with these keys, and 
            command, python (the interpreter if it runs one), hidden (why that cannot be watched), stack,
            states
 `exec`     command, python and hidden as of `spawn`, stack, states: the process becomes another program,
-           unless the same thread tells of something else later
-`exit`     status, signal, states: this process ends; also told by its parent, who waited for it, and from
-           outside, then with start and without states. python is the interpreter if it ran one at its end;
-           begun is false where Python ended before it ran anything of its program
-`running`  start: this process lived on when the recording ended
+           unless the same thread reports something else later
+`exit`     status, signal, states: this process ends; also reported by its parent, which waited for it,
+           and from outside, then with start and without states. python is the interpreter if it ran one at
+           its end; begun is false where Python ended before it ran anything of its program
+`running`  start: this process was still running when the recording ended
 `cut`      reason, dropped: the recording reached its limit; what follows was not written
 `trouble`  what, detail: the watcher failed somewhere and went on; never the watched program's fault
 """

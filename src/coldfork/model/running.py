@@ -1,4 +1,4 @@
-"""Processes that run, as they are seen from outside: the results of `coldfork ps` and of `warm status`."""
+"""Running processes, as they are seen from outside: the results of `coldfork ps` and of `warm status`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coldfork.model.timelines import FORK_UNSAFE_RUNTIMES
 
 
 class StartedBy(StrEnum):
-    """How a running process came to be."""
+    """How a running process was started."""
 
     FORK = "fork"
     """It is a copy of another process, and has run no program of its own since."""
@@ -30,11 +30,11 @@ class Threads:
 
     total: int
     python: int | None = None
-    """Those that Python runs, the main thread included; None when they could not be told apart."""
+    """Those that Python runs, including the main thread; None when they could not be told apart."""
     libraries: tuple[tuple[str, int], ...] = ()
     """The libraries that started the others, each with how many."""
     untraced: int = 0
-    """How many could not be traced to whoever started them."""
+    """How many could not be traced to what started them."""
     reason: str | None = None
     """Why they could not be told apart."""
 
@@ -50,14 +50,14 @@ class RunningPython:
     """How many of its ancestors are listed."""
     executable: str | None
     command: tuple[str, ...]
-    """Its secrets are taken out."""
+    """Its command line, without secrets."""
     started: float
     """In seconds since 1970, as the kernel's clock has it."""
     how: StartedBy
     reason: str | None = None
     """Why it is not known how it was started."""
     role: str | None = None
-    """What it does for other processes: `forkserver`, `resource tracker`."""
+    """Its service to other processes: `forkserver`, `resource tracker`."""
     states: tuple[State, ...] = ()
     threads: Threads | None = None
     """None when it may not be seen."""
@@ -66,7 +66,7 @@ class RunningPython:
 
     @property
     def poisoned(self) -> tuple[State, ...]:
-        """The accelerators that this process cannot use any more; runtimes that are no device left out."""
+        """The accelerators that this process cannot use any more, without runtimes that are not devices."""
         return tuple(
             state
             for state in self.states
@@ -76,7 +76,7 @@ class RunningPython:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The Python processes that were running, each behind its parent."""
+    """The Python processes that were running, each after its parent."""
 
     moment: float
     """When they were looked at, in seconds since 1970."""
@@ -88,7 +88,7 @@ class Census:
 
     @property
     def poisoned(self) -> tuple[RunningPython, ...]:
-        """The processes that hold an accelerator they cannot use."""
+        """Return the processes that hold an accelerator they cannot use."""
         return tuple(process for process in self.processes if process.poisoned)
 
 
@@ -106,14 +106,14 @@ class WarmServer:
     idle_seconds: float
     """How long ago it was last asked for a script."""
     scripts: int
-    """So many scripts it has started."""
+    """How many scripts it has started."""
     importing: str | None = None
     """The module that it is importing."""
     trouble: str | None = None
     """Why it cannot start scripts."""
     ready_after_seconds: float | None = None
     pss_bytes: int | None = None
-    """Its share of memory, what others share with it divided among them."""
+    """Its share of memory; memory that it shares with others is divided among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +123,5 @@ class WarmServers:
     keeper: int | None
     """The pid of the keeper; None while none runs."""
     idle_timeout_seconds: float | None
-    """After so long without a request the keeper ends."""
+    """After this long without a request the keeper ends."""
     servers: tuple[WarmServer, ...] = ()

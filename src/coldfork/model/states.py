@@ -1,4 +1,4 @@
-"""What is known about an accelerator in one process, and who made it so."""
+"""The state of an accelerator in one process, and who made it so."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class State:
     """The shared library or Python package that was asked."""
     waker: Waker | None = None
     survives_fork: bool = False
-    """True when handlers of its own make a forked child go on without what this process has of it."""
+    """True when handlers of its own let a forked child go on without what this process has of it."""
 
     @property
     def unsafe_to_fork(self) -> bool:

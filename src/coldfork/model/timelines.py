@@ -1,7 +1,7 @@
 """A recording that was read: its processes, what each imported, woke and started, and in which states.
 
-`model.recordings` tells what stands in the file; these classes are what is left when the file's lines have
-been put together. Every time is in seconds since the recording began.
+`model.recordings` describes the file's lines; these classes are the result of putting them together. Every
+time is in seconds since the recording began.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from enum import StrEnum
 from coldfork.model.forking.judgement import Deed, Held, Purpose, Verdict, judge
 from coldfork.model.states import Frame, Level, State, Status, Waker
 
-#: What does not survive a fork and is no device. Whatever else a recording names is an accelerator.
+# : Runtimes that do not survive a fork and are not devices. Any other name in a recording is an accelerator.
 FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
 
 #: The kind of a happening: a forked child uses what its parent held.
 TOUCHES = "touches-poisoned"
 
-#: The standard library's own ways of starting processes: what called them is the line to look at.
+# : The standard library's own ways of starting processes: their caller is the line to look at.
 _STARTERS = re.compile(
     r"<frozen |(?:^|/)python3\.\d+/"
     r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
 )
 
 
-#: Files that were installed: what they do was asked for by a line of the program.
+# : Installed files: a line of the program asked for what they do.
 _INSTALLED = re.compile(r"<frozen |/(?:site|dist)-packages/|/lib(?:64)?/python3\.\d+/")
 
 
@@ -64,7 +64,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The moment an accelerator became awake, and who did it."""
+    """The moment when an accelerator woke, and who did it."""
 
     at: float
     accelerator: str
@@ -75,7 +75,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Something else that matters to accelerators: an effect, with the stack it was seen in."""
+    """Another event that matters to accelerators: an effect, with the stack it was seen in."""
 
     at: float
     kind: str
@@ -83,7 +83,7 @@ class Happening:
     thread: int
     stack: tuple[Frame, ...] = ()
     leaves: bool | None = None
-    """Of a touch: whether its error left there what might have caught it; None where nobody said."""
+    """Of a touch: whether its error left there the code that might have caught it; None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,16 @@ class Departure:
     child: int | None
     """The number of the process it led to."""
     purpose: Purpose | None = None
-    """What a forked child is for; None for other ways, and where it was not recorded."""
+    """The purpose of a forked child; None for other ways, and where it was not recorded."""
     held: tuple[Held, ...] = ()
-    """What the departing process held that a forked child might not be able to use."""
+    """Things that the departing process held and that a forked child might not be able to use."""
 
     does: Mapping[str, Deed] = field(default_factory=dict)
-    """What the child was known to touch of it, for certain."""
+    """Those of them that the child would certainly touch."""
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """What each thing held comes to for the child; empty where its purpose was not recorded."""
+        """Return each held thing's judgement for the child; empty where its purpose was not recorded."""
         if self.purpose is None:
             return {}
         return {one.name: judge(one, self.purpose, self.does) for one in self.held}
@@ -120,8 +120,8 @@ class Departure:
     def site(self) -> Frame | None:
         """The innermost line of the program's own code that caused it.
 
-        Without one, as in a server that its own command starts, the innermost line that is none of the
-        standard library's starters.
+        Without one, as in a server that its own command starts, the innermost line outside the standard
+        library's starters.
         """
         own = [frame for frame in self.stack if not _INSTALLED.search(frame.path)]
         others = [frame for frame in self.stack if not _STARTERS.search(frame.path)]
@@ -130,7 +130,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A while in which one accelerator of one process stayed in one state."""
+    """A span of time in which one accelerator of one process stayed in one state."""
 
     accelerator: str
     begin: float
@@ -139,7 +139,7 @@ class Stretch:
     level: Level | None = None
     reason: str | None = None
     inferred: bool = False
-    """True when nobody looked inside the process: the state follows from its parent's."""
+    """True when the process was not examined: the state follows from its parent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Process:
     """One process from its first line in the recording to its last."""
 
     number: int
-    """Its place in the recording; a pid alone may be used twice."""
+    """Its number in the recording; a pid alone may be used twice."""
     pid: int | None
     parent: int | None
     """The number of the process that started it."""
@@ -158,19 +158,19 @@ class Process:
     watched: bool = True
     """False when the recording knows of it only from others."""
     python: str | None = None
-    """The interpreter of one that was not watched, as far as it ran Python."""
+    """The interpreter of an unwatched process, as far as it ran Python."""
     unseen: str = ""
     """Why it was not watched, where that is known."""
     ended: bool = False
-    """True when its exit was seen; without, `end` is the last that was seen of it."""
+    """True when its exit was seen; otherwise, `end` is when it was last seen."""
     status: int | None = None
     signal: int | None = None
     running: bool = False
-    """True when it lived on as the recording ended."""
+    """True when it was still running as the recording ended."""
     looked_at_end: bool = False
-    """True when the states at its very end were seen: who is killed is not asked."""
+    """True when the states at its very end were seen: a killed process cannot report them."""
     begun: bool = True
-    """False when Python ended before it ran anything of its program, as of a file that is not there."""
+    """False when Python ended before it ran anything of its program, such as a missing file."""
     imports: tuple[Import, ...] = ()
     """The outermost imports, in the order in which they began."""
     wakes: tuple[Wake, ...] = ()
@@ -180,25 +180,25 @@ class Process:
 
     @property
     def last_states(self) -> Mapping[str, Stretch]:
-        """The last known state of each accelerator."""
+        """Return the last known state of each accelerator."""
         return {stretch.accelerator: stretch for stretch in self.stretches}
 
     @property
     def executed_at(self) -> float | None:
-        """When it became another program, which leaves every inherited state behind; None if it did not."""
+        """When it became another program, which drops every inherited state; None if it did not."""
         return next((departure.at for departure in self.departures if departure.how is How.EXEC), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What of a file could not be read."""
+    """The unreadable parts of a file."""
 
     lines: int = 0
-    """How many whole lines made no sense."""
+    """How many whole lines could not be read."""
     first: int | None = None
     """The number of the first of them."""
     reason: str = ""
-    """Why the first one made no sense."""
+    """Why the first one could not be read."""
     cut_short: bool = False
     """True when the last line is incomplete."""
     foreign: Mapping[str, int] = field(default_factory=dict)
@@ -226,10 +226,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Everything a recording says, in the order in which it happened."""
+    """Everything that a recording says, in the order in which it happened."""
 
     name: str
-    """What it was read from."""
+    """The name of its source."""
     tool: str = ""
     started: str = ""
     python: str = ""
@@ -247,5 +247,5 @@ class Recording:
 
     @property
     def end(self) -> float:
-        """The time of the last thing seen."""
+        """The time of the last event."""
         return max((process.end for process in self.processes), default=0.0)

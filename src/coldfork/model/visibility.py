@@ -10,10 +10,10 @@ _UUID = "GPU-"
 
 
 def visible(setting: str | None, uuids: Sequence[str]) -> tuple[int, ...]:
-    """The ordinals of the devices a process sees, in its order, of those that have these UUIDs.
+    """Return the ordinals of the devices that a process sees, in its order, of those with these UUIDs.
 
-    The driver reads from the left and stops at the first entry that means nothing; a device that is named
-    twice makes it show none at all. The first entry decides whether the others are numbers or UUIDs.
+    The driver reads from the left and stops at the first invalid entry; a device that is named twice makes it
+    show none at all. The first entry decides whether the others are numbers or UUIDs.
     """
     if setting is None:
         return tuple(range(len(uuids)))
@@ -28,7 +28,7 @@ def visible(setting: str | None, uuids: Sequence[str]) -> tuple[int, ...]:
 def _by_number(entries: list[str]) -> list[int]:
     named = []
     for entry in entries:
-        # As C's strtoul reads, so that "1gpu" is 1.
+        # Read like C's strtoul, so that "1gpu" is 1.
         number = re.match(r"\s*([+-]?[0-9]+)", entry, re.ASCII)
         if number is None or int(number[1]) < 0:
             break

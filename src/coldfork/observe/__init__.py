@@ -1,4 +1,5 @@
-"""What happens to accelerators inside a running program: standard library only, never raises into it.
+"""Observe accelerators inside a running program: standard library only, and never raising into it.
 
-Nothing is imported here: what supervises a script needs a corner of this room, and starts for every script.
+Nothing is imported here: a script's supervisor needs a small part of this folder, and starts for every
+script.
 """

@@ -1,4 +1,4 @@
-"""Says who woke a device: the import in progress on the thread that did it, or `unknown`, no bystander."""
+"""Attribute a wake to the import in progress on the thread that did it, or say `unknown`; never guess."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         def awake(self) -> Awake: ...
 
     class Culprit(Protocol):
-        """Where a thread stood just before something was seen: `observe.calls` knows."""
+        """A thread's position just before something was seen: `observe.calls` provides it."""
 
         frame: FrameType
         line: int
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 
 _MOST_STARTED = 8
-"""So many threads that were started lately are named when it is unknown who it was."""
+"""How many recently started threads are named when the culprit is unknown."""
 
 
 class Attribution:
-    """Polls the sensor and turns what has changed since the last poll into wake events."""
+    """Polls the sensor and turns changes since the last poll into wake events."""
 
     def __init__(
         self, sensor: Sensor, emit: Callable[[Event], None], base: str | None = None, *, outside: bool = True
@@ -49,14 +49,14 @@ class Attribution:
         self.stacks: dict[int, list[Load]] = {}
         """The imports in progress on each thread, outermost first."""
         self.wrappers: set[CodeType] = set()
-        """The code objects through which imports pass, so that they can be found on a stack."""
+        """The code objects through which imports pass, which identify them on a stack."""
         self.windows: Windows = Windows()
         self.polls: int = 0
         self.culprit: Callable[[], Culprit | None] = lambda: None
         self.others_wait: Callable[[], bool] = bool
-        """Whether every other Python thread is known to be waiting for something."""
+        """Whether every other Python thread is known to be waiting."""
         self.witness: Callable[[str], Witness | None] = lambda accelerator: None
-        """What the device itself knows of the moment it was woken."""
+        """The device's own account of the moment it was woken."""
         self._base = base
         self._tell_outside = outside
         self._home = get_ident()
@@ -65,30 +65,30 @@ class Attribution:
         self._claims: dict[tuple[str, str | None], object] = {}
         self._known: Awake = ()
         self._started: list[str] = []
-        """The latest threads, by name: who has ended meanwhile is a suspect too."""
+        """The latest threads, by name: one that has ended meanwhile is a suspect too."""
         self.start()
 
     def start(self) -> None:
-        """Take what is awake now for granted: it was woken before anybody watched."""
+        """Take what is awake now for granted: it was woken before the watch began."""
         mark = self.windows.now()
         self._known = self._awake()
         self._claims = dict.fromkeys(self._known, object())
         self.windows.keep(mark)
 
     def poll(self) -> None:
-        """Look whether something woke since the last poll, and report it if it did."""
+        """Check whether something woke since the last poll, and report it if so."""
         self.polls += 1
         windows = self.windows
         mark = windows.now()
         awake = self._awake()
         if awake == self._known:
-            # `windows.keep`, without another call between two imports.
+            # `windows.keep`, inlined to save a call between two imports.
             windows.marks[get_ident()] = mark
         else:
             self.report((awake, mark), self.culprit())
 
     def change(self) -> Change | None:
-        """What has changed since the last poll, for `report`: `poll` in two halves."""
+        """Return what has changed since the last poll, for `report`: `poll` in two halves."""
         mark = self.windows.now()
         awake = self._awake()
         if awake != self._known:
@@ -104,19 +104,19 @@ class Attribution:
         token = object()
         fresh = [key for key in awake if self._claims.setdefault(key, token) is token]
         if fresh:
-            # In this order: asking the kernel lets other threads go on, which have then made steps.
+            # In this order: asking the kernel lets other threads run, and they then have made steps.
             alone = self.others_wait() or self.windows.alone()
             for accelerator, level in fresh:
                 self._emit(self._wake(accelerator, level, culprit, alone))
         self.windows.keep(mark)
 
     def thread_starts(self, work: object) -> None:
-        """A thread is about to be started that does this work; it may be over before anybody looks."""
+        """Note a thread that is about to start with this work; it may be over before the next look."""
         self.windows.starts += 1
         self._started = [*self._started, _thread_doing(work)][-_MOST_STARTED:]
 
     def forked(self) -> None:
-        """In a forked child: only this thread and its imports are left, and the devices start afresh."""
+        """In a forked child: keep only this thread and its imports, and start afresh with the devices."""
         me = get_ident()
         self.stacks = {me: self.stacks[me]} if me in self.stacks else {}
         self._home = me
@@ -150,7 +150,7 @@ class Attribution:
         return waker
 
     def _testimony(self, witness: Witness) -> Event:
-        """The device's own account: it beats all inference, and for this thread we know the imports
+        """Return the device's own account: it beats all inference, except that we know this thread's imports
         better."""
         ident = witness.ident
         name = f"thread {witness.native}" if ident is None else thread_name(ident)
@@ -160,7 +160,7 @@ class Attribution:
         return waker
 
     def _outside(self, me: int) -> str | None:
-        """Outside of imports the main thread runs the program itself."""
+        """Return the main thread's module outside of imports: the program itself."""
         return self._base if me == self._home else None
 
     def _nobody_sure(self) -> Event:
@@ -168,7 +168,7 @@ class Attribution:
         return _waker_in("unknown: " + " or ".join(names), None, None, [])
 
     def _suspects(self) -> list[Event]:
-        """The modules in progress on any thread: an exact second look can tell which of them it was."""
+        """Return the modules in progress on any thread: an exact second look can tell which it was."""
         return [
             {"module": loads[-1].name, "path": loads[-1].path, "thread": thread_name(ident)}
             for ident, loads in list(self.stacks.items())
@@ -177,9 +177,9 @@ class Attribution:
 
 
 def chain(view: StackView, *, outside: bool) -> list[Event]:
-    """The imports in progress, outermost first, each with the line in it that led to the next one.
+    """Return the imports in progress, outermost first, each with the line that led to the next one.
 
-    The first entry is the code outside of imports that asked for the outermost one, the last is the module
+    The first entry is the code outside of imports that requested the outermost one, the last is the module
     itself.
     """
     written: list[Event] = []
@@ -196,7 +196,7 @@ def chain(view: StackView, *, outside: bool) -> list[Event]:
 
 
 def thread_name(ident: int) -> str:
-    """The name of a thread, as far as `threading` knows it."""
+    """Return the name of a thread, as far as `threading` knows it."""
     threading = sys.modules.get("threading")
     active = getattr(threading, "_active", {})
     known = active.get(ident) if isinstance(active, dict) else None
@@ -206,7 +206,7 @@ def thread_name(ident: int) -> str:
 
 
 def _waker_in(thread: str, module: str | None, path: str | None, imports: list[Event]) -> Event:
-    """A waker of which no line is known yet."""
+    """Make a waker whose line is not known yet."""
     known = {"module": module, "path": path, "line": None, "function": None, "call": None, "thread": thread}
     return {**known, "import_chain": imports, "stack": []}
 
@@ -227,7 +227,7 @@ def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
 
 
 def _thread_doing(work: object) -> str:
-    """The name of the thread that a method of `threading.Thread` is the beginning of."""
+    """Return the name of the thread whose first function is this method of `threading.Thread`."""
     try:
         return str(object.__getattribute__(work.__self__, "_name"))  # type: ignore[attr-defined]
     except AttributeError:

@@ -1,7 +1,7 @@
-"""What a watched interpreter runs first, and how to start one.
+"""Start a watched interpreter, and begin the watch in it.
 
 A watched program is started by Python itself, with the command it would have had anyway. Two variables in its
-environment let the watch in: PYTHONPATH, which names the folder `startup` first, and COLDFORK_WATCH, one JSON
+environment start the watch: PYTHONPATH, which names the folder `startup` first, and COLDFORK_WATCH, one JSON
 object:
 
     mode       "run" (records a program), "child" (records a process started by one), "probe", or "script"
@@ -46,12 +46,12 @@ VARIABLE = "COLDFORK_WATCH"
 VIRTUAL = "COLDFORK_VIRTUAL"
 STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 
-#: What to give to `python -c` so that a process watched in the mode "probe" does its work.
+# : The code for `python -c` in a process that is watched in the mode "probe".
 PROBE = "from coldfork.observe.probing import probe; probe()"
 
 
 def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which a Python process is watched as the settings say."""
+    """Return the environment in which a Python process is watched as the settings say."""
     inherited = base.get("PYTHONPATH")
     handed_on = {**settings, "pythonpath": inherited}
     handed_on.setdefault("began", monotonic())
@@ -63,7 +63,7 @@ def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[st
 
 
 def command(python: str) -> list[str]:
-    """The command of an interpreter that probes what its environment says."""
+    """Return the command of an interpreter that probes what its environment says."""
     return [python, "-c", PROBE]
 
 
@@ -97,14 +97,14 @@ def begin(folder: str) -> None:
 
 
 def _is_main_interpreter() -> bool:
-    """False in a subinterpreter, which starts like a process of its own and lives in one that is watched.
+    """Return False in a subinterpreter, which starts like a process but lives in one that is watched already.
 
-    Whatever it registers is called when the process ends, which then ends with another status.
+    Anything it registered would be called when the process ends, which would then end with the wrong status.
     """
     import _signal
 
     try:
-        # Only the main interpreter deals with signals; this early none asked to be woken by them.
+        # Only the main interpreter handles signals; this early nothing has registered for wake-ups.
         former = _signal.set_wakeup_fd(-1)
     except ValueError:
         return False
@@ -114,8 +114,7 @@ def _is_main_interpreter() -> bool:
 
 
 def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What to hand to `watch` so that the sensor named in the settings is asked; nothing for coldfork's
-    own."""
+    """Return the arguments for `watch` that select the settings' sensor; none for coldfork's own."""
     named = settings.get("sensor")
     if not named:
         return {}
@@ -133,7 +132,7 @@ def _named(place: str) -> Any:
 
 
 def _hide(settings: dict[str, Any]) -> None:
-    """Give the program the environment it would have had, unless its children are to be watched too."""
+    """Restore the program's own environment, unless its children are to be watched too."""
     if settings.get("follow"):
         _hand_on(settings)
         return
@@ -145,9 +144,9 @@ def _hide(settings: dict[str, Any]) -> None:
 
 
 def _hand_on(settings: dict[str, Any]) -> None:
-    """Have the processes that this one starts watched, too, and let them know below whom they began."""
+    """Have the processes that this one starts watched, too, and tell them their parent."""
     mode = "child" if settings.get("mode") == "run" else settings.get("mode")
-    # Not so a script's: it is told apart by its environment.
+    # Not for a script: it is identified by its environment.
     if mode == "child":
         handed_on = {**settings, "mode": mode, "by": os.getpid()}
         os.environ[VARIABLE] = encode(handed_on).decode("ascii").strip()
@@ -208,7 +207,7 @@ def _record(session: WatchSession) -> None:
 
 
 def guard_exit(end: Callable[[int], None]) -> None:
-    """Hear of the end of a process that asks nobody: the children of multiprocessing all end like that."""
+    """Catch the end of a process that skips exit handlers, as all children of multiprocessing do."""
     leave = os._exit
 
     def _exit(status: int) -> NoReturn:
@@ -222,12 +221,12 @@ def guard_exit(end: Callable[[int], None]) -> None:
 
 
 def _without_us(settings: dict[str, Any]) -> dict[str, str]:
-    """The environment as the program's own user set it."""
+    """Return the environment as the program's user set it."""
     path = settings.get("pythonpath")
     others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**others, "PYTHONPATH": path} if path else others
 
 
 def _how(started_as: list[str]) -> str:
-    """How a child was started, as its own command line tells."""
+    """Return how a child was started, as its own command line tells."""
     return "spawn" if any("multiprocessing" in word for word in started_as[1:]) else "subprocess"

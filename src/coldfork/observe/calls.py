@@ -1,8 +1,8 @@
-"""Names the exact call that woke a device, while one module is being loaded.
+"""Name the exact call that woke a device, while one module is being loaded.
 
-Polling at every call is too dear for a whole program, so this is for a second look in a fresh process: only
-while a module that the first look found is in progress, and suspended while that module imports others. From
-Python 3.12 on `sys.monitoring` names calls into C, `ctypes` included; before, tracing names the line and
+Polling at every call is too expensive for a whole program, so this is for a second look in a fresh process:
+only while a module that the first look found is in progress, and suspended while that module imports others.
+From Python 3.12 on `sys.monitoring` names calls into C, `ctypes` included; before, tracing names the line and
 `sys.setprofile` what it can.
 """
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 EVERY = "*"
-"""Stands for every module: dear, and for an import that does not live to be asked."""
+"""Stands for every module: expensive, and for an import that ends before it can be asked."""
 
-#: C functions in which a thread waits, and wakes nothing.
+# : C functions in which a thread only waits, and wakes nothing.
 WAITING = frozenset({
     "_queue.SimpleQueue.get", "_thread.RLock.acquire", "_thread._ThreadHandle.join", "_thread.lock.acquire",
     "RLock.acquire", "SimpleQueue.get", "_ThreadHandle.join", "lock.acquire", "posix.read", "posix.waitpid",
@@ -37,7 +37,7 @@ WAITING = frozenset({
 
 
 class Spot:
-    """Where a thread stood when it was last seen: a frame, its line then, and what it was about to call."""
+    """A thread's last known position: a frame, its line then, and the call that it was about to make."""
 
     __slots__ = ("_callee", "ended", "frame", "line", "number")
 
@@ -50,17 +50,17 @@ class Spot:
         self._callee = callee
 
     def waits(self) -> bool:
-        """True when the thread stands in a call that only waits."""
+        """Return whether the thread is in a call that only waits."""
         return self._callee is not None and not self.ended and dotted(self._callee) in WAITING
 
     def callee(self) -> str | None:
-        """The dotted name of what was called there; without a call, the function that stood there."""
+        """Return the dotted name of what was called there; without a call, that of the function."""
         if self._callee is not None:
             return dotted(self._callee)
         LATE.load("coldfork.observe.stacks.call_source")
         from coldfork.observe.stacks.call_source import called_in
 
-        # Where every call is announced, a line without an announced one did it itself.
+        # Where every call is announced, a line without an announced call did it itself.
         return called_in(self.frame, self.line, announced=hasattr(sys, "monitoring"))
 
 
@@ -87,7 +87,7 @@ class Calls:
         )
 
     def begin(self) -> None:
-        """Start at once where what runs outside of imports is wanted."""
+        """Start at once if the code outside of imports is wanted."""
         self._attribution.culprit = self._culprit
         self._attribution.others_wait = self._others_wait
         self.switch(None)
@@ -99,29 +99,28 @@ class Calls:
         self._tracing.release()
 
     def switch(self, load: Load | None) -> None:
-        """The module in progress on this thread changed; `None` is what lies outside of imports."""
+        """Note a change of the module in progress on this thread; `None` is the code outside of imports."""
         me = get_ident()
         name = self._base if load is None else load.name
         if name in self._wanted or (load is not None and EVERY in self._wanted):
             self._inside.add(me)
             if not self._tracing.start() and self._trouble is not None:
-                self._trouble("calls", RuntimeError("another tracer is in place, so that no call is seen"))
+                self._trouble("calls", RuntimeError("another tracer is in place, so no call can be seen"))
         elif me in self._inside:
             self._inside.discard(me)
-            # What other threads do from now on is not heard of, so that nothing is known of them.
+            # Other threads are not observed from now on, so nothing is known of them.
             self._last.clear()
             self._tracing.pause(not self._inside)
 
     def forked(self) -> None:
-        """In a forked child only this thread is left."""
+        """In a forked child, forget all threads but this one."""
         self._inside &= {get_ident()}
 
     def _culprit(self) -> Spot | None:
         return self._last.get(get_ident())
 
     def _others_wait(self) -> bool:
-        """True when every other thread has stood in a call that only waits since before this thread's last
-        step."""
+        """Return True if every other thread has only waited since before this thread's last step."""
         mine = self._last.get(get_ident())
         if mine is None or not self._inside:
             return False
@@ -129,7 +128,7 @@ class Calls:
         return all(spot is not None and spot.number < mine.number and spot.waits() for spot in others)
 
     def _step(self, frame: FrameType | None, callee: object = None, *, ended: bool = False) -> None:
-        """A thread came to another call or line: whatever changed since its last step was done there."""
+        """Note that a thread reached another call or line: changes since its last step were made there."""
         try:
             self._advance(frame, callee, ended)
         except Exception as error:
@@ -219,7 +218,7 @@ def _callbacks(step: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 
 class _Tracing:
-    """`sys.settrace` and `sys.setprofile`, before Python 3.12: this thread, and threads started meanwhile."""
+    """`sys.settrace` and `sys.setprofile`, before Python 3.12: this thread, and those started meanwhile."""
 
     def __init__(self, step: Callable[..., None]) -> None:
         self._step = step
@@ -231,7 +230,7 @@ class _Tracing:
         return True
 
     def pause(self, for_all: bool) -> None:
-        # The module itself may have put a tracer of its own there.
+        # The module itself may have set a tracer of its own.
         if sys.gettrace() == self._trace and sys.getprofile() == self._profile:
             self._set(None, None)
 

@@ -1,4 +1,4 @@
-"""Sees forks, starts of other programs and threads, with what was awake at that moment."""
+"""See forks, and starts of other programs and threads, with what was awake at that moment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VISIBILITY = frozenset({
 
 
 class Forks:
-    """Listens to forks and audit events; neither listener can be removed, so it can fall silent."""
+    """Listens to forks and audit events; neither listener can be removed, but it can fall silent."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Forks:
         self.beginning: Beginning = Beginning(self._actions)
         self._count = 0
         self._under_way: dict[int, tuple[Event, int | None]] = {}
-        """The fork that each thread is at, and its youngest child before."""
+        """The fork in progress on each thread, with its youngest child before it."""
         self._starts = Starts(self._spawn_event, self._tell, self._guarded, variable)
         self._waits = Waits(self._tell, lambda: self._starts.children, self._guarded)
 
@@ -93,7 +93,7 @@ class Forks:
         )
 
     def fall_silent(self) -> None:
-        """Listen no more."""
+        """Stop reacting."""
         self._actions.clear()
         self._restore_threads()
         self._starts.remove()
@@ -103,7 +103,7 @@ class Forks:
         self._in_child = lambda fork: None
 
     def loaded(self, module: str) -> None:
-        """A module was loaded: perhaps the one that starts processes."""
+        """Note that a module was loaded: perhaps the one that starts processes."""
         if module == FORK_EXEC:
             self._guarded(self._starts.wrap_fork_exec)
 
@@ -136,14 +136,14 @@ class Forks:
         self._emit(event)
 
     def _handed_on(self, states: list[Event]) -> Event:
-        """What the child gets, and what it is for; nothing where that cannot be told."""
+        """Return what the child inherits, and its purpose; nothing where that cannot be told."""
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
         return self._guarded(self.children.before, states, frame) or {}
 
     def _forked(self) -> None:
-        """In the parent: tell which process it was, for one that may not live to say so itself."""
+        """In the parent: report which process it was, because the child may not live to say so itself."""
         event, before = self._under_way.pop(get_ident(), (None, None))
         child = youngest_child()
         if event is not None and child is not None and child != before:
@@ -152,7 +152,7 @@ class Forks:
 
     def _begin_child(self) -> None:
         if self._starts.about_to_execute:
-            # It runs nothing but what `preexec_fn` says, and is another program then.
+            # It runs only what `preexec_fn` says, and then becomes another program.
             self.fall_silent()
             return
         event, _ = self._under_way.pop(get_ident(), (None, None))
@@ -179,8 +179,7 @@ class Forks:
 
 
 def guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:
-    """Hear of new threads before Python 3.12, which raises no audit event for them; returns what undoes
-    it."""
+    """Notice new threads before Python 3.12, which raises no audit event for them; return what undoes it."""
     import _thread
 
     original = _thread.start_new_thread
@@ -207,7 +206,7 @@ def _hook(
     actions: dict[str, Callable[[tuple[Any, ...]], None]], trouble: Callable[[str, BaseException], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        # Python has dozens of events for each import, and hardly one that is asked for.
+        # Python raises dozens of events for each import, and hardly any of these.
         if event in actions:
             try:
                 actions[event](arguments)

@@ -1,19 +1,18 @@
-"""Watches modules being loaded: polls before and after each, and knows for each thread which ones are in
-progress.
+"""Watch modules being loaded: poll before and after each, and know which ones are in progress on each thread.
 
 Every import passes through `importlib._bootstrap._load_unlocked`, and every Python module that is loaded by
 hand, late or again passes through `exec_module` of importlib's own loaders. Both are replaced by wrappers
-that call the original. What is seen before a module is loaded was done by the module that asks for it, the
+that call the original. What is seen before a module is loaded was done by the module that requests it, the
 one on top of the stack.
 
 A wrapper carries importlib's own file name and variables. CPython cuts importlib's frames out of tracebacks,
-and `warnings` counts around them, by that name, and debuggers pass over modules by theirs: with both, all
-stay as they are without us. What the wrappers call is hidden from who traces this thread.
+and `warnings` skips them, by that name, and debuggers skip modules by theirs: with both, everything looks as
+without us. Code that the wrappers call is hidden from tracers of this thread.
 """
 
 from __future__ import annotations
 
-# `importlib._bootstrap` under the name by which it is there before `importlib` is.
+# `importlib._bootstrap` under the name by which it exists before `importlib` does.
 import _frozen_importlib
 import _frozen_importlib_external
 from _thread import get_ident
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from coldfork.observe.attribution import Attribution
 
 
-#: What stands in them is looked up by name at each import, and typeshed knows some of it only.
+# : Their content is looked up by name at each import, and typeshed knows only some of it.
 bootstrap: Any = _frozen_importlib
 external: Any = _frozen_importlib_external
 
@@ -38,8 +37,8 @@ external: Any = _frozen_importlib_external
 class Imports:
     """The wrappers, while they are installed.
 
-    `tell` hears of each load that ended, and when; `switch` hears whenever the module in progress on a thread
-    changes, and `traces` says that it traces the thread then.
+    `tell` is called for each load that ended, with the time; `switch` is called whenever the module in
+    progress on a thread changes, and `traces` says that it then traces the thread.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Imports:
         self._switch = switch
         self._loaded = loaded
         self._trouble = trouble
-        # Who seeks exact calls traces the thread himself, and begins and ends it at imports.
+        # When exact calls are sought, the thread is traced from here, beginning and ending at imports.
         self.traced: Callable[[], object] = _by_nobody_else if traces else gettrace
         self._load_unlocked = bootstrap._load_unlocked
         self._exec_module = external._LoaderBasics.exec_module
@@ -65,22 +64,22 @@ class Imports:
         self._exec_wrapper = _exec_wrapper(self, self._exec_module)
 
     def install(self) -> None:
-        """From here on, imports pass through the wrappers."""
+        """Let imports pass through the wrappers from here on."""
         self._attribution.wrappers.update((self._load_wrapper.__code__, self._exec_wrapper.__code__))
         bootstrap._load_unlocked = self._load_wrapper
         external._LoaderBasics.exec_module = self._exec_wrapper
 
     def remove(self) -> None:
-        """Put importlib back, where nobody has put another wrapper around ours meanwhile."""
+        """Restore importlib's functions, unless another wrapper was put around ours meanwhile."""
         if bootstrap._load_unlocked is self._load_wrapper:
             bootstrap._load_unlocked = self._load_unlocked
         if external._LoaderBasics.exec_module is self._exec_wrapper:
             external._LoaderBasics.exec_module = self._exec_module
 
     def enter(self, spec: Any) -> Load | None:
-        """A module is about to be loaded."""
+        """Note that a module is about to be loaded."""
         try:
-            # As `_begin`, written at length: whatever is called here has to be fetched from memory anew.
+            # This repeats `_begin` inline: everything that is called here must be fetched from memory anew.
             self._attribution.poll()
             me = get_ident()
             stacks = self._attribution.stacks
@@ -99,7 +98,7 @@ class Imports:
             return None
 
     def enter_body(self, module: Any) -> Load | None:
-        """A module's body is about to run: news only if the import system did not just announce it."""
+        """Note that a module's body is about to run, unless the import system has just announced it."""
         try:
             names = object.__getattribute__(module, "__dict__")
             spec = names.get("__spec__")
@@ -114,7 +113,7 @@ class Imports:
             return None
 
     def leave(self, load: Load) -> None:
-        """A load ended, well or badly."""
+        """Note that a load ended, well or badly."""
         try:
             self._attribution.poll()
             me = get_ident()
@@ -193,11 +192,11 @@ def _exec_wrapper(imports: Imports, original: Any) -> Any:
 
 
 def _by_nobody_else() -> None:
-    """In the place of `sys.gettrace`."""
+    """Stand in for `sys.gettrace`."""
 
 
 def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
-    """A function that whoever traces this thread, a debugger or coverage, does not see running."""
+    """Return a function that tracers of this thread, a debugger or coverage, do not see running."""
     trace_of_now, trace_with = gettrace, settrace
 
     def unseen(argument: Any) -> Any:
@@ -212,8 +211,8 @@ def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
 
 
 def _disguised_as(original: Any, function: Any, home: Any) -> Any:
-    """Give a wrapper the variables of importlib, and the file, line, names and document of what it wraps."""
-    # It uses none of its own: what it needs is closed over.
+    """Give a wrapper the variables of importlib, and the file, line, names and docstring of what it wraps."""
+    # It uses no globals of its own: all that it needs is in its closure.
     wrapper: Any = type(function)(
         function.__code__, vars(home), function.__name__, None, function.__closure__
     )

@@ -1,8 +1,7 @@
-"""Learns from CUDA itself where it is initialised: the Python stack of `cuInit`, on any thread, at no cost
-before.
+"""Learn from CUDA itself where it is initialised: the stack of `cuInit`, on any thread, at no cost before.
 
-The library is built by whoever starts the watched process, and armed in it. CUDA loads it by the variable
-CUDA_INJECTION64_PATH; another tool's library that the variable named is called as well.
+The library is built by the process that starts the watched one, and armed in the latter. CUDA loads it by the
+variable CUDA_INJECTION64_PATH; another tool's library that the variable named is called as well.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 VARIABLE = "CUDA_INJECTION64_PATH"
 SONAME = "libcoldfork_injection.so"
 _FIRST_SIGNAL = 5
-"""The first real-time signals belong to the C library, and debuggers like the next few."""
+"""The first real-time signals belong to the C library, and debuggers use the next few."""
 
 
 def build(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The path of the library, compiled now unless it was before; None where it cannot be made.
+    """Return the path of the library, compiled now if need be; None where it cannot be made.
 
     For the process that starts others: it runs the C compiler.
     """
@@ -95,7 +94,7 @@ class Injection:
         os.close(self._file)
 
     def seen(self, accelerator: str) -> Witness | None:
-        """Who called `cuInit` first since it was last asked; None for what is not CUDA, or was not seen."""
+        """Return what called `cuInit` first since the last question; None if unseen, or not about CUDA."""
         if accelerator != "cuda" or self._signal is None:
             return None
         size = os.fstat(self._file).st_size
@@ -117,7 +116,7 @@ def _free_signal() -> int | None:
 
 
 def _native_threads() -> dict[int, int]:
-    """Python's number of each thread by the kernel's."""
+    """Map the kernel's number of each thread to Python's."""
     active = getattr(sys.modules.get("threading"), "_active", {})
     known = {thread.native_id: ident for ident, thread in list(active.items())}
     known[get_native_id()] = get_ident()

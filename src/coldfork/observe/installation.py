@@ -1,4 +1,4 @@
-"""Where this installation of coldfork lies, and what else was installed and is not the program's own."""
+"""Where this installation of coldfork is, and which code was installed and is not the program's own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 def is_of_a_package(file: str) -> bool:
-    """Whether this is code of an installed package."""
+    """Return whether a file is code of an installed package."""
     return any(folder in file for folder in _PACKAGES)
 
 
 def is_of_the_library(file: str) -> bool:
-    """Whether this is code of the standard library."""
+    """Return whether a file is code of the standard library."""
     return file.startswith((_LIBRARY, "<frozen ")) and not is_of_a_package(file)

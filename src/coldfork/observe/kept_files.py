@@ -12,24 +12,24 @@ from coldfork.model.folders import user_cache
 
 
 class KeptFile:
-    """One file of the cache, written whole or not at all; trouble with it is no trouble."""
+    """One file of the cache, written whole or not at all; failures are ignored."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
 
     @classmethod
     def of(cls, kind: str, name: str) -> KeptFile:
-        """The file of this name among those of its kind."""
+        """Return the file of this name among those of its kind."""
         folder = user_cache(os.environ, sys.platform)
         return cls(None if folder is None else os.path.join(folder, kind, f"{name}.json"))
 
     @property
     def possible(self) -> bool:
-        """Whether there is a place for it."""
+        """Return whether there is a place for it."""
         return self._path is not None
 
     def read(self) -> dict[str, Any] | None:
-        """What it holds; None if there is nothing that could be read."""
+        """Return its content; None if there is nothing that could be read."""
         if self._path is None:
             return None
         try:
@@ -40,7 +40,7 @@ class KeptFile:
         return stored if isinstance(stored, dict) else None
 
     def write(self, stored: dict[str, Any]) -> None:
-        """Put this in place of what it holds."""
+        """Replace its content with this."""
         if self._path is None:
             return
         beside = f"{self._path}.{os.getpid()}"
@@ -57,5 +57,5 @@ class KeptFile:
 
 
 def digest(parts: tuple[Any, ...]) -> str:
-    """A short name for what these are."""
+    """Return a short name for these values."""
     return blake2b(repr(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

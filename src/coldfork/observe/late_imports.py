@@ -1,16 +1,16 @@
-"""Imports that coldfork makes late in a program that it watches: no thread forks during one.
+"""Make coldfork's late imports in a watched program, with no fork by any thread during one.
 
 A thread that imports a module holds that module's lock. A child that another thread forks meanwhile has the
-lock and not the thread, and waits for ever when it imports the same module. For the program's own imports
-that is the program's affair; ours must add nothing to it. So every import that cannot be made at the start
-goes through `load`, forks wait for its end, and who looks for held locks passes over it.
+lock but not the thread, and waits for ever when it imports the same module. For the program's own imports
+that is the program's affair; coldfork must not add to it. So every import that cannot be made at the start
+goes through `load`, forks wait for its end, and the search for held locks skips it.
 
 Nothing here is a lock itself, which a fork could freeze: threads are noted in sets, and waited for a while.
 """
 
 from __future__ import annotations
 
-# `importlib._bootstrap` under the name by which it is there before `importlib` is.
+# `importlib._bootstrap` under the name by which it exists before `importlib` does.
 import _frozen_importlib
 import os
 import sys
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATIENCE = 5.0
-"""So long a fork waits at most: whoever forks may hold, by an import of its own, what ours waits for."""
+"""How long a fork waits at most: an import of the forking thread may hold what ours waits for."""
 _TURN = 0.001
 
 
@@ -37,7 +37,7 @@ class LateImports:
         self._forked = False
 
     def listen(self) -> None:
-        """Hear of forks. Who is registered first is asked last before a fork, and first after it."""
+        """Listen to forks. The first to register is called last before a fork, and first after it."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._before, after_in_parent=self._in_parent, after_in_child=self._in_child
@@ -45,18 +45,20 @@ class LateImports:
 
     @property
     def here(self) -> bool:
-        """Whether this thread imports something for coldfork, which is no import of the program's."""
+        """Return whether this thread imports something for coldfork, and not for the program."""
         return get_ident() in self._importing
 
     def load(self, name: str) -> None:
-        """Have a module imported, so that an `import` of it takes no lock any more.
+        """Import a module, so that a later `import` of it takes no lock any more.
 
-        `ImportError` in a forked child where a lock of imports is held by a thread that is gone.
+        `ImportError` in a forked child where an import lock is held by a thread that is gone.
         """
         if _is_loaded(name):
             return
         if self._forked and _lock_is_lost():
-            raise ImportError(f"{name}: the lock of an import is held by a thread that was not forked")
+            raise ImportError(
+                f"{name}: an import lock is held by a thread that does not exist in this forked process"
+            )
         me = get_ident()
         if me in self._importing:
             __import__(name)
@@ -92,7 +94,7 @@ class LateImports:
 
 
 def without_late_imports(stack: list[FrameType]) -> list[FrameType]:
-    """A stack, innermost first, without what coldfork does in it to import something."""
+    """Return a stack, innermost first, without coldfork's own late imports."""
     ours = (place for place in range(len(stack) - 1, -1, -1) if stack[place].f_code is _LOAD)
     return stack[next(ours, -1) + 1 :]
 
@@ -103,7 +105,7 @@ def _is_loaded(name: str) -> bool:
 
 
 def _lock_is_lost() -> bool:
-    """Whether a thread that is gone was importing something when this process was forked."""
+    """Return whether a thread that is gone was importing something when this process was forked."""
     locks: dict[str, Callable[[], Any]] = getattr(_frozen_importlib, "_module_locks", {})
     owners = {getattr(lock(), "owner", None) for lock in list(locks.values())}
     return not owners <= {None, *sys._current_frames()}

@@ -1,4 +1,4 @@
-"""Imports one module under watch and writes what it did to accelerators."""
+"""Import one module under watch and write down what it did to accelerators."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from coldfork.observe.recording.events import Event
     from coldfork.observe.watch import Watch
 
-#: What wakes and is no device: it makes a fork unsafe and does not make an import warm.
+# : Runtimes that wake without being a device: they make a fork unsafe, but not an import warm.
 RUNTIMES = frozenset({"openmp", "threads", "polars", "tokenizers", "jax-cpu", "grpc"})
 SETTLE_SECONDS = 0.25
-"""How long threads that an import started are given to do what they were started for."""
+"""How long threads that an import started get to do their work."""
 _SOON_SECONDS = 0.01
 
 
@@ -39,7 +39,7 @@ class Probe:
         self._over = False
 
     def sink(self, event: Event) -> None:
-        """Count imports, and write down all that is rare."""
+        """Count imports, and write down all rarer events."""
         if self._over:
             return
         if event["event"] == "import":
@@ -72,7 +72,7 @@ class Probe:
             self._tell_values(self._settings["values"])
 
     def _tell_values(self, wanted: Event) -> None:
-        """Read the public names: whatever that wakes, the import has not."""
+        """Read the public names: a device that this wakes was not woken by the import."""
         from coldfork.observe.public_names import told
 
         self._over = True
@@ -95,13 +95,13 @@ class Probe:
         while monotonic() < until and len(sys._current_frames()) > 1:
             sleep(0.005)
             watching.poll()
-        watching.poll()  # once more when the last has ended: it may have done it between the two questions
+        watching.poll()  # once more when the last has ended: it may have acted between the two questions
 
     def _tell_where_it_hangs(self, moment: float) -> None:
         import faulthandler
 
         place = os.open(self._settings["result"] + ".stack", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        # A moment and not a span: the interpreter's start has used up some of the limit already.
+        # A moment and not a duration: the interpreter's start has used up some of the limit already.
         left = max(moment - monotonic(), _SOON_SECONDS)
         faulthandler.dump_traceback_later(left, file=high(place), exit=False)
 
@@ -121,7 +121,7 @@ def probe() -> NoReturn:
         watching.bear_witness(settings["injection"])
 
     def _exit(status: int) -> NoReturn:
-        # A module that ends the process while it is imported must not hide what it woke.
+        # A module that ends the process during its import must not hide what it woke.
         watching.poll()
         leave(status)
 
@@ -132,7 +132,7 @@ def probe() -> NoReturn:
 
 
 def flush() -> None:
-    """Have what was printed written; a module may have put anything in the place of the streams."""
+    """Flush what was printed; a module may have replaced the streams by anything."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -141,11 +141,11 @@ def flush() -> None:
 
 
 def _go_on_in_a_child(settings: dict[str, Any]) -> None:
-    """Fork, and return in the child only; this process ends as the child does."""
+    """Fork, and return only in the child; this process ends as the child does."""
     from coldfork.observe.processes.endings import end_as
     from coldfork.observe.states import remember_for_children
 
-    # Without it the child could not tell a cold device from one that was awake here.
+    # Otherwise the child could not tell a cold device from one that was awake here.
     senses(settings).get("remember", remember_for_children)()
     child = os.fork()
     if not child:
@@ -155,7 +155,7 @@ def _go_on_in_a_child(settings: dict[str, Any]) -> None:
 
 
 def describe(error: BaseException) -> Event:
-    """An exception as the result holds it, its traceback without our frames and importlib's."""
+    """Return an exception in the result's form, its traceback without our frames and importlib's."""
     import traceback
 
     written = traceback.extract_tb(error.__traceback__)
@@ -185,7 +185,7 @@ def _begin(work: Probe, settings: dict[str, Any]) -> Watch:
 
 
 def high(descriptor: int) -> int:
-    """The same under a number above all that a program would ask for by itself."""
+    """Move a descriptor to a number above all that a program would ask for by itself."""
     import fcntl
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 200)

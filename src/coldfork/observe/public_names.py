@@ -1,4 +1,4 @@
-"""The public names of a module and what they hold, in words that copies of it can be compared by."""
+"""Describe a module's public names and their values in words that copies of it can be compared by."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    #: What a name holds, and whether the words say all of it: of many objects only the type is known.
+    # : A name's value in words, and whether they describe it fully: of many objects only the type is known.
     Told = tuple[str, bool]
 
 _PLAIN = frozenset({"bool", "bytes", "complex", "ellipsis", "float", "int", "NoneType", "range", "str"})
@@ -20,9 +20,9 @@ _MOST = 200
 
 
 def told(name: str, asked: Iterable[str], root: str) -> dict[str, Told]:
-    """What each public name of an imported module holds, and those asked for that it does not list.
+    """Return the value of each public name of an imported module, and of those in `asked` not listed there.
 
-    `root` is the folder of the copy: what stands below it is named without it.
+    `root` is the folder of the copy: paths below it are given without it.
     """
     module = sys.modules[name]
     listed = getattr(module, "__all__", ())
@@ -68,7 +68,7 @@ def _described(value: object, module: str, depth: int) -> Told:
     if kind.__repr__ is object.__repr__:
         return f"an object of {of_type}", False
     text = repr(value)
-    # An address says where it lies, which is another place each time.
+    # An address differs in every process.
     return (f"an object of {of_type}", False) if " at 0x" in text else (f"{of_type}: {text}", True)
 
 
@@ -97,7 +97,7 @@ def _each(values: Sequence[object], module: str, depth: int) -> list[Told]:
 
 
 def _of_class(value: type, module: str, depth: int) -> Told:
-    """A class by its name; one of the module's own with its public attributes, as a reader gets them."""
+    """Describe a class by its name; one of the module's own with its public attributes as read."""
     name = f"the class {value.__module__}.{value.__qualname__}"
     if value.__module__ != module or depth:
         return name, True

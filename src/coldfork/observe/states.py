@@ -1,7 +1,7 @@
-"""The state of every accelerator in this process, asked without waking any.
+"""Ask for the state of every accelerator in this process without waking any.
 
 `examine()` says it in full, `Poller().awake()` says in microseconds which are awake, and
-`remember_for_children()` lets a child forked next know what it was forked from.
+`remember_for_children()` tells a child that is forked next what it was forked from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Poller", "examination", "examine", "native_threads", "readings", "remember_for_children"]
 
-# One for the process, because a child has one parent, and what was found of a driver is good for all who ask.
+# One for the process, because a child has one parent, and what was found of a driver serves every caller.
 _HERE = Examination()
 
 
@@ -32,17 +32,17 @@ class Poller(ExaminationPoller):
 
 
 def examine(parent: Iterable[State] | None = None) -> tuple[State, ...]:
-    """The state of every accelerator in this process now.
+    """Return the state of every accelerator in this process now.
 
-    `parent` are the states of the process this one was forked from, where the caller knows them; without it,
-    what `remember_for_children` left counts.
+    `parent` are the states of the process that this one was forked from, where the caller knows them; by
+    default, what `remember_for_children` left.
     """
     earlier = None if parent is None else {state.accelerator: state for state in parent}
     return tuple(map(state_of, _HERE.readings(earlier)))
 
 
 def readings() -> tuple[Reading, ...]:
-    """What `examine` says, for those who live in a program that is watched: nothing is imported for it.
+    """Return what `examine` does, but without importing anything, for code inside a watched program.
 
     Importing `State` loads an extension module of the standard library, and in a forked child the dynamic
     loader may be locked for good.
@@ -53,7 +53,7 @@ def readings() -> tuple[Reading, ...]:
 def remember_for_children() -> tuple[Reading, ...]:
     """Note the state of this process for a child that this thread is about to fork, and return it.
 
-    To be called before each fork. A child for which it was not called says `unknown` where it cannot tell.
+    Call it before each fork. A child for which it was not called says `unknown` where it cannot tell.
     """
     found = _HERE.readings()
     _HERE.lineage.remember(found)
@@ -61,10 +61,10 @@ def remember_for_children() -> tuple[Reading, ...]:
 
 
 def examination() -> Examination:
-    """What can be asked here, for those who ask often and keep what they saw: `start` does."""
+    """Return all questions that can be asked here, for `start`, which asks often and keeps the answers."""
     return _HERE
 
 
 def native_threads() -> tuple[NativeThread, ...] | None:
-    """The threads that were started by libraries, each with its library; None where they cannot be read."""
+    """Return the threads that libraries started, each with its library; None where they cannot be read."""
     return _HERE.process().threads

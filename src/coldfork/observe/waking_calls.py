@@ -1,8 +1,8 @@
-"""Names the line of an ordinary wake: looks again when one of the calls returns that usually do it.
+"""Name the line of an ordinary wake: look again when a call returns that usually wakes.
 
-Between two imports nobody looks, and a wake found at the next one has no line. Most of the waking goes
-through two functions inside PyTorch, so each is followed by a look, until the device is awake. What programs
-call themselves, and `torch.compile` knows by identity, is left as it is.
+Between two imports nothing is checked, and a wake found at the next one has no line. Most wakes go through
+two functions inside PyTorch, so each call of these is followed by a look, until the device is awake.
+Functions that programs call themselves, and that `torch.compile` knows by identity, are left as they are.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ CALLS = {
     "torch.cuda": (("torch.cuda", "_lazy_init"), ("torch._C", "_cuda_getDeviceCount")),
     "torch.xpu": (("torch.xpu", "_lazy_init"), ("torch._C", "_xpu_getDeviceCount")),
 }
-"""When these are loaded: module and function."""
+"""The functions to wrap when these modules are loaded: module and function."""
 
 
 class _Here:
-    """Where the thread stood that made such a call."""
+    """The thread's position when it made such a call."""
 
     def __init__(self, frame: FrameType, name: str) -> None:
         self.frame = frame
@@ -38,7 +38,7 @@ class _Here:
 
 
 class WakingCalls:
-    """The wrappers around these functions; they take themselves away when there is nothing left to see."""
+    """The wrappers around these functions; they remove themselves when there is nothing left to see."""
 
     def __init__(self, attribution: Attribution, trouble: Callable[[str, BaseException], None]) -> None:
         self._attribution = attribution
@@ -48,17 +48,17 @@ class WakingCalls:
         self._wrapped: list[tuple[dict[str, Any], str, Any, Any]] = []
 
     def install(self) -> None:
-        """Wrap what is there already."""
+        """Wrap what is already loaded."""
         for name in CALLS:
             if name in sys.modules:
                 self.loaded(name)
 
     def loaded(self, module: str) -> None:
-        """A module was loaded: wrap what wakes a device in it."""
+        """Wrap what wakes a device in a newly loaded module."""
         for home, name in CALLS.get(module, ()):
             if home not in sys.modules:
                 continue
-            # Neither asked nor told by way of its attributes: it may have other ideas of them.
+            # Not through its attributes: the module may customise access to them.
             names = object.__getattribute__(sys.modules[home], "__dict__")
             original = names.get(name)
             if callable(original) and not any(wrapper is original for *_, wrapper in self._wrapped):
@@ -66,7 +66,7 @@ class WakingCalls:
                 self._wrapped.append((names, name, original, wrapper))
 
     def remove(self) -> None:
-        """Put everything back that nobody has replaced since."""
+        """Restore everything that was not replaced since."""
         while self._wrapped:
             names, name, original, wrapper = self._wrapped.pop()
             if names.get(name) is wrapper:

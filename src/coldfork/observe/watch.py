@@ -1,4 +1,4 @@
-"""Composes what watches a process: attribution, imports, calls and forks, all reporting to one sink."""
+"""Compose the watch of a process: attribution, imports, calls and forks, all reporting to one sink."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WANTED = WRAPPED.union(CALLS, (FORK_EXEC,))
 """The modules in which something is wrapped once they are loaded."""
 _NOT_WANTED = Load("", None, None, 0.0, None)
 _TROUBLES = 20
-"""So many failures of the watch are reported; one that fails at every import would fill a recording."""
+"""How many failures of the watch are reported; one that fails at every import would fill a recording."""
 
 
 class Watch:
@@ -70,8 +70,7 @@ class Watch:
             from coldfork.observe import states as real
 
             sensor = real.Poller() if sensor is None else sensor
-            # The readings it notes, and not `examine`, whose dataclasses a watched program may never have
-            # wanted.
+            # Its readings, and not `examine`, whose dataclasses a watched program may never have needed.
             noted: Callable[[], Iterable[object]] = real.remember_for_children
             states = noted if states is None else states
             remember = noted if remember is None else remember
@@ -86,7 +85,7 @@ class Watch:
         self._silent = False
         self._loads = EndedLoads()
         self._touched_in: int | None = None
-        """The forked child that has told of a touch although nobody watches it."""
+        """The forked child that has reported a touch although it is not watched."""
         self._tells_ends = ends
         self._born = born
         self.attribution: Attribution = Attribution(sensor, self.emit, base, outside=outside)
@@ -122,7 +121,7 @@ class Watch:
             self._calls.begin()
 
     def bear_witness(self, library: str) -> None:
-        """Have CUDA itself tell who initialises it, through the injection library."""
+        """Have CUDA itself report who initialises it, through the injection library."""
         try:
             from coldfork.observe.injection import Injection
 
@@ -134,7 +133,7 @@ class Watch:
             self.trouble("injection", error)
 
     def stop(self) -> None:
-        """End it: one last look, then everything is put back; what cannot be removed falls silent."""
+        """End it: look once more, then restore everything; what cannot be removed falls silent."""
         self.poll()
         self._silent = True
         if self._calls is not None:
@@ -146,15 +145,15 @@ class Watch:
             self.injection.disarm()
 
     def look_closely(self, wanted: bool) -> None:
-        """Where exact calls are sought outside of imports: seek them from now on, or no longer.
+        """Seek exact calls outside of imports from now on, or no longer, where they are sought at all.
 
-        For this thread, and until it is said otherwise.
+        For this thread, and until the next call.
         """
         if self._calls is not None:
             self._calls.switch(None if wanted else _NOT_WANTED)
 
     def poll(self) -> None:
-        """Look now whether something woke."""
+        """Check now whether something woke."""
         try:
             self.attribution.poll()
         except Exception as error:
@@ -163,11 +162,11 @@ class Watch:
 
     @property
     def program_began(self) -> bool:
-        """Whether Python has run anything of its main program."""
+        """Return whether Python has run anything of its main program."""
         return self._forks.beginning.begun
 
     def states(self) -> list[Event]:
-        """The state of every runtime now, as a recording holds it."""
+        """Return the state of every runtime now, in a recording's form."""
         try:
             return [as_event(state) for state in self._states()]
         except Exception as error:
@@ -175,12 +174,13 @@ class Watch:
             return []
 
     def emit(self, event: Event) -> None:
-        """Hand an event to the sink, with its time, process and thread."""
+        """Pass an event to the sink, with its time, process and thread."""
         if self._loads.waiting:
             self._tell_imports()
         if self._silent:
             return
-        # What took a while bears the moment at which it began, and an end the number of who ended.
+        # An event with a duration carries the moment at which it began, and an end the number of the process
+        # that ended.
         event["t"] = round(event.get("t", monotonic()) - self._began, 6)
         here = os.getpid()
         if here != self._home and self._follow:
@@ -201,7 +201,7 @@ class Watch:
             self._silent = isinstance(error, RecursionError)
 
     def _touched(self, event: Event) -> None:
-        """A forked child uses what its parent held: told even where children are not watched, and once."""
+        """Report that a forked child uses what its parent held: once, even where children are not watched."""
         if self._follow:
             self.emit(event)
             return
@@ -216,7 +216,7 @@ class Watch:
             self._silent = True
 
     def _imported(self, load: Load, ended: float) -> None:
-        """A load ended. It is reported now if the program comes to rest here, or if it is time again."""
+        """Note that a load ended. It is reported now if the program comes to rest, or if it is time again."""
         if load.name in _WANTED:
             self._forks.loaded(load.name)
             self._forks.children.loaded(load.name)
@@ -235,7 +235,7 @@ class Watch:
             written(ended)
 
     def trouble(self, what: str, error: BaseException) -> None:
-        """Tell that the watch itself failed somewhere; the program goes on."""
+        """Report that the watch itself failed somewhere; the program goes on."""
         self._troubles += 1
         if self._troubles <= _TROUBLES:
             detail = redaction.text(f"{type(error).__name__}: {error}")[:300]
@@ -244,10 +244,10 @@ class Watch:
     def process(
         self, how: str, command: Iterable[object] = (), *, since: int | None = None, by: int | None = None
     ) -> None:
-        """Tell that this process begins, or that watching it begins.
+        """Report that this process begins, or that watching it begins.
 
-        `since` is when the watch of the whole program began, by the kernel's clock of starts: who stands
-        between is told, too. `by` is the nearest watched process above, for one whose parent has ended
+        `since` is when the watch of the whole program began, by the kernel's clock of starts: processes in
+        between are reported, too. `by` is the nearest watched process above, for one whose parent has ended
         already.
         """
         above = [
@@ -280,11 +280,11 @@ class Watch:
         self._begin_child(fork)
 
     def _begin_child(self, fork: Event | None) -> None:
-        """Tell that this process was forked; by compiled code, where nobody saw the fork."""
+        """Report that this process was forked; by compiled code, if the fork was not seen."""
         self._home = os.getpid()
         born: Event = {"event": "process", "ppid": os.getppid(), "start": start_of(), "how": "fork"}
         if fork is not None:
-            # The parent may have ended already, and somebody else have adopted this process.
+            # The parent may have ended already, and another process may have adopted this one.
             born.update({"ppid": fork["pid"], "of": fork["number"]})
         self.emit({**born, "command": [], "states": self.states()})
         self._born()

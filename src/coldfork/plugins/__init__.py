@@ -1,1 +1,1 @@
-"""What other programs load by themselves: pytest, vLLM, and Python at its start."""
+"""Entry points that other programs load by themselves: pytest, vLLM, and Python at its start."""

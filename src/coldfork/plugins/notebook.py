@@ -1,10 +1,10 @@
-"""What `%load_ext coldfork` gives to a notebook: magics, displays, and the cell that woke a device.
+"""The extension that `%load_ext coldfork` loads: magics, displays, and the cell that woke a device.
 
     %coldfork state          the state of every accelerator in this kernel, and who woke it
     %coldfork decide         how this kernel may start processes now, and why
     %%coldfork run           runs the cell as a program of its own, watched, and shows the verdict
 
-Nothing here imports IPython: it is asked through the shell that loads us.
+Nothing here imports IPython: it is reached through the shell that loads us.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 NAME = "coldfork"
 _USAGE = "%coldfork state, %coldfork decide [TARGET], or %%coldfork run [OPTIONS] above the code to run"
 _UNSURE, _OR = "unknown: ", " or "
-"""How those are told of whom each may have woken it."""
+"""The text around several possible culprits of a wake."""
 _PAGE_STYLE = "width: 100%; height: 40em; border: 0"
 
 
@@ -61,7 +61,7 @@ def _loaded(shell: Any) -> object:
 
 
 class NotebookExtension:
-    """What one shell was given, and how it is taken back."""
+    """The additions to one shell, and their removal."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -76,7 +76,7 @@ class NotebookExtension:
         self._cells.begin()
 
     def end(self) -> None:
-        """Take everything back."""
+        """Remove everything again."""
         self._cells.end()
         for form in ("text/html", "text/plain"):
             self._formatter(form).pop(Decision, None)
@@ -87,7 +87,7 @@ class NotebookExtension:
         return self._shell.display_formatter.formatters[form]
 
     def line(self, text: str) -> object:
-        """The magic of a line."""
+        """Run the line magic."""
         what, *rest = shlex.split(text) or [""]
         if what == "state" and not rest:
             self._cells.poll()
@@ -98,7 +98,7 @@ class NotebookExtension:
         raise UsageError(f"coldfork in a notebook: {_USAGE}")
 
     def cell(self, text: str, code: str) -> object:
-        """The magic of a cell."""
+        """Run the cell magic."""
         what, *options = shlex.split(text) or [""]
         if what != "run":
             raise UsageError(f"coldfork in a notebook: {_USAGE}")
@@ -119,7 +119,7 @@ class States:
 
 
 class Verdict:
-    """What became of a cell that was run as a program: the verdict in text, and the page of its recording."""
+    """The result of a cell that was run as a program: the verdict in text, and the page of its recording."""
 
     def __init__(self, status: int, text: str, page: str) -> None:
         self.status = status
@@ -139,20 +139,20 @@ class Verdict:
 
 
 class CellObserver:
-    """Looks after each statement of a cell whether it has woken something, and notes cell and line."""
+    """Checks after each statement of a cell whether it has woken something, and notes cell and line."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._watch: Watch | None = None
         self._statement: tuple[str, int | None] | None = None
         self._kernels: frozenset[str] = frozenset()
-        """The kernel's own threads, which run none of the notebook's code, by name."""
+        """The names of the kernel's own threads, which run none of the notebook's code."""
 
     def begin(self) -> None:
         """Begin to watch."""
         self._kernels = self._threads_without_cells()
         self._watch = watch(self._heard, base=MAIN, imports=False)
-        # A kernel runs threads of its own, so that only CUDA itself can always tell which of them it was.
+        # A kernel runs threads of its own, so only CUDA itself can always tell which thread it was.
         library = injection.build()
         if library is not None:
             self._watch.bear_witness(library)
@@ -169,14 +169,14 @@ class CellObserver:
         self._shell.run_code = run_and_look
 
     def end(self) -> None:
-        """Put back what runs the statements, and watch no more."""
+        """Restore the function that runs the statements, and stop watching."""
         self._shell.__dict__.pop("run_code", None)
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
 
     def poll(self) -> None:
-        """Look now."""
+        """Check now."""
         if self._watch is not None:
             self._watch.poll()
 
@@ -185,7 +185,7 @@ class CellObserver:
             WAKERS.heard({**event, "waker": self._placed(event["waker"])})
 
     def _placed(self, waker: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A waker with cells in the place of the files that hold them, and without the kernel's own calls."""
+        """Replace files by cells in a waker, and remove the kernel's own calls."""
         stack = [self._in_cell(frame) for frame in waker["stack"]]
         chain = [self._in_cell(site) for site in waker["import_chain"]]
         first = next((place for place, frame in enumerate(stack) if frame.get("cell")), None)
@@ -199,7 +199,7 @@ class CellObserver:
         return self._by_statement(known)
 
     def _by_statement(self, waker: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A waker with the statement that ran, where nothing closer is known."""
+        """Add the statement that ran to a waker, where nothing more precise is known."""
         if self._statement is None:
             return waker
         cell, line = self._statement
@@ -208,11 +208,11 @@ class CellObserver:
         others = [name for name in suspects if name != main and name not in self._kernels]
         if waker["module"] == MAIN or not others:
             return {**waker, "module": MAIN, "path": cell, "line": line, "function": None, "thread": main}
-        # A thread that a cell has started may have computed meanwhile.
+        # A thread that a cell has started may have acted meanwhile.
         return {**waker, "thread": _UNSURE + _OR.join([f"{main} in {cell}, line {line}", *others])}
 
     def _threads_without_cells(self) -> frozenset[str]:
-        """The threads that are there now, without those of cells and the one that runs these."""
+        """Return the threads that exist now, without those of cells and the one that runs these."""
         known = {thread.ident: thread.name for thread in threading.enumerate()}
         known.pop(threading.main_thread().ident, None)
         frames = sys._current_frames()
@@ -228,13 +228,13 @@ class CellObserver:
         return dict(place) if cell is None else {**place, "path": cell, "cell": True}
 
     def _cell(self, path: str) -> str | None:
-        """The cell whose code Python calls by this path, as a traceback names it; None for other files."""
+        """Return the cell with this path in Python, as a traceback names it; None for other files."""
         named = self._shell.compile.format_code_name(path)
         return None if named is None else str(named[1])
 
 
 def run(code: str, options: list[str]) -> Verdict:
-    """Run code as a program of its own, watched; what it prints is printed."""
+    """Run code as a program of its own, watched; its output is printed."""
     with tempfile.TemporaryDirectory(prefix="coldfork-cell-") as folder:
         program, recording = Path(folder, "cell.py"), Path(folder, "cell.coldfork")
         program.write_text(code, encoding="utf-8")
@@ -249,7 +249,7 @@ def _coldfork(*words: str) -> list[str]:
 
 
 def _printing(command: list[str]) -> int:
-    """Run a command and print what it prints as it comes: a kernel shows only what Python prints."""
+    """Run a command and print its output as it comes: a kernel shows only what Python prints."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -266,13 +266,13 @@ def _printing(command: list[str]) -> int:
 
 
 def _here_first() -> list[str]:
-    """The folders that PYTHONPATH is to name, so that the program imports what its notebook could."""
+    """Return the folders for PYTHONPATH, so that the program imports what its notebook could."""
     named = os.environ.get("PYTHONPATH")
     return [str(Path.cwd()), *([named] if named else [])]
 
 
 def _reported(recording: Path, form: str) -> str:
-    """The recording in a format; empty where there is none to show."""
+    """Return the recording in a format; empty where there is none to show."""
     command = _coldfork("report", str(recording), "--format", form, "--color", "never")
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     return done.stdout if done.returncode == 0 else ""
@@ -283,5 +283,5 @@ def _print_plainly(decision: Decision, printer: Any, cycle: bool) -> None:
 
 
 def _first_line(code: CodeType) -> int | None:
-    """The line on which a statement begins."""
+    """Return the line on which a statement begins."""
     return min((line for _, _, line in code.co_lines() if line), default=None)

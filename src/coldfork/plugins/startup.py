@@ -1,7 +1,7 @@
-"""What the pth file of `coldfork guard install` runs in every interpreter, before the program.
+"""Turn the guard on in every interpreter before its program: run by the pth file of `coldfork guard install`.
 
-It costs a fraction of a millisecond: the guard listens, and everything that examines or watches is imported
-at the first import from outside the standard library, or at the first fork.
+It costs a fraction of a millisecond: the guard listens, and the code that examines or watches is imported at
+the first import from outside the standard library, or at the first fork.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 
 def begin(mode: str) -> None:
-    """Switch the guard on in the mode that was installed, unless COLDFORK_GUARD says otherwise."""
+    """Turn the guard on in the mode that was installed, unless COLDFORK_GUARD says otherwise."""
     asked = os.environ.get("COLDFORK_GUARD", "").strip().lower()
     if asked == "off" or sys.platform != "linux":
         return
@@ -22,9 +22,7 @@ def begin(mode: str) -> None:
         # In a virtual environment Python runs every pth file twice.
         return
     if asked and asked not in MODES:
-        _tell(
-            f"COLDFORK_GUARD={asked} means nothing, it takes {', '.join(MODES)}; the guard is on with {mode}"
-        )
+        _tell(f"COLDFORK_GUARD={asked} is not a mode, choose {', '.join(MODES)}; the guard is on with {mode}")
         asked = ""
     HERE.observe_later()
     guard(asked or mode)

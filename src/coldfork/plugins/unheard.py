@@ -1,6 +1,7 @@
-"""Says at the end of a program that uses coldfork which variable had no effect on it.
+"""Say at the end of a program that uses coldfork which variable had no effect on it.
 
-Only what was installed, or a command, reads them before a program; set beside `python`, they do nothing.
+These variables are read only by an installed guard, or by a command, before a program; set beside `python`,
+they do nothing.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from functools import cache
 
 GUARD, VIRTUAL = "COLDFORK_GUARD", "COLDFORK_VIRTUAL"
 _READ_BY = {GUARD: "coldfork.start.guard.process", VIRTUAL: "coldfork.virtual.installation"}
-"""The module that every process has in which the variable has had its effect."""
+"""For each variable, the module that is loaded in every process in which it had its effect."""
 _INSTEAD = {
-    GUARD: "the guard is not installed in this Python; `coldfork guard install` does that, and the program "
-    "may call coldfork.guard()",
-    VIRTUAL: "only `coldfork run` and the other commands read it; the program may call "
+    GUARD: "the guard is not installed in this Python; run `coldfork guard install`, or have the program "
+    "call coldfork.guard()",
+    VIRTUAL: "only `coldfork run` and the other commands read it; have the program call "
     "coldfork.virtual.install({value!r})",
 }
 
 
 @cache
 def watch() -> None:
-    """Look at the end of this program."""
+    """Check at the end of this program."""
     atexit.register(_tell, os.getpid())
 
 
@@ -38,6 +39,6 @@ def _tell(home: int) -> None:
 
 
 def _is_child() -> bool:
-    """Whether another process of the program says so already."""
+    """Return whether another process of the program says so already."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None

@@ -1,9 +1,9 @@
 """Entry points for vLLM: the fork guard in each of its processes, and a start method chosen from evidence.
 
-Both do nothing unless they are asked to, by COLDFORK_VLLM=on or `vllm = true` in `[tool.coldfork]`. vLLM
-calls `platform` while it looks for its device and `general` before it starts anything: in the main process,
-in EngineCore and in the workers. Whatever fails here is written to vLLM's log and nothing more, unless
-COLDFORK_GUARD=raise or strict asked for a guard: then vLLM does not start without one.
+Both do nothing unless COLDFORK_VLLM=on or `vllm = true` in `[tool.coldfork]` asks for them. vLLM calls
+`platform` while it looks for its device and `general` before it starts anything: in the main process, in
+EngineCore and in the workers. A failure here is only written to vLLM's log, unless COLDFORK_GUARD=raise or
+strict asked for a guard: then vLLM does not start without one.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 GUARD = "COLDFORK_GUARD"
 DEFAULT = "warn"
-"""The guard's mode where nobody chose one: coldfork may have been installed for something else."""
+"""The guard's default mode: coldfork may have been installed for another purpose."""
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"
 CHOOSER = "get_mp_context"
 HOMES = ("vllm.utils.system_utils", "vllm.utils")
-"""Where vLLM has had its chooser: 0.11 in the second, the versions from 0.17 on in the first."""
+"""The modules with vLLM's chooser: 0.11 has it in the second, the versions from 0.17 on in the first."""
 
 _OURS = "coldfork_replaced"
-# A child of vLLM's logger, so that its handlers, its format and VLLM_LOGGING_LEVEL hold for it.
+# A child of vLLM's logger, so that its handlers, its format and VLLM_LOGGING_LEVEL apply to it.
 _LOG = logging.getLogger("vllm.plugins.coldfork")
 
 
 def platform() -> None:
     """Install the guard early; no platform is claimed.
 
-    vLLM asks this in the middle of its own import, when its chooser may not be there yet, and drops what it
-    raises. `general` comes later, and does what failed here again.
+    vLLM calls this in the middle of its own import, when its chooser may not exist yet, and drops what it
+    raises. `general` comes later, and repeats what failed here.
     """
     if _mode() == "off" or not asked():
         return
     try:
         _install_guard()
     except Exception:
-        _LOG.debug("coldfork: the fork guard could not be installed yet", exc_info=True)
+        _LOG.debug("coldfork: cannot install the fork guard yet", exc_info=True)
 
 
 def general() -> None:
@@ -60,7 +60,7 @@ def general() -> None:
     except Exception as error:
         if mode in ("raise", "strict"):
             raise
-        _LOG.warning("coldfork: the fork guard could not be installed, and vLLM goes on without: %s", error)
+        _LOG.warning("coldfork: cannot install the fork guard, and vLLM goes on without: %s", error)
     try:
         _replace_chooser()
     except Exception as error:
@@ -68,21 +68,21 @@ def general() -> None:
 
 
 def asked() -> bool:
-    """Whether anybody wants this: by the variable, or by the nearest `[tool.coldfork]`."""
+    """Return whether this was asked for: by the variable, or by the nearest `[tool.coldfork]`."""
     from coldfork.start.vllm_switch import is_on
 
     try:
         return is_on(os.environ)
     except Exception as error:
-        _LOG.debug("coldfork: its configuration could not be read: %s", error)
+        _LOG.debug("coldfork: cannot read its configuration: %s", error)
         return False
 
 
 def _say_how_to_ask() -> None:
-    """One line, and that in the first process only."""
+    """Log how to ask for it: one line, and only in the first process."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
-        _LOG.info("coldfork: it is installed, and changes nothing here unless COLDFORK_VLLM=on asks for it")
+        _LOG.info("coldfork: it is installed, but changes nothing here unless COLDFORK_VLLM=on asks for it")
 
 
 def _mode() -> str:
@@ -90,11 +90,11 @@ def _mode() -> str:
 
 
 def _install_guard() -> str:
-    """Install it unless there is one, and return the mode that is in force."""
+    """Install the guard unless there is one, and return its mode."""
     from coldfork.start.guard import from_environment, guard
     from coldfork.start.guard.process import HERE
 
-    # Whoever called coldfork.guard, or ran `coldfork guard install`, has chosen already.
+    # A caller of coldfork.guard, or `coldfork guard install`, has chosen already.
     if HERE.mode == "off":
         guard(from_environment() or DEFAULT)
     return HERE.mode
@@ -107,7 +107,7 @@ def _replace_chooser() -> None:
         return
     ours = _chooser(theirs)
     for module in tuple(sys.modules.values()):
-        # Others of vLLM's modules imported it by name; those still to come will get it from its home.
+        # Other modules of vLLM imported it by name; later ones will get it from its home.
         names = getattr(module, "__dict__", {})
         if names.get(CHOOSER) is theirs and str(names.get("__name__", "")).startswith("vllm."):
             setattr(module, CHOOSER, ours)
@@ -129,11 +129,11 @@ def _home() -> ModuleType:
 
 
 def _chooser(theirs: Chooser) -> Chooser:
-    """vLLM's chooser, whose fork counts only where coldfork has nothing against it."""
+    """Wrap vLLM's chooser so that fork is used only if nothing speaks against it."""
     logged: set[int] = set()
 
     def get_mp_context() -> BaseContext:
-        # It knows about Ray and ROCm, sets what their workers need, and from 0.33 on rids itself of libgomp's
+        # vLLM knows about Ray and ROCm, sets what their workers need, and from 0.33 on removes libgomp's
         # threads before a fork. Its other reasons against a fork are as good as ours.
         context = theirs()
         if context.get_start_method() != "fork":
@@ -143,10 +143,10 @@ def _chooser(theirs: Chooser) -> Chooser:
 
             decision = decide()
         except Exception as error:
-            reasons = f"it could not be found out whether a fork is safe here ({error})"
+            reasons = f"it is not known whether a fork is safe here ({error})"
         else:
             if decision.method == "fork":
-                # vLLM asks for each queue and each kind of process; a forked child is a process of its own.
+                # vLLM asks for each queue and each kind of process; a forked child logs for itself.
                 if os.getpid() not in logged:
                     logged.add(os.getpid())
                     _LOG.info("coldfork: workers are started by fork, because %s", decision.because)
@@ -166,6 +166,6 @@ def _chooser(theirs: Chooser) -> Chooser:
 def _spawn() -> BaseContext:
     import multiprocessing
 
-    # For the processes that are started next, and for those of vLLM's parts that read it.
+    # For the processes that are started next, and for parts of vLLM that read it.
     os.environ[METHOD] = "spawn"
     return multiprocessing.get_context("spawn")

@@ -1,1 +1,1 @@
-"""How this process may start another one: evidence, policy, and the decision with its reasons."""
+"""Decide how this process may start another one: evidence, policy, and the decision with its reasons."""

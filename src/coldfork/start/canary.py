@@ -1,4 +1,4 @@
-"""Forks a child that tries what a worker would do, under a watchdog: an empirical yes or no."""
+"""Fork a child that tries what a worker would do, under a watchdog: an empirical yes or no."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _MOST = 1 << 16
 
 
 def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
-    """Whether a child forked by this thread now can work: one is forked, and tries.
+    """Tell by a trial whether a child that this thread forks now can work.
 
-    It runs one parallel operation of each runtime that is loaded here, and asks each device that is. If it
-    hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in this process;
-    `coldfork.guard` lets it pass. What it cannot try, such as a lock that another thread holds just now, it
-    cannot tell.
+    The child runs one parallel operation of each runtime that is loaded here, and asks each such device. If
+    it hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in this
+    process; `coldfork.guard` lets it pass. It cannot tell what it cannot try, such as a lock that another
+    thread holds at the moment.
 
-    What the table of forks says of such a child is in the answer too, as guard and decide have it.
+    The answer also holds what the table of forks says of such a child, as used by guard and decide.
     """
     if not hasattr(os, "fork"):
-        raise UsageError("this platform has no fork, so that there is nothing to try")
+        raise UsageError("this platform has no fork, so there is nothing to try")
     return attempt(trials(), timeout)
 
 
 def attempt(todo: Sequence[Trial], timeout: float) -> CanaryAnswer:
-    """Whether a child forked by this thread now can do all of this."""
-    # Windows has none either; what the child needs is imported here, where no lock can be stuck.
+    """Return whether a child that this thread forks now can do all of this."""
+    # Windows has neither module; what the child needs is imported here, where no lock can be stuck.
     import resource
 
     against = expected(table.held_here(), todo)
@@ -70,7 +70,7 @@ def attempt(todo: Sequence[Trial], timeout: float) -> CanaryAnswer:
 
 
 def expected(found: Collection[Holding], todo: Sequence[Trial]) -> tuple[Reason, ...]:
-    """What the table of forks says of a child that tries these, what weighs most first."""
+    """Return what the table of forks says of a child that tries these, the heaviest first."""
     does = {name: Deed("the canary", trial.name, ()) for trial in reversed(todo) for name in trial.about}
     reasons = runtimes.judged(found, Purpose.PLAIN, WAKERS.of, does)
     return tuple(sorted(reasons, key=lambda reason: -reason.weight.rank))
@@ -78,7 +78,7 @@ def expected(found: Collection[Holding], todo: Sequence[Trial]) -> tuple[Reason,
 
 def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Callable[[], object]) -> int:
     with _allowed(), warnings.catch_warnings():
-        # Python and JAX warn of just what is being tried here.
+        # Python and JAX warn of exactly what is being tried here.
         warnings.simplefilter("ignore")
         child = os.fork()
     if not child:
@@ -87,7 +87,7 @@ def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Cal
 
 
 def _allowed() -> AbstractContextManager[object]:
-    """Past the guard, if this process has one."""
+    """Pass the guard, if this process has one."""
     guard = sys.modules.get("coldfork.start.guard")
     if guard is None:
         return nullcontext()
@@ -96,10 +96,10 @@ def _allowed() -> AbstractContextManager[object]:
 
 
 def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Callable[[], object]) -> None:
-    """What the child does; it never returns."""
+    """Run the trials in the child; it never returns."""
     status = 1
     try:
-        # Without a handler of Python's the alarm ends even a process that is stuck in C, its parent gone.
+        # Without a Python handler the alarm ends even a process that is stuck in C and has lost its parent.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, timeout + 1)
         keep_no_core()
@@ -113,24 +113,24 @@ def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: 
         text = f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]
         os.write(sending, _FAILED + text.encode("utf-8", "replace") + b"\n")
     finally:
-        # Not through Python's own ending: its handlers belong to the parent.
+        # Not by Python's own shutdown: its handlers belong to the parent.
         os._exit(status)
 
 
 def _leave_no_trace() -> None:
-    """Nobody sees what the child writes, nor a report of a crash."""
+    """Discard the child's output and crash reports."""
     faulthandler = sys.modules.get("faulthandler")
     if faulthandler is not None:
         faulthandler.disable()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
-    # What the parent has not flushed yet is the parent's to write.
+    # What the parent has not flushed yet is for the parent to write.
     sys.stdout = sys.stderr = os.fdopen(nowhere, "w")
 
 
 def _listen(receiving: int, deadline: float) -> tuple[bytes, bool]:
-    """What the child says until it ends or the time is up; and whether it ended."""
+    """Return what the child reports until it ends or the time is up; and whether it ended."""
     said = b""
     poll = select.poll()
     poll.register(receiving, select.POLLIN)
@@ -145,7 +145,7 @@ def _listen(receiving: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _end(child: int) -> int | None:
-    """Kill the child and reap it; None if somebody else has reaped it."""
+    """Kill the child and reap it; None if it was reaped elsewhere."""
     try:
         os.kill(child, signal.SIGKILL)
     except ProcessLookupError:
@@ -184,7 +184,7 @@ def _answer(
 
 
 def _otherwise(against: tuple[Reason, ...]) -> str:
-    """Where the child could do it all, what the table had expected to break, and what could not be tried."""
+    """Where the child could do it all, say what the table had expected to break, and what was not tried."""
     broken = [one.text for one in against if one.judgement is Judgement.BREAKS]
     untried = [one.condition or one.text for one in against if one.judgement is Judgement.BREAKS_IF]
     said = f"; it was expected to break, because {', '.join(broken)}" if broken else ""

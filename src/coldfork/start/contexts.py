@@ -35,11 +35,11 @@ def get_context(
     reach: Reach | None = None,
     levels: int = 3,
 ) -> Context:
-    """A context of `multiprocessing` whose start method is safe here, and one line in the log that says why.
+    """Return a `multiprocessing` context whose start method is safe here, and log the reason in one line.
 
     A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
     variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
-    of `decide`. `levels` is how far above the warning's own line its caller stands.
+    of `decide`. `levels` is how many frames above the warning its caller is.
     """
     import multiprocessing
 
@@ -60,8 +60,8 @@ def get_context(
 def apply(method: str, environment: MutableMapping[str, str]) -> None:
     """Set the variables that frameworks read, so that all of them use this method.
 
-    vLLM and PyTorch's inductor know no forkserver: where a server may be had, they get spawn, which is as
-    safe. The inductor's own default, a process of its own, is safer than a fork and is left alone.
+    vLLM and PyTorch's inductor do not know forkserver: in its place they get spawn, which is as safe. The
+    inductor's own default, a process of its own, is safer than a fork and is left alone.
     """
     environment["VLLM_WORKER_MULTIPROC_METHOD"] = "fork" if method == "fork" else "spawn"
     environment["MULTIPROCESSING_START_METHOD"] = method
@@ -79,12 +79,12 @@ def _tell_rays_address(environment: MutableMapping[str, str]) -> None:
 
 
 def _warn(method: str, decision: Decision, levels: int) -> None:
-    # That a server saves nothing over spawn is no reason to warn somebody who wants one.
+    # That a server saves nothing over spawn is no reason to warn a user who chose one.
     against = [one for one in decision.against(method) if one.code != "forkserver-preloads-nothing"]
     if not against:
-        _LOG.info("%s, as it was asked for", method)
+        _LOG.info("%s, as requested", method)
         return
     reasons = "; ".join(dict.fromkeys(one.text for one in against))
-    text = f"{method}, as it was asked for, although {reasons}; coldfork would choose {decision.method}"
+    text = f"{method} is used as requested, although {reasons}; coldfork would choose {decision.method}"
     _LOG.info("%s", text)
     warnings.warn(text, StartMethodWarning, stacklevel=levels)

@@ -1,4 +1,4 @@
-"""Decides how this thread may start another process, from evidence, and says why."""
+"""Decide from evidence how this thread may start another process, and say why."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from coldfork.model.decisions import Decision
     from coldfork.start.static_reach.answers import Reach
 
-# One for the process: what could not be answered once is not waited for again.
+# One for the process: a question that timed out once is not asked again.
 _REACH = StaticReach()
 
 
 def decide(target: object = None, *, strict: bool = False, reach: Reach | None = None) -> Decision:
-    """The start method for a process that this thread would start now, with its reasons.
+    """Return the start method for a process that this thread would start now, with its reasons.
 
-    It is pure: nothing is started but a check of the target's source in another process, nothing of the
-    target is imported, and no setting is changed. `target` is what the process will run: a callable, a
-    module, or a text such as `"package.module:function"`; what importing its module wakes counts too.
-    `strict` takes a loaded framework and a visible device for reason enough.
+    It changes nothing: it starts only a check of the target's source in another process, imports nothing of
+    the target, and changes no setting. `target` is what the process will run: a callable, a module, or a text
+    such as `"package.module:function"`; what importing its module wakes counts too. With `strict`, a loaded
+    framework and a visible device are reason enough.
     """
     return weighed(target, strict=strict, reach=reach)
 
 
 def weighed(target: object, *, strict: bool, reach: Reach | None, about_servers: bool = False) -> Decision:
-    """What `decide` decides; `about_servers` has the forkserver looked at although a fork would do."""
+    """Return what `decide` decides; `about_servers` examines the forkserver even if a fork would do."""
     wanted = target_of(target)
     surroundings = Surroundings(
         strict=strict,

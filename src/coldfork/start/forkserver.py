@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MODULE = "multiprocessing.forkserver"
-# Set by the shell or by libraries for the process they are in.
+# Set by the shell or by libraries for one process.
 _OF_ONE_PROCESS = ("_", "KMP_", "PWD", "OLDPWD", "SHLVL")
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What is known of the server before anything is asked of it."""
+    """The server, as far as it is known without starting or asking it."""
 
     preload: tuple[str, ...] = ()
-    """The modules it imports before it forks, `__main__` left out: that it imports in each process anew."""
+    """The modules it imports before it forks, without `__main__`, which it imports in each process anew."""
     running: bool = False
     differences: tuple[str, ...] = ()
     """The variables of the environment that have changed since it was started."""

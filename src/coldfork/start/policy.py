@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def decided(reasons: Iterable[Reason], states: tuple[State, ...] = (), target: str | None = None) -> Decision:
-    """The decision that these reasons make."""
+    """Return the decision that these reasons make."""
     known = tuple(reasons)
     return Decision(_method(known), known, states, target)
 
@@ -37,16 +37,16 @@ def _method(reasons: tuple[Reason, ...]) -> str:
 
 
 def _is_bearable(reason: Reason) -> bool:
-    """Whether a fork in spite of it is better than a method that cannot work."""
+    """Return whether a fork despite this reason is better than a method that cannot work."""
     if reason.against != "fork" or reason.weight is Weight.CIRCUMSTANCE:
         return True
     return reason.judgement is Judgement.BREAKS_IF and reason.watched
 
 
 def _worst(reasons: tuple[Reason, ...], method: str) -> int:
-    """How much the heaviest reason against a method weighs; 0 if there is none.
+    """Return the weight of the heaviest reason against a method; 0 if there is none.
 
-    What speaks against every method does not help to choose between them.
+    Reasons against every method do not help to choose between them.
     """
     ranks = [one.weight.rank for one in reasons if one.against == method and one.against != EVERY]
     return max(ranks, default=0)

@@ -1,8 +1,8 @@
 """This process as its probes see it, read anew only when a library or a thread came or went.
 
-Reading the memory map and the records of all threads takes milliseconds in a program that has loaded much,
-and a fork takes one. Whether anything changed is told by the dynamic loader's counters and by the kernel's
-list of threads, in microseconds.
+Reading the memory map and the records of all threads takes milliseconds in a program that has loaded much, as
+long as a fork itself. The dynamic loader's counters and the kernel's list of threads tell in microseconds
+whether anything changed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Snapshot(ProbedProcess):
         self._stacks: Stacks | None = None
 
     def readings(self) -> tuple[Reading, ...]:
-        """The state of every accelerator now; the same tuple while nothing has changed."""
+        """Return the state of every accelerator now; the same tuple while nothing has changed."""
         self.refresh()
         facts = self._facts()
         if facts is None or facts != self._known:
@@ -64,7 +64,7 @@ class Snapshot(ProbedProcess):
 
     @property
     def latest(self) -> tuple[Reading, ...]:
-        """What `readings` said last, for who has just asked."""
+        """Return the last result of `readings`, for a caller that has just asked."""
         return self._readings
 
     @property
@@ -73,9 +73,9 @@ class Snapshot(ProbedProcess):
         return self._settled
 
     def _facts(self) -> tuple[object, ...] | None:
-        """What the probes look at beside libraries and threads, at the price of a few look-ups.
+        """Return what the probes read beside libraries and threads, at the price of a few look-ups.
 
-        None where a runtime shows in the process's open files alone: there everything is asked each time.
+        None where a runtime shows only in the process's open files: there everything is asked each time.
         """
         if self.library(*hip.PREFIXES) is not None:
             return None
@@ -92,13 +92,13 @@ class Snapshot(ProbedProcess):
         )
 
     def stacks(self) -> Stacks:
-        """What finds the stacks of this process's threads."""
+        """Return what finds the stacks of this process's threads."""
         if self._stacks is None:
             self._stacks = Stacks(self.examination.loader(), self._first_stack)
         return self._stacks
 
     def _first_stack(self) -> Stack | None:
-        """The first thread's stack; a child that another thread forked has that one for its main thread."""
+        """Return the first thread's stack; in a child forked by another thread, that is the main one."""
         return self.maps.main_stack if self._forked is False else None
 
     def refresh(self) -> None:
@@ -107,7 +107,7 @@ class Snapshot(ProbedProcess):
         if begins:
             self._begin()
         gate = self._gate
-        # Asked in any case, for the answer is what `settled` notes.
+        # Asked in any case, because `settled` notes the answer.
         changed = gate is None or gate.changed()
         if changed or begins:
             self._read_libraries()
@@ -118,7 +118,7 @@ class Snapshot(ProbedProcess):
             self._read_threads(tasks)
 
     def _begin(self) -> None:
-        """Start afresh, in a process that was never looked at: the first one, or a forked child."""
+        """Start afresh, in a process that was never examined: the first one, or a forked child."""
         parent = self._pid
         self._pid = os.getpid()
         self._forked = forked_without_exec()
@@ -133,7 +133,7 @@ class Snapshot(ProbedProcess):
     def _read_libraries(self) -> None:
         self._maps = Maps(mapped())
         self._paths = {}
-        # A thread is named after the library it began in, so these count no more either.
+        # A thread is named after the library it began in, so the threads are stale too.
         self._tasks = None
         self._settled = False
         self.generation += 1
@@ -147,7 +147,7 @@ class Snapshot(ProbedProcess):
             return
         signature = tuple((thread.tid, thread.name, thread.library) for thread in found)
         same = signature == self._signature
-        # A young thread has not given itself its name yet: what was read counts when it reads the same again.
+        # A young thread has not named itself yet: a reading counts when it comes out the same again.
         self._settled = same and all(thread.library for thread in found)
         self._found, self._signature, self._tasks = found, signature, tasks
         if not same:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def state() -> tuple[State, ...]:
-    """The state of every accelerator and fork-unsafe runtime in this process now; nothing is woken.
+    """Return the state of every accelerator and fork-unsafe runtime in this process now; nothing is woken.
 
     The waker is known if the process was watched when it happened, else it is None.
     """
@@ -23,7 +23,7 @@ def state() -> tuple[State, ...]:
 
 
 def as_states(readings: Iterable[Reading]) -> tuple[State, ...]:
-    """Readings as states, with their wakers."""
+    """Return readings as states, with their wakers."""
     return tuple(
         State(
             accelerator=one.accelerator,

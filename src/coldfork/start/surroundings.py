@@ -1,4 +1,4 @@
-"""What a decision looks at: this process, the machine, and the target. Tests make up others."""
+"""The facts behind a decision: this process, the machine, and the target. Tests use others."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev
 
 
 def unasked(target: Target) -> ReachAnswer:
-    """The answer of somebody who looks at no target."""
-    return ReachAnswer.unknown(target.module, "it was not asked for")
+    """Answer for a caller that does not examine targets."""
+    return ReachAnswer.unknown(target.module, "it was not asked")
 
 
 class Surroundings:
-    """This process, as it is when it is asked: what the evidence is gathered from."""
+    """This process at the moment of the question: the source of all evidence."""
 
     def __init__(
         self,
@@ -52,19 +52,19 @@ class Surroundings:
         self.strict = strict
         """Whether a loaded framework and a visible device are reason enough."""
         self.target = target
-        """What the new process is to run, if that is known."""
+        """The target of the new process, if that is known."""
         self.reach_of = reach
-        """What importing a target's module does to accelerators."""
+        """Tells what importing a target's module does to accelerators."""
         self.deeds = deeds
-        """What the target is certain to touch."""
+        """Tells what the target will certainly touch."""
         self.threads: Sequence[NativeThread] | None = snapshot.threads
         """The threads that Python did not start."""
         self.module: Callable[[str], Mapping[str, Any] | None] = snapshot.module
-        """The names in a module that the program has imported."""
+        """Returns the names in a module that the program has imported."""
         self.setting: Callable[[str], str | None] = snapshot.setting
-        """A variable of the environment."""
+        """Returns a variable of the environment."""
         self.waker: Callable[[str], Waker | None] = WAKERS.of
-        """Who woke an accelerator, if it was observed."""
+        """Tells who woke an accelerator, if it was observed."""
         self.platform: str = sys.platform
         self.release: str = os.uname().release if hasattr(os, "uname") else ""
         """The release of the kernel."""
@@ -73,12 +73,12 @@ class Surroundings:
 
     @property
     def purpose(self) -> Purpose:
-        """What a forked child would be for."""
+        """Return the purpose that a forked child would have."""
         return Purpose.PLAIN if self.target is None else self.target.purpose
 
     @property
     def python_threads(self) -> Sequence[PythonThread]:
-        """The other threads that Python did start."""
+        """Return the other threads that Python did start."""
         # Counted by the interpreter first: it costs nothing, and most processes have none.
         if not python_threads():
             return ()
@@ -87,18 +87,18 @@ class Surroundings:
 
     @property
     def server(self) -> Server:
-        """The forkserver of multiprocessing."""
+        """Return the forkserver of multiprocessing."""
         return server(self.module("multiprocessing.forkserver"))
 
     @property
     def methods(self) -> Sequence[str]:
-        """The start methods of this platform."""
+        """Return the start methods of this platform."""
         import multiprocessing
 
         return multiprocessing.get_all_start_methods()
 
     def mine(self, worker: NativeThread) -> bool | None:
-        """Whether a worker of libgomp belongs to the asking thread's pool."""
+        """Return whether a worker of libgomp belongs to the calling thread's pool."""
         try:
             return belongs_to_this_thread(worker, self._snapshot.stacks())
         except Exception:
@@ -106,7 +106,7 @@ class Surroundings:
             return None
 
     def device(self) -> str | None:
-        """A device that the process could use, as far as can be seen without asking a driver."""
+        """Return a device that the process could use, as far as can be seen without asking a driver."""
         virtual = (self.module("coldfork.virtual.installation") or {}).get("installed")
         found = virtual() if virtual is not None else None
         if found is not None:

@@ -1,4 +1,4 @@
-"""What a new process is to run, and what a new interpreter would have to import for it."""
+"""The target of a new process, and the imports that a new interpreter would need for it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Target:
     module: str
     function: str | None = None
     file: str | None = None
-    """The file of the module, where it is known without looking for it."""
+    """The file of the module, where it is known without a search."""
 
     @property
     def has_no_file(self) -> bool:
-        """Whether it was typed into an interpreter or a notebook, where no other process can import it."""
+        """Whether it was typed into an interpreter or a notebook, so that no other process can import it."""
         return self.module == MAIN and self.file is None
 
     @property
     def cannot_be_pickled(self) -> bool:
-        """Whether it is a lambda or a function inside a function, which pickle cannot carry to a new one."""
+        """Whether it is a lambda or a function inside a function, which pickle cannot carry."""
         return self.function is not None and "<" in self.function
 
     @property
     def purpose(self) -> Purpose:
-        """What a process is for that runs it: a worker of a known kind, or a function that nobody knows."""
+        """The purpose of a process that runs it: a worker of a known kind, or an unknown function."""
         return Purpose(purposes.WORKERS.get((self.module, self.function or ""), purposes.PROCESS))
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Target:
 
 
 def target_of(thing: object) -> Target | None:
-    """Read what was given as a target: a callable, a module, or a text like `package.module:function`."""
+    """Read a target as given: a callable, a module, or a text like `package.module:function`."""
     if thing is None:
         return None
     if isinstance(thing, Target):
@@ -52,7 +52,7 @@ def target_of(thing: object) -> Target | None:
         module, _, function = thing.partition(":")
         if not module or not all(part.isidentifier() for part in module.split(".")):
             raise UsageError(
-                f"{thing!r} is no target: give a callable, or a text such as 'package.module:function'"
+                f"{thing!r} is not a target: give a callable, or a text such as 'package.module:function'"
             )
         return Target(module, function or None, _file_of(module))
     if isinstance(thing, ModuleType):
@@ -68,12 +68,12 @@ def _of_callable(thing: Any) -> Target:
     module = getattr(named, "__module__", None)
     if not callable(thing) or not isinstance(module, str):
         raise UsageError(
-            f"{thing!r} is no target: give a callable, or a text such as 'package.module:function'"
+            f"{thing!r} is not a target: give a callable, or a text such as 'package.module:function'"
         )
     return Target(module, named.__qualname__, _file_of(module))
 
 
 def _file_of(module: str) -> str | None:
-    """The file of a module that is imported; nothing is searched and nothing imported."""
+    """Return the file of an imported module; nothing is searched and nothing imported."""
     found = getattr(sys.modules.get(module), "__file__", None)
     return found if isinstance(found, str) else None

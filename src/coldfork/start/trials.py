@@ -1,4 +1,4 @@
-"""What a canary tries in its child: one parallel operation of each runtime loaded, one query of each device.
+"""A canary's trials in its child: one parallel operation of each loaded runtime, one query of each device.
 
 Everything is prepared in the parent without being run there, and nothing is imported.
 """
@@ -31,20 +31,20 @@ class Trial(NamedTuple):
     name: str
     attempt: Callable[[], object]
     about: tuple[str, ...] = ()
-    """What the table of forks calls the things that it uses."""
+    """The names in the table of forks of the things that it uses."""
 
 
 def trials() -> tuple[Trial, ...]:
-    """What can be tried here, the cheapest first."""
+    """Return what can be tried here, the cheapest first."""
     HERE.refresh()
     return (*_openmp(), *_numba(), *_of_libraries(_RUNTIMES), *_cuda_driver(), *_of_libraries(_DEVICES))
 
 
 def _openmp() -> Iterator[Trial]:
-    """A parallel region of two threads in each OpenMP library, through the function that compilers call."""
+    """Yield a parallel region of two threads in each OpenMP library, by the function that compilers call."""
     loader = HERE.examination.loader()
     c = loader.ctypes
-    # A function of the C library that does nothing when it is given nothing.
+    # A function of the C library that does nothing when given a null pointer.
     nothing = c.cast(loader.program.free, c.c_void_p)
     for path in HERE.maps.files:
         name = path.rpartition("/")[2]
@@ -57,7 +57,7 @@ def _openmp() -> Iterator[Trial]:
 
 
 def _numba() -> Iterator[Trial]:
-    """The function that starts numba's threads, which checks whether it runs in a forked child."""
+    """Yield the function that starts numba's threads, which checks whether it runs in a forked child."""
     if not (namespace("numba.np.ufunc.parallel") or {}).get("_is_initialized"):
         return
     binding = sys.modules.get("llvmlite.binding")
@@ -70,7 +70,7 @@ def _numba() -> Iterator[Trial]:
     parallel_for = c.CFUNCTYPE(
         None, c.c_void_p, c.c_void_p, c.POINTER(size), c.POINTER(size), c.c_void_p, size, size, c.c_int
     )(address)
-    # A loop of two steps over nothing, whose body is a function that looks at no argument.
+    # A loop of two steps over nothing, whose body is a function that ignores its arguments.
     body = c.cast(loader.program.getppid, c.c_void_p)
     dimensions, steps, arguments = (size * 4)(2, 2, 0, 0), (size * 4)(), (c.c_void_p * 4)()
     yield Trial(
@@ -81,7 +81,7 @@ def _numba() -> Iterator[Trial]:
 
 
 def _of_libraries(known: Iterable[_Known]) -> Iterator[Trial]:
-    """One trial for each library that is imported to its end and, where that can be told, in use."""
+    """Yield one trial for each library that is completely imported and, where that can be told, in use."""
     for library, attribute, name, attempt, about in known:
         is_used = _IN_USE.get(library)
         if attribute in (namespace(library) or {}) and (is_used is None or is_used()):
@@ -103,7 +103,7 @@ def _polars(polars: Any) -> None:
 
 
 def _jax(jax: Any) -> None:
-    # Compiled anew, for what was compiled before may run without a thread.
+    # Compiled anew, because an earlier compilation may run without a thread.
     product = jax.jit(lambda matrix: (matrix @ matrix.T).sum())
     product(jax.numpy.ones((64, 64))).block_until_ready()
 
@@ -118,7 +118,7 @@ def _opencl(pyopencl: Any) -> None:
 
 
 def _ask(module: Any) -> None:
-    """One query of a device through torch, which initialises it."""
+    """Query a device once through torch, which initialises it."""
     if module.is_available():
         module.current_device()
 
@@ -129,7 +129,7 @@ _RUNTIMES = (
     ("polars", "DataFrame", "a query of polars", _polars, ("polars",)),
     ("jax", "devices", "compiling with jax", _jax, ("jax", "jax-cpu")),
 )
-"""The module, a name that it has when it is imported to its end, what is tried, how, and what that uses."""
+"""The module, a name that it has when completely imported, the description, the trial, and what that uses."""
 _DEVICES = (
     ("torch.cuda", "is_available", "asking torch.cuda", _ask, ("cuda", "rocm")),
     ("torch.xpu", "is_available", "asking torch.xpu", _ask, ("xpu",)),

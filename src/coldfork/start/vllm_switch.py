@@ -1,4 +1,4 @@
-"""Whether vLLM's plugin is asked to act: by a variable, or by the nearest `[tool.coldfork]`."""
+"""Tell whether vLLM's plugin is asked to act: by a variable, or by the nearest `[tool.coldfork]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "COLDFORK_VLLM"
 
 
 def is_on(environment: Mapping[str, str], folder: Path | None = None) -> bool:
-    """What the variable says; without it, what holds in the folder. A file that cannot be read raises."""
+    """Return what the variable says; without it, the folder's setting. An unreadable file raises."""
     value = environment.get(VARIABLE, "").strip().lower()
     if value:
         return value in ("on", "1", "true", "yes")
@@ -19,7 +19,7 @@ def is_on(environment: Mapping[str, str], folder: Path | None = None) -> bool:
 
 
 def _table(folder: Path | None) -> dict[str, object]:
-    """The `[tool.coldfork]` that holds in a folder, the current one by default; empty where there is none."""
+    """Return the `[tool.coldfork]` that applies in a folder, by default the current one; empty without."""
     from pathlib import Path
 
     here = Path.cwd() if folder is None else folder

@@ -19,17 +19,17 @@ class Wakers:
         self._by_accelerator: dict[str, Mapping[str, Any]] = {}
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        """Take note of an event of a watch; of two wakes of one accelerator the first counts."""
+        """Take note of a watch's event; of two wakes of one accelerator the first counts."""
         if event.get("event") == "wake":
             self._by_accelerator.setdefault(event["accelerator"], event["waker"])
 
     @property
     def count(self) -> int:
-        """How many wakes have been heard of; what was said without them may name too few."""
+        """Return how many wakes were reported; statements made before the latest may name too few."""
         return len(self._by_accelerator)
 
     def of(self, accelerator: str) -> Waker | None:
-        """Who woke this accelerator, here or in the process this one was forked from; None if nobody saw."""
+        """Return who woke this accelerator, here or in the process that forked this one; None if unseen."""
         waker = self._by_accelerator.get(accelerator)
         return None if waker is None else _waker(waker)
 

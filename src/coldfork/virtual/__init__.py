@@ -1,4 +1,4 @@
-"""What a device does that goes wrong early, without a device: its initialisation, and the capture of graphs.
+"""Without a device, do what goes wrong early on one: initialise it, and capture graphs.
 
 `with coldfork.virtual.device("h100", count=2):` gives this process two of them, and
 `coldfork.virtual.install("h100", 2)` does so for good.

@@ -1,4 +1,4 @@
-"""Compiles the C parts when they are first needed, and keeps what came out."""
+"""Compile the C parts when they are first needed, and keep the result."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _SECONDS = 60
 
 
 class CannotCompileError(Exception):
-    """There is no library, and the reason is the message; the caller goes on without."""
+    """There is no library, and the message says why; the caller goes on without."""
 
 
 def library(source: Path, soname: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """The shared library made from a C file, compiled now unless the cache has it.
+    """Return the shared library made from a C file, compiled now unless the cache has it.
 
-    It is named after its SONAME and lies in a folder named after everything that went into it, so that two
-    versions of coldfork never meet, and whoever looks finds either the whole file or none.
+    It is named after its SONAME and is in a folder named after everything that went into it, so that two
+    versions of coldfork never meet, and a reader finds either the whole file or none.
     """
     if not sys.platform.startswith("linux"):
         raise CannotCompileError(
-            f"the C parts of the virtual device are for Linux, and this is {sys.platform}"
+            f"the C parts of the virtual device are for Linux, but this is {sys.platform}"
         )
     text = source.read_bytes()
     folder = _folder(_key(text, soname), environment)
@@ -46,22 +46,22 @@ def _folder(key: str, environment: Mapping[str, str]) -> Path:
     cache = user_cache(environment, sys.platform)
     if cache is None:
         raise CannotCompileError(
-            "there is no folder to keep a compiled library in; COLDFORK_CACHE_DIR names one"
+            "there is no folder to keep a compiled library in; name one with COLDFORK_CACHE_DIR"
         )
     folder = Path(cache, "virtual", key)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
     except OSError as error:
-        raise CannotCompileError(f"{folder} cannot be made: {error.strerror}") from error
-    # What lies here is loaded into programs, so nobody else may have put it there.
+        raise CannotCompileError(f"cannot make {folder}: {error.strerror}") from error
+    # Its content is loaded into programs, so no other user may have put it there.
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise CannotCompileError(f"{folder} can be written by others, so no code is loaded from it")
+        raise CannotCompileError(f"other users can write to {folder}, so no code is loaded from it")
     return folder
 
 
 def compiler(environment: Mapping[str, str] = os.environ) -> list[str] | None:
-    """The command that compiles C: what CC says, else cc, gcc or clang."""
+    """Return the command that compiles C: what CC says, else cc, gcc or clang."""
     import shlex
     import shutil
 
@@ -111,6 +111,6 @@ def _compile(text: bytes, soname: str, place: Path, environment: Mapping[str, st
                 f"{command[0]} failed: {said[0] if said else error.returncode}"
             ) from error
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise CannotCompileError(f"{command[0]} did not do its work: {error}") from error
-        # In one step: another process may be doing the same, and both may be read from at once.
+            raise CannotCompileError(f"{command[0]} failed: {error}") from error
+        # In one step: another process may be doing the same, and both files may be read at once.
         made.rename(place)

@@ -16,7 +16,7 @@ NO_DEVICE = 100
 
 
 class Driver(Protocol):
-    """What the rest of the virtual device asks of its driver, be it C or Python."""
+    """The interface to the driver for the rest of the virtual device, whether the driver is C or Python."""
 
     library: str | None
     """The shared library that answers, or None when there is none."""
@@ -25,29 +25,29 @@ class Driver(Protocol):
         """Do what `cuInit(0)` does, and return its code."""
 
     def state(self) -> str:
-        """One of `cold`, `awake`, `poisoned`."""
+        """Return one of `cold`, `awake`, `poisoned`."""
 
     def visible(self) -> tuple[int, ...]:
-        """The devices this process saw when it initialised the driver."""
+        """Return the devices that this process saw when it initialised the driver."""
 
     def retain(self, index: int) -> None:
-        """Create the primary context of a visible device, if it is not there."""
+        """Create the primary context of a visible device, if it does not exist."""
 
     def has_context(self, index: int) -> bool:
-        """Whether a visible device has its primary context."""
+        """Return whether a visible device has its primary context."""
 
     def watch_forks(self) -> None:
-        """From now on a forked child is one that may not use torch's CUDA, whatever the driver says."""
+        """Forbid torch's CUDA in children forked from now on, whatever the driver says."""
 
     def in_bad_fork(self) -> bool:
-        """Whether this process was forked after `watch_forks`."""
+        """Return whether this process was forked after `watch_forks`."""
 
     def offer(self, offered: bool) -> None:
-        """Offer the devices, or from now on none to those who have not initialised the driver yet."""
+        """Offer the devices, or from now on none to processes that have not initialised the driver yet."""
 
 
 class PythonDriver:
-    """The driver where no C compiler is at hand, and for accelerators that have no stub in C.
+    """The driver where no C compiler is available, and for accelerators that have no stub in C.
 
     `Driver` says what each of its methods does.
 
@@ -107,13 +107,13 @@ class PythonDriver:
         count = self._setup.count
         if self._setup.profile.accelerator != "rocm":
             return visible(self._environment.get("CUDA_VISIBLE_DEVICES"), count)
-        # ROCR hides devices below HIP, which numbers those that are left.
+        # ROCR hides devices below HIP, which numbers the remaining ones.
         left = visible(self._environment.get("ROCR_VISIBLE_DEVICES"), count)
         setting = self._environment.get("HIP_VISIBLE_DEVICES", self._environment.get("CUDA_VISIBLE_DEVICES"))
         return tuple(left[index] for index in visible(setting, len(left)))
 
     def _after_fork(self) -> None:
-        # Another thread may have held the lock at the fork, and it does not exist here.
+        # Another thread may have held the lock at the fork, and that thread does not exist here.
         self._lock = threading.Lock()
         if self._state == "awake":
             self._state = "poisoned"
@@ -122,10 +122,10 @@ class PythonDriver:
 
 
 def uuid_of(ordinal: int) -> str:
-    """The UUID of a virtual device, made to differ early, as people abbreviate UUIDs."""
+    """Return a virtual device's UUID; they differ in the first digits, because people abbreviate them."""
     return f"c01df0{ordinal:02x}-5eed-4000-8000-0000000000{ordinal:02x}"
 
 
 def visible(setting: str | None, count: int) -> tuple[int, ...]:
-    """The ordinals of the virtual devices a process sees, in its order."""
+    """Return the ordinals of the virtual devices that a process sees, in its order."""
     return visibility.visible(setting, [f"GPU-{uuid_of(ordinal)}" for ordinal in range(count)])

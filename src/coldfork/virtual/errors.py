@@ -1,4 +1,4 @@
-"""What the virtual device says when it cannot do what was asked."""
+"""The errors of the virtual device when it cannot do what was asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from coldfork.model.states import Frame
 
 
 class VirtualDeviceError(ColdforkError, RuntimeError):
-    """You asked for a virtual device where none can be: beside a real driver or another virtual one."""
+    """You asked for a virtual device where none is possible: beside a real driver or another virtual one."""
 
 
 class UnknownDeviceError(VirtualDeviceError, UsageError):
@@ -20,17 +20,17 @@ class NotSimulatedError(ColdforkError, RuntimeError):
     def __init__(self, what: str, instead: str) -> None:
         super().__init__(what, instead)
         self.what = what
-        """What was asked of the device."""
+        """The thing that was asked of the device."""
         self.instead = instead
-        """What to do about it."""
+        """The advice for doing it instead."""
 
     def __str__(self) -> str:
         return f"coldfork's virtual device does not simulate {self.what}; {self.instead}"
 
 
 POOL_IS_GONE = (
-    "the last graph of this memory pool is gone, and a device refuses to capture with it from then on; keep "
-    "one of its graphs, or capture without pool= to begin a new one"
+    "keep one of the memory pool's graphs, or capture without pool= to begin a new one: the last graph of "
+    "this pool is gone, after which a device refuses to capture with it"
 )
 
 
@@ -41,7 +41,7 @@ class CaptureError(ColdforkError, RuntimeError):
         super().__init__(message, what, where)
         self.message = message
         self.what = what
-        """What was done, in words."""
+        """The action, in words."""
         self.where = where
         """The line of the program that did it."""
 
@@ -50,11 +50,11 @@ class CaptureError(ColdforkError, RuntimeError):
 
 
 class CaptureRefusedError(CaptureError):
-    """You did in a captured region what a device refuses there; `.what` and `.where` say what and where."""
+    """You did in a captured region what a device refuses there; `.what` and `.where` give the details."""
 
 
 class NotCapturableError(CaptureError):
-    """A device might capture this, but on CPU tensors it cannot be simulated; the message says why."""
+    """A device might capture this, but it cannot be simulated on CPU tensors; the message says why."""
 
 
 class ReplayError(CaptureError):

@@ -1,4 +1,4 @@
-"""Runs code right after a module was imported, without importing it."""
+"""Run code right after a module was imported, without importing it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ After = Callable[[ModuleType], None]
 
 
 class AfterImport:
-    """A finder that finds nothing itself: it has the others find, and adds a last step to the loading."""
+    """A finder that finds nothing itself: it asks the others, and adds a last step to the loading."""
 
     def __init__(self, steps: Mapping[str, After]) -> None:
         self._steps = dict(steps)
         self._searching: set[str] = set()
 
     def install(self) -> None:
-        """Take the steps of what is imported already, and be asked first about the rest."""
+        """Run the steps of modules that are imported already, and be asked first about the rest."""
         sys.meta_path.insert(0, self)
         for name, step in self._steps.items():
             module = sys.modules.get(name)
-            # A module still being loaded is somebody's import in progress; its own loader was not wrapped.
+            # A module that is still being loaded belongs to an import in progress; its loader was not
+            # wrapped.
             if module is not None:
                 step(module)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module as the other finders would, and take its step once it is loaded."""
+        """Find a module as the other finders would, and run its step once it is loaded."""
         step = self._steps.get(name)
         if step is None or name in self._searching:
             return None
@@ -54,7 +55,7 @@ class AfterImport:
 
 
 def _then(spec: ModuleSpec, step: After) -> None:
-    """Let the loader that was found run the step too; it stays what it is, for whoever looks at it."""
+    """Have the loader that was found run the step too, without changing its class."""
     loader = spec.loader
     load = getattr(loader, "exec_module", None)
     if load is None:
@@ -71,7 +72,7 @@ def _then(spec: ModuleSpec, step: After) -> None:
 
 
 class _Wrapped:
-    """Stands for a loader that takes no attributes."""
+    """Stands in for a loader that takes no attributes."""
 
     def __init__(self, loader: object, exec_module: After) -> None:
         self._loader = loader

@@ -1,4 +1,4 @@
-"""The one virtual device of this process: installing it, offering it, and asking how it is."""
+"""The one virtual device of this process: install it, offer it, and ask for its state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FOREIGN = ("libcuda.so.1", "libcuda.so", "libamdhip64.so")
 
 
 class VirtualDevice:
-    """A virtual device as the program that installed it sees it."""
+    """A virtual device, for the program that installed it."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -67,7 +67,7 @@ class VirtualDevice:
 
 
 class _Process:
-    """What is installed in this process. There is one, because a process has one driver."""
+    """The virtual device installed in this process. There is one, because a process has one driver."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -80,8 +80,8 @@ class _Process:
                 self.machine = _install(wanted)
             elif self.machine.setup != wanted:
                 raise VirtualDeviceError(
-                    f"{self.machine.setup} is installed in this process and stays until it ends; "
-                    f"use {wanted} in a process of its own"
+                    f"use {wanted} in a process of its own: {self.machine.setup} is installed in this "
+                    "process and stays until it ends"
                 )
             self.users += 1
             self.machine.offer(True)
@@ -100,7 +100,7 @@ _PROCESS = _Process()
 def install(
     name: str = "h100", count: int = 1, *, nvml: bool = True, redirect: bool = False
 ) -> VirtualDevice:
-    """Give this process a virtual device for as long as it lives."""
+    """Give this process a virtual device until it ends."""
     return _PROCESS.enter(setup(name, count, nvml=nvml, redirect=redirect))
 
 
@@ -108,7 +108,7 @@ def install(
 def device(
     name: str = "h100", count: int = 1, *, nvml: bool = True, redirect: bool = False
 ) -> Iterator[VirtualDevice]:
-    """Give this process a virtual device; after the block no one can wake it any more.
+    """Give this process a virtual device; after the block it cannot be woken any more.
 
     What was woken in the block stays awake until the process ends, as it does with a real driver.
     """
@@ -120,7 +120,7 @@ def device(
 
 
 def installed() -> VirtualDevice | None:
-    """The virtual device of this process, or None; asking changes nothing."""
+    """Return the virtual device of this process, or None; asking changes nothing."""
     machine = _PROCESS.machine
     return VirtualDevice(machine) if machine is not None else None
 
@@ -129,8 +129,8 @@ def _install(wanted: Setup) -> Machine:
     for name in _FOREIGN:
         if stubs.foreign_library(name):
             raise VirtualDeviceError(
-                f"{name} of a real driver is loaded here, and a virtual device beside it would lie; "
-                "start the process anew and install the virtual device first"
+                f"start the process anew and install the virtual device first: {name} of a real driver is "
+                "loaded here, and a virtual device beside it would give wrong answers"
             )
     driver, reason = _driver(wanted)
     machine = Machine(wanted, driver, reason)

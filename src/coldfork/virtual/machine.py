@@ -27,12 +27,12 @@ class Machine:
         self._chosen = threading.local()
 
     def offer(self, offered: bool) -> None:
-        """Offer the devices, or no longer."""
+        """Offer the devices, or stop offering them."""
         self.offered = offered
         self.driver.offer(offered)
 
     def count(self) -> int:
-        """How many devices there are, found out once in a process and its forked children, as torch does."""
+        """Return how many devices there are, found once in a process and its forked children, as in torch."""
         self.driver.watch_forks()
         if not self.offered:
             return 0
@@ -53,7 +53,7 @@ class Machine:
             self._initialise()
 
     def require_devices(self) -> int:
-        """Initialise the driver, or raise what torch raises; how many devices there are."""
+        """Initialise the driver and return how many devices there are, or raise torch's error."""
         self.driver.watch_forks()
         started = self._runtime_started
         code = self._initialise() if self.offered else driver_codes.NO_DEVICE
@@ -71,7 +71,7 @@ class Machine:
 
     @property
     def chosen(self) -> int:
-        """The device that this thread works on."""
+        """Return the device that this thread works on."""
         return getattr(self._chosen, "index", 0)
 
     def choose(self, index: int, *, with_context: bool) -> None:
@@ -83,20 +83,20 @@ class Machine:
             self.driver.retain(index)
 
     def check(self, index: int) -> None:
-        """Raise what torch raises if this process sees no device of this number."""
+        """Raise torch's error if this process sees no device with this number."""
         if not 0 <= index < len(self.driver.visible()):
             raise cuda_error("invalid device ordinal")
 
     def uuid(self, index: int) -> str:
-        """The UUID of a device that this process sees."""
+        """Return the UUID of a device that this process sees."""
         return uuid_of(self.driver.visible()[index])
 
     def pci_bus(self, index: int) -> int:
-        """The PCI bus that a device of this process sits on."""
+        """Return the PCI bus of a device of this process."""
         return 0x10 + self.driver.visible()[index]
 
 
 def cuda_error(text: str) -> RuntimeError:
-    """The error that torch makes of a code of CUDA's runtime library."""
+    """Make the error into which torch turns a code of CUDA's runtime library."""
     kind: type[RuntimeError] = getattr(sys.modules.get("torch"), "AcceleratorError", RuntimeError)
     return kind(f"CUDA error: {text}")

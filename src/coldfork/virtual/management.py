@@ -13,18 +13,18 @@ from coldfork.virtual.stubs import CUDA_VERSION, DRIVER_VERSION, MANAGEMENT
 
 GIB = 1 << 30
 FILE = "COLDFORK_VIRTUAL_NVML"
-"""The variable by which the library finds what it is to show."""
+"""The variable that tells the library what to show."""
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualInstance:
-    """What MIG makes of a device."""
+    """An instance that MIG makes of a device."""
 
     uuid: str
     memory: int = 10 * GIB
     used: int = 0
     numbers: tuple[int, int] = (1, 0)
-    """Of the GPU instance, and of the compute instance in it."""
+    """The numbers of the GPU instance, and of the compute instance in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class VirtualBoard:
     """The processes that compute on it, and the bytes that each of them holds."""
 
     def lines(self) -> list[str]:
-        """What the library reads."""
+        """Return the lines for the library to read."""
         divided = int(self.instances is not None)
         return [
             f"device {self.uuid} {self.memory} {self.used} {divided} {self.name}",
@@ -54,12 +54,12 @@ class VirtualBoard:
 
 
 def boards(count: int) -> list[VirtualBoard]:
-    """So many devices of one model, with the UUIDs that virtual devices have."""
+    """Return this many devices of one model, with the UUIDs that virtual devices have."""
     return [VirtualBoard(f"GPU-{uuid_of(index)}") for index in range(count)]
 
 
 def write(file: Path, shown: Sequence[VirtualBoard]) -> None:
-    """Say what the library is to show from the next time that a process initialises it."""
+    """Set what the library shows from the next time that a process initialises it."""
     lines = [f"library 9.0 {CUDA_VERSION} {DRIVER_VERSION}"]
     for board in shown:
         lines += board.lines()
@@ -69,7 +69,7 @@ def write(file: Path, shown: Sequence[VirtualBoard]) -> None:
 
 
 def variables(file: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What a process needs in its environment to find the library, and the library its file."""
+    """Return the variables by which a process finds the library, and the library its file."""
     folder = compiling.library(
         Path(__file__).with_name("native") / "management.c", MANAGEMENT, environment
     ).parent

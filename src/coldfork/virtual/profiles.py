@@ -1,4 +1,4 @@
-"""The devices there are: what each answers when it is asked who it is."""
+"""The available devices: how each describes itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _MIB = 1024 * _KIB
 class Profile:
     """One model of GPU, as its driver describes it.
 
-    The figures are those of the makers' data sheets and of the CUDA programming guide's table of compute
-    capabilities. What a driver keeps for itself differs between versions, so `memory` is typical, not exact.
+    The figures come from the makers' data sheets and from the CUDA programming guide's table of compute
+    capabilities. What a driver reserves for itself differs between versions, so `memory` is typical, not
+    exact.
     """
 
     name: str
@@ -28,9 +29,9 @@ class Profile:
     processors: int
     """Streaming multiprocessors, or compute units."""
     memory: int
-    """Bytes that the driver offers to programs."""
+    """The bytes that the driver offers to programs."""
     board_memory: int
-    """Bytes that the management library shows."""
+    """The bytes that the management library shows."""
     l2_cache: int
     clock_khz: int
     memory_clock_khz: int
@@ -44,7 +45,7 @@ class Profile:
     nvml: bool = True
     """Whether the management library answers too."""
     architecture: str = ""
-    """The name that compilers use, where it is not made from the capability."""
+    """The name that compilers use, where it is not derived from the capability."""
     summary: str = field(default="", compare=False)
 
 
@@ -172,7 +173,7 @@ PROFILES: dict[str, Profile] = {
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is installed in a process: so many devices of one model."""
+    """The devices installed in a process: a number of one model."""
 
     profile: Profile
     count: int
@@ -194,13 +195,13 @@ def parse(text: str) -> tuple[str, int]:
 
 
 def setup(name: str, count: int, *, nvml: bool = True, redirect: bool = False) -> Setup:
-    """The set-up that a name and a number of devices stand for."""
+    """Return the set-up for a name and a number of devices."""
     profile = PROFILES.get(name)
     if profile is None:
         raise UnknownDeviceError(f"there is no virtual device {name!r}; there are {', '.join(PROFILES)}")
     if not 1 <= count <= MOST_DEVICES:
         raise UnknownDeviceError(
-            f"{count} devices cannot be had; a virtual machine has 1 to {MOST_DEVICES} of them"
+            f"cannot have {count} devices: a virtual machine has 1 to {MOST_DEVICES} of them"
         )
     if profile.nvml and not nvml:
         profile = PROFILES[f"{name}-without-nvml"]

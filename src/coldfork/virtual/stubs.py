@@ -21,7 +21,7 @@ _STATES = ("cold", "awake", "poisoned")
 
 
 class Description(ctypes.Structure):
-    """What `native/driver.c` is told about its devices."""
+    """The description of the devices for `native/driver.c`."""
 
     _fields_ = (
         ("name", ctypes.c_char * 96),
@@ -37,7 +37,7 @@ class Description(ctypes.Structure):
 
 
 class Board(ctypes.Structure):
-    """What `native/management.c` is told about its devices."""
+    """The description of a device for `native/management.c`."""
 
     _fields_ = (
         ("name", ctypes.c_char * 96),
@@ -98,7 +98,7 @@ class NativeDriver:
 
 
 def load_management(setup: Setup) -> str | None:
-    """Make NVML answer for the devices, or fail where the profile has none; the library loaded, if any."""
+    """Make NVML answer for the devices, or fail if the profile has none; return the loaded library."""
     if not setup.profile.nvml and not _machine_has_nvidia():
         return None
     place = compiling.library(Path(__file__).with_name("native") / "management.c", MANAGEMENT)
@@ -118,7 +118,7 @@ def load_management(setup: Setup) -> str | None:
 
 
 def foreign_library(name: str) -> bool:
-    """Whether a library of this name is loaded here that is not the virtual one."""
+    """Return whether a library of this name is loaded here that is not the virtual one."""
     if not _NOT_LOADING:
         return False
     try:
@@ -129,7 +129,7 @@ def foreign_library(name: str) -> bool:
 
 
 def _machine_has_nvidia() -> bool:
-    # Its own NVML would then be found on disk and answer, so ours has to stand before it and fail.
+    # Its own NVML would be found on disk and answer, so ours has to come first and fail.
     return sys.platform.startswith("linux") and Path("/proc/driver/nvidia").exists()
 
 
@@ -138,9 +138,9 @@ def _load(place: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(place), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
     except OSError as error:
-        # Cut short or made for another machine: the next attempt makes a new one.
+        # Truncated, or made for another machine: the next attempt makes a new one.
         place.unlink(missing_ok=True)
-        raise compiling.CannotCompileError(f"{place} cannot be loaded: {error}") from error
+        raise compiling.CannotCompileError(f"cannot load {place}: {error}") from error
 
 
 def _description(setup: Setup) -> Description:
@@ -160,7 +160,7 @@ def _description(setup: Setup) -> Description:
 
 
 def _attributes(profile: Profile) -> Iterator[tuple[int, int]]:
-    """The numbers are those of `CUdevice_attribute` in cuda.h."""
+    """Yield the attributes by number, as in `CUdevice_attribute` of cuda.h."""
     yield from ((1, 1024), (2, 1024), (3, 1024), (4, 64))  # threads in a block
     yield from ((5, 2**31 - 1), (6, 65535), (7, 65535))  # blocks in a grid
     yield from ((8, 48 * 1024), (9, 64 * 1024), (10, profile.warp), (11, 2**31 - 1), (12, 65536))

@@ -75,7 +75,7 @@ class DeviceMemoryCap:
     """Bytes of each device, for each process."""
     variables: dict[str, str]
     by: tuple[str, ...] = ()
-    """What was told: `mps`, or frameworks."""
+    """The programs that were told: `mps`, or frameworks."""
     why_not: str | None = None
     """Why nothing was told, or not everything that could have been."""
 

@@ -19,7 +19,7 @@ from coldfork.model.errors import LeaseError
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is wanted, in one form."""
+    """A request for devices, in one form."""
 
     candidates: tuple[Seen, ...]
     """The devices that may be taken, the best one first."""

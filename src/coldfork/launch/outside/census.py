@@ -122,7 +122,7 @@ class _Look:
             command=tuple(redaction.command(words)),
             started=self._began + standing.start / self._ticks,
             how=how,
-            reason=("the kernel shows neither that it was forked nor that it was executed")
+            reason="the kernel shows neither that it was forked nor that it was executed"
             if how is StartedBy.UNKNOWN
             else None,
             role=None if how is StartedBy.FORKSERVER else role(words),

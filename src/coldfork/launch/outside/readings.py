@@ -99,7 +99,7 @@ def _opencl(process: OutsideProcess) -> Reading:
     name = driver.rpartition("/")[2]
     return seen.turned(
         UNKNOWN,
-        (f"{name} is loaded without threads; which devices it was asked for shows only inside the process"),
+        f"{name} is loaded without threads; which devices it was asked for shows only inside the process",
     )
 
 

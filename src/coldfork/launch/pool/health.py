@@ -15,7 +15,7 @@ ENDS = ("max-tasks", "max-memory", "memory-cap", "timed-out", "killed", "shutdow
 
 @dataclass(slots=True)
 class Counts:
-    """What has happened in a pool since it began."""
+    """Everything that was counted in a pool since it began."""
 
     submitted: int = 0
     done: int = 0

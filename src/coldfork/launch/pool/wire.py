@@ -39,7 +39,7 @@ READY = 3
 UNFIT = 4
 """A worker could not be prepared; the payload is a text that says why."""
 CLEARED = 5
-"""What the pool had taken back is gone, and there is room again."""
+"""The tasks that the pool had taken back are gone, and there is room again."""
 ENDED = 6
 """The worker has ended; the number is its wait status, reported by its reaper."""
 LARGE = 128

@@ -31,7 +31,7 @@ _SPOKEN = {"bare": "importing", "descend": "searching", "prove": "proving"}
 
 @dataclass(frozen=True, slots=True)
 class PreloadRequest:
-    """What a worker imports, or a kept list, with its surroundings."""
+    """A worker's imports, or a kept list, with the surroundings."""
 
     wanted: tuple[str, ...]
     setup: ProbeSetup

@@ -36,7 +36,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationPlan:
-    """What is about to be done to confirm findings."""
+    """The imports that are about to be done to confirm findings."""
 
     modules: int
     """How many are imported, each in an interpreter of its own, and again if they wake a device."""

@@ -45,7 +45,7 @@ _MOST_CLOSER_TRIALS = 3
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest:
-    """What to probe, and in which surroundings."""
+    """The modules to probe, and the surroundings."""
 
     modules: tuple[str, ...]
     setup: ProbeSetup
@@ -55,7 +55,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What the probes of one request share."""
+    """Data that the probes of one request share."""
 
     awake_before: Sequence[str]
     origins: Origins

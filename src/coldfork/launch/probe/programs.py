@@ -96,7 +96,7 @@ def _root(program: StartedProgram, locate: Callable[[str], str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is about to be run to confirm findings."""
+    """The runs that are about to be done to confirm findings."""
 
     commands: tuple[str, ...]
     limit: float
@@ -180,7 +180,7 @@ class _ProgramRun:
         self._next_look = monotonic() + _LOOK_SECONDS
         self._enough_since: float | None = None
         self._proofs: dict[str, str] = {}
-        """What proves a finding, by its id: seen once, though much may have been printed since."""
+        """The proof of each finding, by its id: seen once, though much may have been printed since."""
 
     def __call__(self, stop: Callable[[], bool]) -> list[Finding]:
         """Run the program; return the findings with what that showed."""

@@ -124,7 +124,7 @@ def _own_lines(statement: ast.stmt) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of a program, at its end or while it runs."""
+    """The observations of a program, at its end or while it runs."""
 
     command: str
     """How it was started."""

@@ -49,13 +49,13 @@ class ProbeSetup:
 
 @dataclass(frozen=True, slots=True)
 class ImportTrial:
-    """What one watched import wrote, and how its process ended."""
+    """The output of one watched import, and how its process ended."""
 
     ended: Ended
     result: Mapping[str, Any] | None
     """Its report at its end; None when it did not get there."""
     wakes: tuple[Mapping[str, Any], ...]
-    """What woke, in order, including runtimes that are not fork-safe."""
+    """Everything that woke, in order, including runtimes that are not fork-safe."""
     troubles: tuple[str, ...]
     """Where the watch itself failed."""
     limit: float

@@ -36,7 +36,7 @@ class OwnClock:
         self.outcome: str | None = None
         """How the script ended, where the supervisor had to be killed."""
         self.note: str | None = None
-        """What happened to a supervisor that stood still, in one sentence."""
+        """The fate of a supervisor that stood still, in one sentence."""
         self._why = "timed-out"
         self.begin()
 

@@ -48,7 +48,7 @@ class Prepared:
         """The server that the script may be forked from, where one was asked for."""
 
     def handed_over(self) -> dict[str, Any]:
-        """The job as sent to the supervisor, with the report as it is by now."""
+        """Return the job as sent to the supervisor, with the report as it is by now."""
         return {**self.job, "report": self.report.told()}
 
 

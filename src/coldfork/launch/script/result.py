@@ -65,7 +65,7 @@ class ScriptResult:
     exception: Mapping[str, Any] | None
     """The exception that ended the script: type, message, stack and caused_by, without secrets."""
     wakes: tuple[Mapping[str, Any], ...]
-    """What woke in the script's own process: accelerator, level and waker."""
+    """Every wake in the script's own process: accelerator, level and waker."""
     states: tuple[Mapping[str, Any], ...] | None
     """The state of every accelerator when it ended; None if it could no longer tell."""
     left_behind: tuple[str, ...]
@@ -81,8 +81,7 @@ class ScriptResult:
     attempts: tuple[Attempt, ...] = ()
     """All attempts, including the last one, which the rest of the result is about."""
     notes: tuple[str, ...] = ()
-    """What went wrong around the script, a sentence each: no room on the disk for a report or an output, a
-    supervisor that stood still."""
+    """Problems around the script, a sentence each, such as a full disk or a supervisor that stood still."""
     unwritten: Mapping[str, Any] | None = field(default=None, repr=False)
     """The content of report.json, where none is kept or it could not be written."""
 

@@ -42,7 +42,7 @@ _OWN = frozenset({"os", "posixpath", "_collections_abc", "collections.abc", "pat
 
 
 class Reads:
-    """What the imports have read."""
+    """Everything that the imports have read."""
 
     def __init__(self) -> None:
         self.variables: set[str] = set()

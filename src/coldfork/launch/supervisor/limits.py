@@ -84,7 +84,7 @@ _WATCH = "watch"
 
 
 class Limits:
-    """What a script and all it starts may use."""
+    """The limits of a script and all it starts."""
 
     def __init__(
         self, memory: int | None, cpu: float | None, device_memory: dict[str, Any] | None = None

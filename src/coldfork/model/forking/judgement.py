@@ -1,4 +1,4 @@
-"""The judgement of a fork: what the process holds, what the child is for, and what comes of the two.
+"""The judgement of a fork, from what the process holds and what the child is for.
 
 Everything that speaks of forks asks here: the guard, recordings, the pytest plugin, decisions, the canary and
 the table in the documentation. For the same holdings and the same purpose the answer is the same everywhere.
@@ -14,10 +14,10 @@ from typing import Any
 
 
 class Judgement(StrEnum):
-    """What a fork does to its child."""
+    """The effect of a fork on its child."""
 
     BREAKS = "breaks"
-    """The child will fail or hang: what it is known to do needs what it cannot use."""
+    """The child will fail or hang: what it is known to do needs something it cannot use."""
     BREAKS_IF = "breaks-if"
     """The child fails or hangs if it touches what it was handed, and works if it does not."""
     UNKNOWN = "unknown"
@@ -27,7 +27,7 @@ class Judgement(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place among the others; what is worse has more."""
+        """Its place in the order; larger is worse."""
         return _RANKS[self.value]
 
 
@@ -35,7 +35,7 @@ _RANKS = {"harmless": 0, "unknown": 1, "breaks-if": 2, "breaks": 3}
 
 
 class Purpose(StrEnum):
-    """What a forked child is for, as far as the code that forks it tells."""
+    """The purpose of a forked child, as far as the code that forks it tells."""
 
     PROGRAM = "program"
     """It runs another program at once, which inherits nothing but files."""
@@ -48,11 +48,11 @@ class Purpose(StrEnum):
     PROCESS = "process"
     """A process of multiprocessing: it runs one function."""
     PLAIN = "plain"
-    """Nobody knows: the program forks itself."""
+    """Unknown: the program forks itself."""
 
     @property
     def worker(self) -> str:
-        """Who has to keep his hands off what the child cannot use."""
+        """The code in the child that must leave alone what the child cannot use."""
         return _WORKERS[self.value]
 
 
@@ -80,25 +80,25 @@ class Hold(StrEnum):
     ENCODING = "encoding"
     """Parallel encoding with tokenizers, kept on by a variable."""
     CALLS = "calls"
-    """gRPC at work, without its support for forks."""
+    """gRPC in use, without its support for forks."""
     CHANNELS = "channels"
     """Channels of gRPC, with its support for forks."""
     LOCK = "lock"
-    """A lock that another thread has and that nobody opens in the child."""
+    """A lock that another thread holds, and that is never released in the child."""
     DOUBT = "doubt"
     """Something that could not be found out: a state, a thread's owner, what a thread has locked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the table: what a child may not do with what is held, and what happens if it does."""
+    """One row of the table: what a child must not do with a held thing, and what happens if it does."""
 
     act: str
-    """What breaks it, as a clause after "if it": `uses {name}`."""
+    """The act that breaks it, as a clause after "if it": `uses {name}`."""
     fate: str
-    """What happens then: `fails`, `hangs`."""
+    """The consequence: `fails`, `hangs`."""
     watched: bool
-    """Whether the moment is seen in the child; where it is not, the word at the fork is all there is."""
+    """Whether the child notices the moment; where not, the warning at the fork is the only one."""
 
 
 RULES: dict[Hold, Rule] = {
@@ -126,12 +126,12 @@ KINDS: dict[str, Hold] = {
     "grpc": Hold.CALLS,
     "grpc-channels": Hold.CHANNELS,
 }
-"""What each of the things that have names is."""
+"""The kind of each thing that has a name."""
 
 _SAFE = {
     (Hold.POOL, Purpose.DATALOADER): "its worker sets PyTorch to one thread before it reads the data set",
 }
-"""What a worker of a known kind does by itself that makes a thing harmless."""
+"""Acts of a worker of a known kind that make a thing harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,20 +145,20 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one thing held comes to for a child of one purpose."""
+    """The judgement of one held thing for a child of one purpose."""
 
     judgement: Judgement
     condition: str | None = None
     """For `breaks-if`: what the child must not do, and what happens if it does."""
     watched: bool = False
-    """Whether the moment at which it does is seen in the child."""
+    """Whether the child notices the moment at which it does."""
     because: str | None = None
-    """For `harmless`, why, where it takes a reason."""
+    """For `harmless`, why, where a reason is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What a child is known, for certain, to do with a thing: who in it does so, by which call, and where."""
+    """An act that a child will certainly do: which of its functions does it, by which call, and where."""
 
     who: str
     """`its function`, `its initializer`."""
@@ -169,17 +169,17 @@ class Deed:
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Deed:
-        """The deed that a recording tells of."""
+        """Read the deed from a recording."""
         steps = ((str(path), int(line), str(function)) for path, line, function in said["steps"])
         return cls(str(said["who"]), str(said["call"]), tuple(steps))
 
     def as_object(self) -> dict[str, Any]:
-        """What a recording says of it."""
+        """Return a recording's entry about it."""
         return {"who": self.who, "call": self.call, "steps": [list(step) for step in self.steps]}
 
     @property
     def place(self) -> str:
-        """The line that does it, or the call where it is the child's own function."""
+        """Return the line that does it, or the call where it is the child's own function."""
         if not self.steps:
             return self.call
         path, line, _ = self.steps[-1]
@@ -187,16 +187,16 @@ class Deed:
 
 
 def held(name: str, *, doubtful: bool = False) -> Held:
-    """A thing by its name; what is no runtime that is known here is a lock."""
+    """Return a thing by its name; any name that is not a known runtime is a lock."""
     return Held(Hold.DOUBT if doubtful else KINDS.get(name, Hold.LOCK), name)
 
 
 NOTHING_KNOWN: Mapping[str, Deed] = MappingProxyType({})
-"""Of a child of which nobody knows what it will do."""
+"""For a child whose actions are unknown."""
 
 
 def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOWN) -> Verdict:
-    """What one thing held comes to; `does` says by name what the child is known, for certain, to touch."""
+    """Judge one held thing; `does` says by name what the child will certainly touch."""
     if purpose is Purpose.PROGRAM:
         return Verdict(Judgement.HARMLESS, because="another program inherits nothing of it")
     if thing.kind is Hold.DOUBT:
@@ -211,24 +211,24 @@ def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOW
         condition = f"it {rule.fate}, because {deed.who} {act} ({deed.place})"
         return Verdict(Judgement.BREAKS, condition, rule.watched)
     condition = f"{purpose.worker} {act}"
-    # The error of a preexec_fn does not leave the child: its parent hears no more than that there was one.
+    # The error of a preexec_fn does not leave the child: its parent learns only that there was one.
     watched = rule.watched and purpose is not Purpose.PREEXEC
     return Verdict(Judgement.BREAKS_IF, f"it {rule.fate} if {condition}", watched)
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:
-    """The judgement of a fork from those on everything that is held."""
+    """Return the judgement of a fork from those on everything that is held."""
     return max(judgements, key=lambda one: one.rank, default=Judgement.HARMLESS)
 
 
 _TERMINATED = 15
-"""SIGTERM: with it pools end their workers, and multiprocessing the daemons that are left."""
+"""SIGTERM: with it pools end their workers, and multiprocessing the remaining daemons."""
 
 
 def went_on(leaves: bool | None, status: int | None, signal: int | None) -> bool:
-    """Whether the child caught the framework's error and came to a good end without the device.
+    """Return whether the child caught the framework's error and ended well without the device.
 
-    `leaves` says whether the error left there what might have caught it; None where that is not known, and
-    then it counts as one that did.
+    `leaves` says whether the error left there the code that might have caught it; None, if unknown, counts as
+    yes.
     """
     return leaves is False and (status == 0 or signal == _TERMINATED)

@@ -1,1 +1,1 @@
-"""What a fork hands to its child: what the process holds, what the child is for, and what it then touches."""
+"""Examine a fork: what the process holds, what the child is for, and what it then touches."""

@@ -1,6 +1,6 @@
-"""Which functions of the program a child will run, where the code that starts it tells.
+"""Find the program's functions that a child will run, where the code that starts it tells.
 
-Nothing is judged here and nothing is called: the functions and their objects are looked at as they are.
+Nothing is judged here and nothing is called: functions and their objects are only inspected.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _GIVEN_TO_WORKERS = {
     DATALOADER: (("init_fn", "its worker_init_fn"), ("collate_fn", "its collate_fn")),
     POOL: (("initializer", "its initializer"),),
 }
-"""What workers of a known kind call for certain: the parameters that hold it, and what it is called."""
+"""Functions that workers of a known kind certainly call: the parameters that hold them, and names."""
 
 
 _CALLED = {PREEXEC: "its preexec_fn", PROCESS: "its function"}
 
 
 class Body:
-    """One function that a child is certain to call."""
+    """One function that a child will certainly call."""
 
     __slots__ = ("arguments", "function", "iterated", "owner", "who")
 
@@ -49,24 +49,24 @@ class Body:
         self, who: str, function: FunctionType, owner: object, arguments: Mapping[str, object] | None = None
     ) -> None:
         self.who: str = who
-        """What it is to the child: `its initializer`."""
+        """The function's description: `its initializer`."""
         self.function: FunctionType = function
         self.owner: object = owner
         """The object whose method it is; None for a plain function."""
         self.arguments: Mapping[str, object] | None = arguments
-        """Its arguments, by the names of its parameters; None where nobody knows."""
+        """Its arguments, by the names of its parameters; None where they are unknown."""
         self.iterated: bool = False
-        """Whether what it returns is iterated."""
+        """Whether its return value is iterated."""
 
 
 def bodies_at(frame: FrameType | None) -> list[Body]:
-    """What the child will call that this frame, or one that it was called from, is forking."""
+    """Return what a child will call that this frame, or one of its callers, is forking."""
     process = process_at(frame)
     return of_purpose(*purpose_and_target(frame)) if process is None else of_process(process)
 
 
 def of_process(process: Any) -> list[Body]:
-    """What a process of multiprocessing will call."""
+    """Return what a process of multiprocessing will call."""
     target = getattr(process, "_target", None)
     if target is None:
         return _several(("its run()", getattr(process, "run", None)), given=((), {}))
@@ -77,13 +77,13 @@ def of_process(process: Any) -> list[Body]:
 
 
 def of_purpose(purpose: str, target: object) -> list[Body]:
-    """What a child of this purpose calls, which runs one function; nothing for a worker."""
+    """Return what a child of this purpose calls, if it runs one function; nothing for a worker."""
     given: _Given | None = ((), {}) if purpose == PREEXEC else None
     return _several((_CALLED[purpose], target), given=given) if purpose in _CALLED else []
 
 
 def _arguments(process: Any, target: Any) -> dict[str, Any]:
-    """What the function of a worker will be called with, by the names of its parameters."""
+    """Return a worker function's arguments, by the names of its parameters."""
     code = getattr(unwrapped(target), "__code__", None)
     names = () if code is None else code.co_varnames[: code.co_argcount]
     return {**dict(zip(names, process._args, strict=False)), **process._kwargs}
@@ -108,7 +108,7 @@ def _of_worker(kind: str, given: dict[str, Any]) -> Iterator[Body]:
 
 
 def _innermost(dataset: Any) -> Any:
-    """The data set of the program's own in those of PyTorch that hand on what another one says."""
+    """Return the program's own data set inside wrappers of PyTorch's that forward to another one."""
     for _ in range(8):
         inside = getattr(dataset, "dataset", None)
         if type(dataset).__module__ != "torch.utils.data.dataset" or inside is None:
@@ -118,7 +118,7 @@ def _innermost(dataset: Any) -> Any:
 
 
 def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Body]:
-    """The functions that calling these runs; `given` is what they are called with, where that is known."""
+    """Return the functions that calling these runs; `given` are their arguments, where those are known."""
     found = []
     for who, thing in named:
         function, owner = _function_of(thing)
@@ -130,7 +130,7 @@ def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Bo
 def _arguments_of(
     thing: Any, function: FunctionType, owner: object, given: _Given | None
 ) -> dict[str, object] | None:
-    """The arguments of a function by parameter, the rest of a partial and its own defaults included."""
+    """Return a function's arguments by parameter, including a partial's other ones and its own defaults."""
     if given is None:
         return None
     positional, keywords = given
@@ -155,10 +155,10 @@ def _arguments_of(
 
 
 def _function_of(thing: object) -> tuple[FunctionType | None, object]:
-    """The function that calling this runs, and its object."""
+    """Return the function that calling this runs, and its object."""
     called: Any = unwrapped(thing)
     if not isinstance(called, (FunctionType, MethodType, type)):
-        # An object that can be called; a built-in has no function of Python's.
+        # An object that can be called; a built-in has no Python function.
         inside = next((one for cls in type(called).__mro__ if (one := vars(cls).get("__call__"))), None)
         return (inside, called) if isinstance(inside, FunctionType) else (None, None)
     if isinstance(called, MethodType):

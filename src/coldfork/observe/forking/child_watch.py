@@ -1,4 +1,4 @@
-"""What a watched process hands to a child at a fork, and what a forked child then touches of it."""
+"""Record what a watched process hands to a child at a fork, and what the forked child then touches of it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from coldfork.observe.recording.events import Event
 
 TOUCHES = "touches-poisoned"
-"""The kind of effect that a child has which uses what its parent held."""
+"""The kind of effect of a child that uses what its parent held."""
 
 _SIGNS = ("re-initialize", "initialization error", "not initialized", "not_initialized", "forked")
-"""How errors read that a fork has caused: others may be about a device, too."""
+"""Phrases in errors that a fork has caused: other errors may be about a device, too."""
 
 _ASLEEP = (ABSENT, COLD)
 _SHOWN_BY_MODULES = ("grpc", "numba.np.ufunc.parallel")
-"""What is held without any accelerator awake, where one of these is imported."""
+"""Modules after whose import something may be held without any accelerator awake."""
 
 
 class ChildWatch:
-    """Asks before each fork what is held and what for, and hears in the child of errors about it."""
+    """Finds before each fork what is held and what for, and catches errors about it in the child."""
 
     def __init__(self, tell: Callable[[Event], None]) -> None:
         self._tell = tell
@@ -48,7 +48,7 @@ class ChildWatch:
         self._told: set[tuple[str, bool]] = set()
 
     def before(self, states: Sequence[Event], frame: FrameType | None) -> Event:
-        """What a fork now hands to its child, and what the child is for, as a recording has it."""
+        """Return what a fork now hands to its child, and the child's purpose, in a recording's form."""
         awake = [str(one["accelerator"]) for one in states if one["status"] in (AWAKE, POISONED)]
         self._handed_on[get_ident()] = awake
         asked = (
@@ -68,14 +68,14 @@ class ChildWatch:
         self._handed_on.pop(get_ident(), None)
 
     def in_child(self) -> None:
-        """After the fork, in the child: errors about what was awake are heard from here on."""
+        """After the fork, in the child: catch errors about what was awake from here on."""
         handed_on = self._handed_on.pop(get_ident(), [])
         self._handed_on.clear()
         self._told.clear()
         self._touches.arm(handed_on)
 
     def loaded(self, name: str) -> None:
-        """A module has been loaded."""
+        """Note that a module has been loaded."""
         if name in WRAPPED:
             self._touches.loaded(name)
 
@@ -92,7 +92,7 @@ class _Here:
     """This process, with the states that were just read."""
 
     def __init__(self, states: Iterable[Event]) -> None:
-        # Lives in watched programs, where this is imported by then.
+        # Used in watched programs, where this is imported by then.
         LATE.load("coldfork.observe.states")
         from coldfork.observe.states import examination
 
@@ -121,8 +121,8 @@ class _Here:
 
 
 def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
-    """What the child is certain to touch of it."""
-    # Only here: most programs fork with nothing that a child would have to leave alone.
+    """Return what the child will certainly touch of it."""
+    # Imported only here: most programs fork with nothing that a child must leave alone.
     LATE.load("coldfork.observe.forking.bodies")
     LATE.load("coldfork.observe.forking.questions")
     from coldfork.observe.forking.bodies import bodies_at
@@ -133,7 +133,7 @@ def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
 
 
 def _frames_of(error: BaseException) -> list[Event]:
-    """The frames that an error has passed, and those still before it, outermost first."""
+    """Return the frames that an error has passed, and those still before it, outermost first."""
     trace = error.__traceback__
     frames = current(None if trace is None else trace.tb_frame.f_back)
     while trace is not None:

@@ -1,4 +1,4 @@
-"""Who will catch an error that is being raised: the program, or what called the program and reports failures.
+"""Tell what will catch an error that is being raised: the program, or a caller of it that reports failures.
 
 A server that calls an application catches whatever it raises, answers with an error, and goes on. An error
 that only the server catches has left the program, however well the process ends.
@@ -23,10 +23,10 @@ _MATCHES = "CHECK_EXC_MATCH"
 
 
 def leaves_the_program(error: BaseException, frame: FrameType | None) -> bool:
-    """Whether an error raised in this frame leaves the program's own code for a package that called it.
+    """Return whether an error raised in this frame leaves the program's own code for a calling package.
 
-    False where the program catches it, or a package that the program called; False also where nothing but the
-    standard library does, which may hand it back to the program, as a future does.
+    False where the program catches it, or a package that the program called; False also where only the
+    standard library does, which may return it to the program, as a future does.
     """
     LATE.load("dis")
     passed_own = False
@@ -41,7 +41,7 @@ def leaves_the_program(error: BaseException, frame: FrameType | None) -> bool:
 
 
 def catches(error: BaseException, frame: FrameType) -> bool:
-    """Whether a `try` of this frame, at the line where it stands, has an `except` for the error."""
+    """Return whether a `try` of this frame, at its present line, has an `except` for the error."""
     import dis
 
     entries = dis._parse_exception_table(frame.f_code)  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def catches(error: BaseException, frame: FrameType) -> bool:
             return False
         if _has_clause(error, frame, code, handler):
             return True
-        # A `finally` or the end of a `with` raises it again, from where it stands.
+        # A `finally` or the end of a `with` raises it again, from its own position.
         at = handler
     return False
 
@@ -63,7 +63,7 @@ def catches(error: BaseException, frame: FrameType) -> bool:
 def _has_clause(
     error: BaseException, frame: FrameType, code: Mapping[int, Instruction], handler: int
 ) -> bool:
-    """Whether one of the clauses of a handler is for the error; what cannot be told counts as one."""
+    """Return whether one of a handler's clauses is for the error; an unreadable one counts."""
     rest = _from(code, handler)
     if next(rest).opname != "PUSH_EXC_INFO":
         return False
@@ -82,7 +82,7 @@ def _has_clause(
 
 
 def _types(code: Iterator[Instruction], frame: FrameType) -> tuple[list[Any], Instruction | None]:
-    """The types compared with the error, None for an unknown one, and the instruction after them."""
+    """Return the types compared with the error, None for an unknown one, and the instruction after them."""
     names: Mapping[str, Any] = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     types: list[Any] = []
     for one in code:

@@ -1,4 +1,4 @@
-"""One thing that a process holds, and the process as those see it who look for such things."""
+"""One thing that a process holds, and the interface to the process for code that looks for such things."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Holding:
-    """One thing held: what it is, and the words and the evidence for it."""
+    """One thing held: what it is, with its description and its evidence."""
 
     __slots__ = ("accelerator", "aside", "code", "doubtful", "evidence", "name", "what")
 
@@ -42,19 +42,19 @@ class Holding:
         evidence: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.name: str = name
-        """`cuda`, `openmp`, `numba`, `tokenizers`, `grpc`, `threads`, or of a lock what it guards."""
+        """`cuda`, `openmp`, `numba`, `tokenizers`, `grpc`, `threads`, or the name of what a lock guards."""
         self.code: str = code
         self.what: str = what
         """A clause: `cuda is awake here`."""
         self.aside: str = aside
-        """What comes behind the name of the waker in that clause."""
+        """The text after the waker's name in that clause."""
         self.accelerator: str | None = accelerator
         self.doubtful: bool = doubtful
         """True where it could not be found out whether it is held, or what it does."""
         self.evidence: tuple[tuple[str, str], ...] = evidence
 
     def as_object(self) -> dict[str, Any]:
-        """What a recording says of it."""
+        """Return a recording's entry about it."""
         return {"name": self.name, "code": self.code, "doubtful": self.doubtful}
 
     def __repr__(self) -> str:

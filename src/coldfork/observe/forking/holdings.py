@@ -1,6 +1,6 @@
-"""What a process holds that a child forked from it could not use, as it is at this moment.
+"""Find what this process holds now that a child forked from it could not use.
 
-Nothing is judged here: which of it breaks a child, and on what condition, `coldfork.model.forking` says.
+Nothing is judged here: `coldfork.model.forking` says which of it breaks a child, and on what condition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEVICES = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "polars")
 """The runtimes that no forked child of an awake process can use, whatever the circumstances."""
 
 TOKENIZERS = "TOKENIZERS_PARALLELISM"
-# The values for which the library goes without threads: src/utils/parallelism.rs of tokenizers.
+# The values that turn its threads off: src/utils/parallelism.rs of tokenizers.
 _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 GRPC = "GRPC_ENABLE_FORK_SUPPORT"
 # grpc/_cython/_cygrpc/fork_posix.pyx.pxi.
@@ -28,7 +28,7 @@ _ON = frozenset({"1", "true", "yes"})
 
 
 def held(holder: Holder) -> list[Holding]:
-    """Everything that is held now."""
+    """Return everything that is held now."""
     found = [one for name in DEVICES if (one := device(name, holder)) is not None]
     for piece in PIECES:
         one = piece(holder)
@@ -39,7 +39,7 @@ def held(holder: Holder) -> list[Holding]:
 
 
 def device(accelerator: str, holder: Holder) -> Holding | None:
-    """A runtime that is awake here, or was in the process this one was forked from."""
+    """Return a runtime that is awake here, or was in the process that this one was forked from."""
     reading = holder.readings.get(accelerator)
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
@@ -55,7 +55,7 @@ def device(accelerator: str, holder: Holder) -> Holding | None:
 
 
 def openmp_pool(holder: Holder) -> Holding | None:
-    """A pool of libgomp that belongs to the forking thread, or may belong to it."""
+    """Return a pool of libgomp that belongs to the forking thread, or may belong to it."""
     workers = [thread for thread in holder.threads or () if thread.owner.startswith(GNU)]
     if not workers:
         return None
@@ -71,13 +71,13 @@ def openmp_pool(holder: Holder) -> Holding | None:
         aside = ", whose pool a forked child would wait for in vain"
         return _openmp("openmp-pool-of-this-thread", what, evidence, aside=aside)
     if None in whose:
-        what = f"{owner} has a pool of threads, and it cannot be told that it is not the forking thread's"
+        what = f"{owner} has a thread pool that may be the forking thread's"
         return _openmp("openmp-pool-of-unknown-thread", what, evidence, doubtful=True)
     return None
 
 
 def openmp_unreadable(holder: Holder) -> Holding | None:
-    """OpenMP, where its state cannot be read, or is that of a parent."""
+    """Return OpenMP where its state cannot be read, or is a parent's."""
     reading = holder.readings.get("openmp")
     if reading is None:
         return None
@@ -85,12 +85,12 @@ def openmp_unreadable(holder: Holder) -> Holding | None:
         return _doubt(reading)
     if reading.status != POISONED:
         return None
-    what = f"{reading.reason}, and whether the pool was that of the forking thread is not known"
+    what = f"{reading.reason}, and it is not known whether the pool was the forking thread's"
     return _openmp("openmp-poisoned", what, _seen(reading), doubtful=True)
 
 
 def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
-    """Numba's parallel loops on GNU OpenMP: numba ends a forked child that runs one, from any thread."""
+    """Return numba's parallel loops on GNU OpenMP: numba ends a forked child that runs one, on any thread."""
     names = holder.module("numba.np.ufunc.parallel")
     if names is None or names.get("_threading_layer") != "omp":
         return None
@@ -106,7 +106,7 @@ def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
 
 
 def tokenizers_pool(holder: Holder) -> Holding | None:
-    """The pool of tokenizers, unless its own handler makes a forked child go on without it."""
+    """Return the pool of tokenizers, unless its own handler makes a forked child go on without it."""
     reading = holder.readings.get("tokenizers")
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
@@ -115,13 +115,15 @@ def tokenizers_pool(holder: Holder) -> Holding | None:
     setting = holder.setting(TOKENIZERS)
     if setting is None or setting.lower() in _OFF:
         return None
-    what = f"tokenizers has encoded in parallel and {TOKENIZERS}={setting} keeps a forked child at it"
+    what = (
+        f"tokenizers has encoded in parallel, and {TOKENIZERS}={setting} makes a forked child go on doing so"
+    )
     evidence = (*_seen(reading), (TOKENIZERS, setting))
     return Holding("tokenizers", "tokenizers-pool", what, accelerator="tokenizers", evidence=evidence)
 
 
 def grpc_connections(holder: Holder) -> Holding | None:
-    """gRPC at work: as long as a channel is open it has threads, and none once all are closed.
+    """Return gRPC if it is in use: while a channel is open it has threads, and none once all are closed.
 
     Measured with 1.50, 1.62 and 1.76: see docs/explanation/start-policy.md.
     """
@@ -132,7 +134,7 @@ def grpc_connections(holder: Holder) -> Holding | None:
     supported = setting is not None and setting.lower() in _ON
     what = "gRPC has open channels, and in a forked child a call fails or hangs"
     if supported:
-        what = "gRPC has open channels, on which a forked child can make no call; those that it opens work"
+        what = "gRPC has open channels, which a forked child cannot use; it can open channels of its own"
     evidence = ("threads of gRPC", str(len(workers))), (GRPC, "not set" if setting is None else setting)
     name, code = ("grpc-channels",) * 2 if supported else ("grpc", "grpc-without-fork-support")
     return Holding(name, code, what, evidence=evidence)

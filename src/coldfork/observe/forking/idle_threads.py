@@ -1,8 +1,8 @@
-"""Which of Python's other threads only wait for work, with nothing locked that a forked child could want.
+"""Find which other Python threads only wait for work, without a lock that a forked child could need.
 
-A fork copies the forking thread alone. What another thread has locked at that moment stays locked in the
-child; a thread that has nothing locked is not missed. Most are of that kind: a worker that waits on a queue.
-CPython opens its own locks in the child: that of all imports, those of logging and its handlers, those of
+A fork copies only the forking thread. What another thread has locked at that moment stays locked in the
+child; a thread without locks is not missed. Most are of that kind: a worker that waits on a queue. CPython
+releases its own locks in the child: that of all imports, those of logging and its handlers, those of
 threading.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _WAITS = frozenset(
     {
-        # The queue is written in C, so that the worker itself stands innermost while it waits for work.
+        # The queue is written in C, so the worker itself is innermost while it waits for work.
         ("concurrent.futures.thread", "_worker"),
-        # Both give their lock back while they wait; what is above them on the stack is looked at as well.
+        # Both release their lock while they wait; the frames above them are checked as well.
         ("threading", "wait"),
         ("threading", "_wait_for_tstate_lock"),
         ("threading", "join"),
@@ -39,19 +39,19 @@ _WAITS = frozenset(
 
 _THROUGH = frozenset(
     {
-        # `with self.not_empty`, whose lock the wait gives back.
+        # `with self.not_empty`, whose lock the wait releases.
         ("queue", "get"),
         ("threading", "wait"),
         ("threading", "wait_for"),
         ("multiprocessing.queues", "_feed"),
         ("concurrent.futures._base", "result"),
         ("concurrent.futures._base", "exception"),
-        # The block of these is that of a selector, which is no lock.
+        # These blocks hold a selector, which is not a lock.
         ("multiprocessing.connection", "wait"),
         ("socketserver", "serve_forever"),
     }
 )
-"""Functions that seem to hold a lock while they wait, and hold none."""
+"""Functions that seem to hold a lock while they wait, but hold none."""
 
 _SLEEPS = "sleep"
 _GETS = "get"
@@ -61,7 +61,7 @@ _IMPORTLIB = "importlib._bootstrap"
 
 
 class PythonThread:
-    """Another thread of Python at one moment."""
+    """Another Python thread at one moment."""
 
     __slots__ = ("idle", "importing", "name", "place")
 
@@ -74,14 +74,14 @@ class PythonThread:
         self.importing: str | None = importing
         """The module that it is importing, whose lock it has."""
         self.place: str | None = place
-        """The line of the program where it is, if it is not idle."""
+        """Its present line in the program, if it is not idle."""
 
     def __repr__(self) -> str:
         return f"<{self.name}{' idle' if self.idle else ''}>"
 
 
 def other_threads(known: Mapping[int, Any]) -> list[PythonThread]:
-    """The other threads of Python; `known` are those that `threading` has names for."""
+    """Return the other Python threads; `known` are those that `threading` has names for."""
     LATE.load("dis")
     me = get_ident()
     found = []
@@ -104,7 +104,7 @@ def _looked_at(name: str, innermost: FrameType) -> PythonThread:
 
 
 def _waits(frame: FrameType) -> bool:
-    """Whether a thread whose innermost function this is waits, as far as its code tells what it called."""
+    """Return whether a thread with this innermost function waits, as far as its code shows what it called."""
     if _place(frame) in _WAITS:
         return True
     called = _called(frame)
@@ -112,7 +112,7 @@ def _waits(frame: FrameType) -> bool:
 
 
 def _called(frame: FrameType) -> str | None:
-    """The name by which a function written in C was called that has not returned yet."""
+    """Return the name of a C function that was called and has not returned yet."""
     import dis
 
     name = None
@@ -153,7 +153,7 @@ def _module_of(frame: FrameType) -> str:
 
 
 def _holds_nothing(frame: FrameType) -> bool:
-    """Whether a function has taken no lock that it has not given back, as far as its code tells."""
+    """Return whether a function has released every lock that it took, as far as its code shows."""
     place = _place(frame)
     if place in _WAITS or place in _THROUGH:
         return True
@@ -161,12 +161,12 @@ def _holds_nothing(frame: FrameType) -> bool:
 
 
 def _inside_with(frame: FrameType) -> bool:
-    """Whether a frame is in the block of a `with` statement."""
+    """Return whether a frame is inside the block of a `with` statement."""
     return any(begin <= frame.f_lasti < end for begin, end in _blocks(frame.f_code))
 
 
 def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
-    """The ranges of a function's instructions that are blocks of `with` statements.
+    """Yield the ranges of a function's instructions that are blocks of `with` statements.
 
     From Python 3.11 on, a table names the handler of each range, and that of a `with` begins by calling its
     `__exit__`.

@@ -1,7 +1,7 @@
-"""What a child that is about to be forked is for, read from the functions that are forking it.
+"""Read the purpose of a child that is about to be forked from the functions that are forking it.
 
-The answers are the values of `Purpose` in `coldfork.model.forking.judgement`, as plain text: a program that
-is watched may never have wanted enumerations.
+The answers are the values of `Purpose` in `coldfork.model.forking.judgement`, as plain text: a watched
+program may never have needed enumerations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLAIN = "plain"
 
 FORK_THEN_EXEC = frozenset(
     {
-        # Lib/os.py: spawnv and its seven sisters fork, and the child calls exec or _exit.
+        # Lib/os.py: spawnv and its seven variants fork, and the child calls exec or _exit.
         ("os", "_spawnvef"),
         # Lib/pty.py: the child of forkpty calls execlp.
         ("pty", "spawn"),
@@ -40,18 +40,18 @@ FORK_THEN_EXEC = frozenset(
 """Functions whose forked child runs another program at once."""
 
 LAUNCHERS = ("multiprocessing", "billiard", "multiprocess")
-"""The packages whose `popen_fork.Popen` forks: multiprocessing and the copies of it."""
+"""The packages whose `popen_fork.Popen` forks: multiprocessing and its copies."""
 
 _POPEN = ("subprocess", "_execute_child")
 _NEAR = 3
-"""So many frames are looked at for the call that forks: `pty.fork` and a wrapper stand in between."""
+"""How many frames are searched for the call that forks: `pty.fork` and a wrapper come in between."""
 _LAUNCH_NEAR = 8
-"""From the fork to the `Popen` of multiprocessing, with the guard's own wrapper in between."""
+"""The same from the fork to the `Popen` of multiprocessing, with the guard's own wrapper in between."""
 
 WORKERS = {
     ("torch.utils.data._utils.worker", "_worker_loop"): DATALOADER,
     ("torch.utils.data.dataloader", "DataLoader"): DATALOADER,
-    # Pool, and joblib's pool, which is made of it: the worker gets tasks over a queue.
+    # Pool, and joblib's pool, which is built on it: the worker gets tasks over a queue.
     ("multiprocessing.pool", "worker"): POOL,
     ("billiard.pool", "Worker"): POOL,
     ("multiprocess.pool", "worker"): POOL,
@@ -65,12 +65,12 @@ WORKERS = {
 
 
 def purpose_of(frame: FrameType | None) -> str:
-    """What the child is for that this frame, or one that it was called from, is forking."""
+    """Return the purpose of the child that this frame, or one of its callers, is forking."""
     return purpose_and_target(frame)[0]
 
 
 def purpose_and_target(frame: FrameType | None) -> tuple[str, Any]:
-    """The purpose, and the function that the child will run where that is known."""
+    """Return the purpose, and the function that the child will run where that is known."""
     at, distance = frame, 0
     while at is not None and distance < _LAUNCH_NEAR:
         place = (at.f_globals.get("__name__"), at.f_code.co_name)
@@ -87,7 +87,7 @@ def purpose_and_target(frame: FrameType | None) -> tuple[str, Any]:
 
 
 def process_at(frame: FrameType | None) -> Any:
-    """The process of multiprocessing that is being started here; None if there is none."""
+    """Return the process of multiprocessing that is being started here; None if there is none."""
     at, distance = frame, 0
     while at is not None and distance < _LAUNCH_NEAR:
         if at.f_code.co_name == "_launch" and str(at.f_globals.get("__name__")).endswith(".popen_fork"):
@@ -97,7 +97,7 @@ def process_at(frame: FrameType | None) -> Any:
 
 
 def of_process(process: Any) -> tuple[str, Any]:
-    """The purpose of a process of multiprocessing, and what it will run."""
+    """Return the purpose of a process of multiprocessing, and what it will run."""
     target = getattr(process, "_target", None)
     if target is None:
         # A class of the user's own, whose `run` is the work.
@@ -107,21 +107,21 @@ def of_process(process: Any) -> tuple[str, Any]:
 
 
 def of_target(target: Any) -> str | None:
-    """The kind of worker that runs this function, or that this class starts; None for an unknown one."""
+    """Return the kind of worker that runs this function, or that this class starts; None if unknown."""
     target = unwrapped(target)
     place = (getattr(target, "__module__", None), getattr(target, "__qualname__", None))
     return WORKERS.get(place)  # type: ignore[arg-type]
 
 
 def unwrapped(function: Any) -> Any:
-    """What a partial runs."""
+    """Return what a partial runs."""
     while hasattr(function, "func") and hasattr(function, "keywords"):
         function = function.func
     return function
 
 
 def does_nothing(function: Callable[..., Any]) -> bool:
-    """Whether a preexec_fn can touch nothing but the kernel: `os.setsid`, or what calls only such."""
+    """Return whether a preexec_fn touches only the kernel: `os.setsid`, or code that calls only such."""
     handed: list[object] = []
     while hasattr(function, "func") and hasattr(function, "keywords"):
         handed += [*function.args, *function.keywords.values()]  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def does_nothing(function: Callable[..., Any]) -> bool:
     if isinstance(function, type(unwrapped)):
         handed += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     if not all(map(_is_of_the_system, handed)):
-        # What it does with an object is up to the object.
+        # Methods of objects may do anything.
         return False
     if type(function) is type(len):
         return function.__module__ in _OF_THE_SYSTEM
@@ -139,7 +139,7 @@ def does_nothing(function: Callable[..., Any]) -> bool:
 _OF_THE_SYSTEM = frozenset({"posix", "nt", "os", "signal", "_signal", "resource", "fcntl"})
 _HARMLESS_VALUES = (bool, int, str, bytes, float, type(None))
 _REACHING = ("exec", "eval", "__import__", "globals", "vars", "compile")
-"""Built-in functions through which everything in the process can be had."""
+"""Built-in functions that give access to everything in the process."""
 
 
 def _asks_only_the_kernel(function: Any) -> bool:
@@ -158,7 +158,7 @@ def _asks_only_the_kernel(function: Any) -> bool:
 
 def _is_of_the_system(value: Any) -> bool:
     if type(value) in _HARMLESS_VALUES:
-        # A name that is none of the module's is one of Python's own.
+        # A name that the module does not define is one of Python's own.
         return True
     if type(value) is tuple:
         return all(map(_is_of_the_system, value))

@@ -1,7 +1,7 @@
-"""What calling a function of this program is certain to touch, as another process reads it in the sources.
+"""Ask another process what calling a function of this program will certainly touch, by its source.
 
-`BodyReach` asks once for a function, and again only if what the function may read has changed. What the other
-process says is kept on disk until one of the files that it has read changes.
+`BodyReach` asks once for a function, and again only if what the function may read has changed. The answer is
+kept on disk until one of the files that it was read from changes.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
     Touches = list[dict[str, Any]]
 
 DEADLINE = 5.0
-"""So many seconds the reading of one function may take; after that nothing is certain of it."""
+"""How many seconds reading one function may take; after that nothing is certain of it."""
 _MOST_QUESTIONS = 3
-"""A function is asked about so often, if what it reads differs each time."""
+"""How often one function is asked about, if what it reads differs each time."""
 _LARGEST = 1_000_000
 _INSTALLED = ("site-packages", "dist-packages")
 _OF_TORCH = {"torch": "", "coldfork": ""}
 
 
 class BodyReach:
-    """Asks about functions in another process, and remembers the answers."""
+    """Asks another process about functions, and remembers the answers."""
 
     def __init__(self, deadline: float = DEADLINE) -> None:
         self._deadline = deadline
         self._asked: dict[tuple[CodeType | type | None, ...], dict[str, Deeds]] = {}
-        """The answers to what was asked about each function."""
+        """The answers about each function, by question."""
 
     def __call__(self, bodies: Iterable[Body]) -> dict[str, Deed]:
-        """The accelerators that these are certain to touch, each with who does and where; never raises."""
+        """Return the accelerators that these will certainly touch, with function and place; never raises."""
         found: dict[str, Deed] = {}
         for body in bodies:
             try:
                 for accelerator, deed in self._of(body):
                     found.setdefault(accelerator, deed)
             except Exception:
-                # Nothing is certain of what cannot be described, or read.
+                # Nothing is certain of a function that cannot be described, or read.
                 continue
         return found
 
@@ -63,13 +63,13 @@ class BodyReach:
         key = body.function.__code__, None if body.owner is None else type(body.owner)
         answers = self._asked.setdefault(key, {})
         if said not in answers and len(answers) >= _MOST_QUESTIONS and question.get("arguments"):
-            # Whatever it is handed: that is one question for all that are left.
+            # Ask with unknown arguments: one question for all that are left.
             said = json.dumps({**question, "arguments": None}, sort_keys=True)
             answers = self._asked.setdefault((*key, None), {})
         if said not in answers:
             if len(answers) >= _MOST_QUESTIONS or len(said) > _LARGEST:
                 return ()
-            # Before the answer: what came to no end once is not waited for again.
+            # Stored before the answer: a question that was never answered is not asked again.
             answers[said] = ()
             answers[said] = tuple(self._answer(said, body.who))
         return answers[said]
@@ -83,13 +83,13 @@ class BodyReach:
 
 
 def known_deeds(found: Iterable[Holding], ask: Callable[[], Mapping[str, Deed]]) -> Mapping[str, Deed]:
-    """What the child is certain to touch; asked only where it would get an error for it."""
+    """Return what the child will certainly touch; asked only where it would get an error for it."""
     raises = any(held(one.name, doubtful=one.doubtful).kind is Hold.DEVICE for one in found)
     return ask() if raises else NOTHING_KNOWN
 
 
 def question_of(body: Body) -> Question | None:
-    """The question about a function; None where its source is none of the program's own."""
+    """Return the question about a function; None where its source is not the program's own."""
     code = body.function.__code__
     file, module = os.path.abspath(code.co_filename), body.function.__module__
     top = module.partition(".")[0]
@@ -123,7 +123,7 @@ def question_of(body: Body) -> Question | None:
 
 
 def _machine() -> Question:
-    """What decides which of the libraries' facts hold here."""
+    """Return the facts about this machine that decide which library facts apply."""
     return {
         "search": [
             folder for folder in map(os.path.abspath, sys.path) if os.path.basename(folder) in _INSTALLED
@@ -139,7 +139,7 @@ def _arguments(given: Mapping[str, object]) -> Mapping[str, Any]:
 
 
 def _attributes(owner: object) -> Mapping[str, Any]:
-    """What an object holds; of a process, what multiprocessing keeps in it differs each time."""
+    """Return an object's attributes; of a process, without what multiprocessing changes each time."""
     held = variables.of_object(owner)
     if any(f"{one.__module__}.{one.__name__}".endswith("process.BaseProcess") for one in type(owner).__mro__):
         return {name: None if name.startswith("_") else value for name, value in held.items()}
@@ -147,7 +147,7 @@ def _attributes(owner: object) -> Mapping[str, Any]:
 
 
 def _sources(module: str, file: str) -> tuple[list[str], dict[str, str]]:
-    """The folders of the program's own modules, and the file of the package if it was installed."""
+    """Return the folders of the program's own modules, and the file of the package if it was installed."""
     root = os.path.dirname(file)
     if module != "__main__":
         inside = module.count(".") + (os.path.basename(file) == "__init__.py")
@@ -164,7 +164,7 @@ def _sources(module: str, file: str) -> tuple[list[str], dict[str, str]]:
 
 
 def profile() -> str:
-    """The machine to assume: what the PyTorch that is loaded was built for, else CUDA."""
+    """Return the profile to assume: what the loaded PyTorch was built for, else CUDA."""
     version = sys.modules.get("torch.version")
     if isinstance(getattr(version, "hip", None), str):
         return "rocm"
@@ -172,8 +172,8 @@ def profile() -> str:
 
 
 def touches(question: str, deadline: float) -> Touches:
-    """What the function is certain to touch; nothing where that could not be found out in time."""
-    # Only here: a process that holds nothing needs neither another process nor the cache.
+    """Return what the function will certainly touch; nothing where that was not found out in time."""
+    # Imported only here: a process that holds nothing needs neither another process nor the cache.
     LATE.load("coldfork.observe.kept_files")
     LATE.load("coldfork.observe.processes.asking")
     from coldfork import __version__
@@ -197,7 +197,7 @@ def touches(question: str, deadline: float) -> Touches:
 
 
 def _stamp(files: Iterable[str]) -> str:
-    """What changes with the files that were read."""
+    """Return a stamp that changes with the files that were read."""
     from coldfork.observe.kept_files import digest
 
     return digest(tuple((file, *_times(file)) for file in sorted(files)))
@@ -211,5 +211,5 @@ def _times(file: str) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-# One for the process, whoever asks: a function is read once.
+# One for the process: each function is read once.
 BODIES = BodyReach()

@@ -1,4 +1,4 @@
-"""The threads that a forked child would miss: those of libraries, and Python's own."""
+"""Find the threads that a forked child would miss: those of libraries, and Python's own."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 GNU = "libgomp"
 CYGRPC = "cygrpc"
-# They make themselves anew in a forked child, by handlers of their own.
+# These recreate their threads in a forked child, by handlers of their own.
 _INTEL = ("libiomp5", "libomp")
 
-# Owners of threads that a fork does no harm: by handlers of their own, or because the child starts others.
+# Owners whose threads survive a fork: by handlers of their own, or because the child starts others.
 _HARMLESS = (
     "libopenblas",
     "libscipy_openblas",
     "libflexiblas",
     "libarrow",
     "libzmq",
-    "workqueue.",  # numba's own pool, which it starts anew in a child
+    "workqueue.",  # numba's own pool, which it restarts in a child
     *_INTEL,
 )
-# PyTorch gives up its pool for mobile kernels in a forked child; it has one as soon as it is told how many
-# threads it may have. It gives no name to them, and one to all others.
+# PyTorch drops its pool for mobile kernels in a forked child; it has one as soon as it is told how many
+# threads it may use. It gives these threads no name, and one name to all others.
 _TORCH = "libtorch_cpu"
 _OTHERS_OF_TORCH = ("pt_", "Caffe")
-# Owners that are told of in another way.
+# Owners that are reported in another way.
 _KNOWN = (
     GNU, CYGRPC, "libcuda.so", "libamdhip64", "libhsa-runtime64", "libze_", "libOpenCL", "libpocl",
     "libnvidia-opencl", "libamdocl", "libigdrcl", "libintelocl", "libjax_common", "xla_extension",
@@ -39,7 +39,7 @@ _KNOWN = (
 
 
 def strange_threads(holder: Holder) -> Holding | None:
-    """Threads of libraries of which nobody knows what they make of a fork."""
+    """Return threads of libraries whose behaviour after a fork is unknown."""
     threads = holder.threads
     if threads is None:
         what = "the threads of a process cannot be read on this system"
@@ -54,12 +54,15 @@ def strange_threads(holder: Holder) -> Holding | None:
 
 
 def python_threads(holder: Holder) -> Iterator[Holding]:
-    """Other threads of Python that may have something locked: it is never released in the child."""
+    """Yield other Python threads that may hold a lock: in the child it is never released."""
     busy = [thread for thread in holder.python_threads if not thread.idle]
     importing = [thread for thread in busy if thread.importing is not None]
     for thread in importing[:2]:
         name = f"the lock of {thread.importing}, by importing it"
-        what = f"the thread {thread.name} is importing {thread.importing}, whose lock nobody opens in a child"
+        what = (
+            f"the thread {thread.name} is importing {thread.importing}, whose lock is never released in a "
+            "child"
+        )
         yield Holding(name, "module-being-imported", what, evidence=(("thread", thread.name),))
     others = [thread for thread in busy if thread.importing is None]
     if others:
@@ -67,8 +70,8 @@ def python_threads(holder: Holder) -> Iterator[Holding]:
         yield Holding(
             "threads",
             "python-threads",
-            f"other Python threads are running ({', '.join(names[:4])}), and what they hold locked stays "
-            "locked in a child",
+            f"other Python threads are running ({', '.join(names[:4])}), and their locks stay locked in a "
+            "child",
             doubtful=True,
             evidence=tuple(
                 ("thread", thread.name if not thread.place else f"{thread.name}, at {thread.place}")

@@ -1,10 +1,11 @@
-"""Sees in a forked child that it touches what its parent held: by the error that the framework raises.
+"""See in a forked child that it touches what its parent held, by the error that the framework raises.
 
-It sees that error twice: where it is raised, and where it leaves what might have caught it. A child that
-catches it may go on without the device; a server that catches what its application raises does not.
+It sees that error twice: where it is raised, and where it leaves the code that might have caught it. A child
+that catches it may go on without the device; a server that catches what its application raises does not.
 
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
-may wait for a thread that is gone. The one module that is wanted later comes by `late_imports`, or not.
+may wait for a thread that is gone. The one module that is needed later comes through `late_imports`, or not
+at all.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ _WORDS = {
     "jax": ("jax", "xla"),
     "jax-cpu": ("jax", "xla"),
 }
-"""How a framework's error about each accelerator reads, in lower case; the others hang in silence."""
+"""Phrases of a framework's error about each accelerator, in lower case; the others hang silently."""
 
 _DEEPEST = 10
 
-#: What raises for an accelerator, whatever the text: module, function, accelerators.
+# : Functions that raise for an accelerator, whatever the text: module, function, accelerators.
 _SOURCES = (
     ("torch.cuda", "_lazy_init", ("cuda", "rocm")),
     ("torch.xpu", "_lazy_init", ("xpu",)),
 )
-#: Where an exception leaves a child: module, class, method.
+# : Methods through which an exception leaves a child: module, class, method.
 _RUNNERS = (
     ("multiprocessing.process", "BaseProcess", "run"),
     ("billiard.process", "BaseProcess", "run"),
     ("multiprocess.process", "BaseProcess", "run"),
 )
-#: What workers make of an error for their parent. They are given it, or ask for the one being handled.
+# : Classes in which workers wrap an error for their parent. They are given it, or take the one being handled.
 _CARRIERS = (
     ("multiprocessing.pool", "ExceptionWithTraceback"),
     ("multiprocess.pool", "ExceptionWithTraceback"),
@@ -52,7 +53,7 @@ _CARRIERS = (
     ("torch._utils", "ExceptionWrapper"),
 )
 _HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
-#: Where a worker only logs what its initializer raised, and ends with 0.
+# : Functions with which a worker only logs its initializer's error, and ends with 0.
 _LOGS = (("concurrent.futures._base", "LOGGER", "critical"),)
 
 WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS, *_LOGS))
@@ -63,23 +64,23 @@ _FRAMEWORKS = ("torch", "coldfork", "jax", "cupy", "numba", "pyopencl")
 
 
 class Touches:
-    """Hears of the errors of a child that has touched what its parent held."""
+    """Catches the errors of a child that has touched what its parent held."""
 
     def __init__(self, seen: Callable[[BaseException, str, bool], None]) -> None:
         self._seen = seen
-        """What to do with an error, with the name of the runtime that it is about, and whether it leaves
-        here what might have caught it."""
+        """Called with an error, the runtime that it is about, and whether it leaves here the code that might
+        have caught it."""
         self._accelerators: set[str] = set()
 
     def arm(self, accelerators: Iterable[str]) -> bool:
-        """In the child: hear of errors about these runtimes from here on; False if none of them has any."""
+        """In the child: catch errors about these runtimes from here on; False if none of them raises any."""
         self._accelerators = _WORDS.keys() & set(accelerators)
         for name in WRAPPED if self._accelerators else ():
             self.loaded(name)
         return bool(self._accelerators)
 
     def loaded(self, name: str) -> None:
-        """A module has been loaded: what errors pass through in it is wrapped too."""
+        """Wrap the functions of a newly loaded module through which errors pass."""
         if not self._accelerators:
             return
         module: Any = sys.modules.get(name)
@@ -97,7 +98,7 @@ class Touches:
             self._wrap_log(getattr(module, logger, None), function)
 
     def hear(self, error: object, certainly: str | None = None) -> None:
-        """Tell of an error that leaves, or of what caused it, if it is about one of the runtimes."""
+        """Report an error that leaves, or one that caused it, if it is about one of the runtimes."""
         try:
             for one in _chain(error):
                 about = certainly or self._about(one)
@@ -106,7 +107,7 @@ class Touches:
                     self._seen(one, about, leaves)
                     return
         except Exception:
-            # The error is the program's; whatever it does when it is asked, it must reach its reader.
+            # The error is the program's: whatever its methods do when called, it must reach its reader.
             return
 
     def _about(self, error: BaseException) -> str | None:
@@ -115,7 +116,7 @@ class Touches:
         return next(fitting, None)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Callable[..., Any]]) -> None:
-        # Only what is a name of the module or class itself: neither may have other ideas of its attributes.
+        # Read only from the module's or class's own dictionary: either may customise attribute access.
         original = getattr(owner, "__dict__", {}).get(name)
         if not callable(original) or getattr(original, _MARK, None) is self:
             return
@@ -139,7 +140,7 @@ class Touches:
         logger.__dict__[name] = logging
 
     def _calling(self, accelerator: str) -> Callable[[Any], Callable[..., Any]]:
-        """What wraps a function whose errors are sure to be about this accelerator."""
+        """Return a wrapper for a function whose errors are certainly about this accelerator."""
 
         def at_call(original: Any) -> Callable[..., Any]:
             return self._at_call(original, certainly=accelerator)
@@ -175,7 +176,7 @@ class Touches:
 
 
 def _chain(error: object) -> Iterator[BaseException]:
-    """An error and what caused it, the error first."""
+    """Yield an error and its causes, the error first."""
     for _ in range(_DEEPEST):
         if not isinstance(error, BaseException):
             return
@@ -184,14 +185,14 @@ def _chain(error: object) -> Iterator[BaseException]:
 
 
 def line_of(error: BaseException) -> tuple[str, int] | None:
-    """The line of the program in which the child touched what it could not use."""
+    """Return the line of the program in which the child touched what it could not use."""
     found = None
     trace = error.__traceback__
     while trace is not None:
         if _is_of_the_program(trace.tb_frame):
             found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
-    # An error that is still on its way has the frames behind it on the stack and not in its traceback.
+    # While an error is still propagating, the outer frames are on the stack and not in its traceback.
     frame = sys._getframe()
     while found is None and frame.f_back is not None:
         frame = frame.f_back

@@ -1,7 +1,7 @@
-"""What a function may read in this process: constants of modules, of classes, of its object and around it.
+"""Read what a function may read in this process: constants of modules, classes, its object and closures.
 
-What it holds now decides what it will do in a child, whatever the sources say: a module may have been told
-of another device since. Objects are not looked into; they are passed on as unknown.
+What it holds now decides what it will do in a child, whatever the source says: a module may have been given
+another device since. Objects are not looked into; they are passed on as unknown.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _CONSTANTS = (bool, int, float, str, type(None))
 _LONGEST = 200
 _MOST_ITEMS = 16
 _UNBOUNDED = 2**31 - 1
-"""The most that a queue of multiprocessing holds that is told no size."""
+"""The most items in a queue of multiprocessing without a given size."""
 _FOREIGN = sys.stdlib_module_names - {"__main__"} | {"torch"}
 _DEFINED = (FunctionType, BuiltinFunctionType, ModuleType, type)
-"""What the sources say of these holds, unless another one has taken the name."""
+"""Kinds of values that the source tells, unless another one has taken the name."""
 _OF_CLASSES = (*_DEFINED, classmethod, staticmethod, property)
 
 
 def of_modules(modules: Iterable[ModuleType]) -> tuple[dict[str, Given], dict[str, dict[str, Given]]]:
-    """The variables of modules, and those of the classes that they define."""
+    """Return the variables of modules, and those of the classes that they define."""
     values: dict[str, Given] = {}
     classes: dict[str, dict[str, Given]] = {}
     for module in modules:
@@ -48,19 +48,19 @@ def of_modules(modules: Iterable[ModuleType]) -> tuple[dict[str, Given], dict[st
 
 
 def of_object(thing: object) -> Given:
-    """What an object holds; what others than its class give it is not known."""
+    """Return what an object holds; attributes from elsewhere than its class are not known."""
     held = getattr(thing, "__dict__", None)
     return {name: as_given(value) for name, value in held.items()} if isinstance(held, dict) else {}
 
 
 def of_closure(function: FunctionType, depth: int = 2) -> Given:
-    """The variables of the functions around one."""
+    """Return the variables of the functions around one."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
     return {name: _content(cell, depth) for name, cell in cells if name != "__class__"}
 
 
 def as_given(value: object) -> Any:
-    """A constant, or the class of the standard library that an object is of; None for anything else."""
+    """Return a constant, or the standard library's class of an object; None for anything else."""
     kind = type(value)
     if kind in _CONSTANTS:
         return {"is": value} if len(str(value)) <= _LONGEST else None
@@ -75,9 +75,9 @@ def as_given(value: object) -> Any:
 
 
 def as_argument(value: object, depth: int = 2) -> Any:
-    """An argument of a function: a number by its sign alone, a container with its items, an object.
+    """Return an argument of a function: a number's sign, a container with its items, an object.
 
-    What differs from one worker to the next would make a question of its own of each.
+    Exact values that differ between workers would make each of them a separate question.
     """
     if type(value) is int and value >= 0:
         return {"natural": True}
@@ -97,7 +97,7 @@ def as_argument(value: object, depth: int = 2) -> Any:
 
 
 def _as_function(function: FunctionType, depth: int) -> Any:
-    """A function of the program's own, which can be followed where it is called."""
+    """Return a function of the program's own, which can be followed where it is called."""
     if not depth or function.__module__.partition(".")[0] in _FOREIGN:
         return None
     code = function.__code__
@@ -110,20 +110,20 @@ def _as_function(function: FunctionType, depth: int) -> Any:
 
 
 def _is_bounded(value: object) -> bool:
-    """Whether something is put into this that may be full."""
+    """Return whether something is put into this that may be full."""
     held = getattr(value, "__dict__", None)
     sizes = [held.get(name) for name in ("_maxsize", "maxsize")] if isinstance(held, dict) else []
     return any(type(size) is int and 0 < size < _UNBOUNDED for size in sizes)
 
 
 def loaded_from(folders: Iterable[str], tops: Iterable[str]) -> list[ModuleType]:
-    """The modules of this process from these folders, and those inside these packages."""
+    """Return the modules of this process from these folders, and those inside these packages."""
     places = tuple(os.path.join(folder, "") for folder in folders)
     packages = frozenset(tops)
     found = []
     loaded: tuple[tuple[str, object], ...] = tuple(sys.modules.items())
     for name, module in loaded:
-        # Anything may stand there, and a module may stand there twice.
+        # Anything may be in the table, and a module may be in it twice.
         if not isinstance(module, ModuleType) or module.__name__ != name:
             continue
         file = vars(module).get("__file__")
@@ -136,7 +136,7 @@ def loaded_from(folders: Iterable[str], tops: Iterable[str]) -> list[ModuleType]
 
 
 def is_replaced(dotted: str, owners: Mapping[str, str]) -> bool:
-    """Whether somebody has put a function of his own in the place of a library's, as tests do."""
+    """Return whether a library's function was replaced by another one, as tests do."""
     first, *others = dotted.split(".")
     at: Any = sys.modules.get(first)
     for name in others:
@@ -154,7 +154,7 @@ def _of_class(cls: type) -> Given:
 
 
 def _as_defined(value: object, module: str) -> bool:
-    """Whether the sources tell what this is."""
+    """Return whether the source tells what this is."""
     if not isinstance(value, _DEFINED):
         return False
     if not isinstance(value, FunctionType) or value.__module__ == module:

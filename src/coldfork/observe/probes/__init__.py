@@ -1,1 +1,1 @@
-"""One module for each runtime: its state, found out without initialising, loading or importing anything."""
+"""One module for each runtime: find out its state without initialising, loading or importing anything."""

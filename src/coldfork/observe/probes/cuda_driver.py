@@ -1,8 +1,8 @@
-"""CUDA's driver, asked whether somebody has initialised it in this process.
+"""Ask CUDA's driver whether it has been initialised in this process.
 
 Before `cuInit` every function of the driver answers CUDA_ERROR_NOT_INITIALIZED, and none of those asked here
-initialises it. In a child forked after `cuInit` they answer the same, so that only the parent's record tells
-cold from poisoned.
+initialises it. In a child forked after `cuInit` they answer the same, so only the parent's record tells cold
+from poisoned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SONAME = b"libcuda.so.1"
 _SUCCESS = 0
 _NOT_INITIALISED = 3
 _MOST_DEVICES = 64
-#: What the codes of the driver say, beside those of success and of not being initialised.
+# : The meanings of the driver's codes, beyond success and not being initialised.
 MEANINGS = {
     4: "it is shutting down",
     34: "it is the CUDA toolkit's stub and no driver",
@@ -78,18 +78,18 @@ class CudaDriver:
         return self._count is not None
 
     def code(self) -> int:
-        """What `cuDeviceGetCount` returns: 0 when the driver is initialised here, 3 when it is not."""
+        """Return the code of `cuDeviceGetCount`: 0 when the driver is initialised here, 3 when it is not."""
         return int(self._count(self._at["_number"]))
 
     def devices(self) -> int:
-        """How many devices it counted when `code` last returned 0."""
+        """Return how many devices it counted when `code` last returned 0."""
         return int(self._number.value)
 
     def has_context(self) -> bool:
-        """Whether a context is current on this thread or the primary one of any device is active.
+        """Return whether this thread has a current context, or the primary one of any device is active.
 
-        Only for an initialised driver. A context that is neither, made by `cuCtxCreate` on another thread, is
-        not seen: no function of the driver lists them.
+        Only for an initialised driver. Another context, made by `cuCtxCreate` on another thread, is not seen:
+        no function of the driver lists them.
         """
         at = self._at
         if self._current is not None and self._current(at["_context"]) == _SUCCESS and self._context.value:
@@ -105,13 +105,13 @@ class CudaDriver:
         return False
 
     def level(self) -> str | None:
-        """How deep the driver is awake, or None when it is not or has not been found."""
+        """Return how deep the driver is awake, or None when it is not or has not been found."""
         if self._count is None or self._count(self._at["_number"]) != _SUCCESS:
             return None
         return CONTEXT if self.has_context() else DRIVER
 
     def examine(self, process: ProbedProcess) -> Reading:
-        """What the driver says of itself."""
+        """Return the driver's own answer."""
         path = process.library(FILE_PREFIX)
         if path is None and (process.shows_libraries or not self.find()):
             return Reading(ACCELERATOR, ABSENT)

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     Probe = Callable[[], Reading | None]
 
 ORDER = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "openmp", "polars", "tokenizers")
-# The status that counts when two probes speak of one accelerator.
+# The order in which statuses count when two probes speak of one accelerator.
 _WEIGHT = (POISONED, AWAKE, UNKNOWN, COLD, ABSENT)
-# Absent is absent, also where a process does not show its libraries: its modules are known, or there is no
-# such driver.
+# For these, absence is certain even where a process does not show its libraries: their modules are known, or
+# there is no such driver.
 _SURE_ANYWHERE = ("jax", "jax-cpu")
 _NEVER_ON_MACOS = ("cuda", "rocm", "xpu")
 
 
 class Examination:
-    """Everything that can be asked about accelerators in this process; making one costs nothing."""
+    """All questions about accelerators in this process; making one costs nothing."""
 
     def __init__(self) -> None:
         self.lineage: Lineage = Lineage()
@@ -50,25 +50,25 @@ class Examination:
         self._threads: ThreadReader | None = None
 
     def loader(self) -> Loader:
-        """The dynamic loader; an error where this Python has no `ctypes` or the system no such functions."""
+        """Return the dynamic loader; an error if Python has no `ctypes` or the system no such functions."""
         if self._loader is None:
             self._loader = Loader()
         return self._loader
 
     def driver(self) -> CudaDriver:
-        """CUDA's driver, found or not."""
+        """Return CUDA's driver, found or not."""
         if self._driver is None:
             self._driver = CudaDriver(self.loader())
         return self._driver
 
     def threads(self) -> ThreadReader:
-        """What reads the threads of this process."""
+        """Return the reader of this process's threads."""
         if self._threads is None:
             self._threads = ThreadReader(self.loader())
         return self._threads
 
     def process(self) -> ProbedProcess:
-        """This process as it is now."""
+        """Return this process as it is now."""
         try:
             return ProbedProcess(self.threads())
         except Exception:
@@ -77,7 +77,7 @@ class Examination:
     def readings(
         self, parent: Mapping[str, Reading | State] | None = None, process: ProbedProcess | None = None
     ) -> tuple[Reading, ...]:
-        """One reading for each accelerator, in a fixed order; never raises."""
+        """Return one reading for each accelerator, in a fixed order; never raises."""
         seen = process if process is not None else self.process()
         found: dict[str, Reading] = {}
         for accelerator, probe in self._probes(seen):
@@ -113,7 +113,7 @@ class Examination:
 
 
 def joined(one: Reading, two: Reading) -> Reading:
-    """What two probes together say of one accelerator."""
+    """Combine two probes' readings of one accelerator."""
     first, second = sorted((one, two), key=lambda reading: _WEIGHT.index(reading.status))
     if first.status != AWAKE or second.status != AWAKE:
         return first
@@ -130,7 +130,7 @@ def _asked(accelerator: str, probe: Probe) -> Reading | None:
 
 
 def _sure(reading: Reading, process: ProbedProcess) -> Reading:
-    """Absence, where it can be seen."""
+    """Keep a reading of absence only where absence can be seen."""
     if reading.status != ABSENT or reading.accelerator in _SURE_ANYWHERE or process.shows_libraries:
         return reading
     if sys.platform == "darwin" and reading.accelerator in _NEVER_ON_MACOS:

@@ -1,7 +1,7 @@
 """AMD's ROCm, and Intel's Level Zero: runtimes that answer no question without initialising themselves.
 
-`hipGetDeviceCount` and `zeInit` initialise. What can be seen from outside is whether the process holds open
-the device file that initialising opens.
+`hipGetDeviceCount` and `zeInit` initialise. From outside it can be seen whether the process holds open the
+device file that initialising opens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEVEL_ZERO_DRIVER = ("libze_intel_gpu",)
 
 
 def examine_rocm(process: ProbedProcess) -> Reading:
-    """ROCm, by the file of its kernel driver: initialising the runtime opens it and keeps it open."""
+    """Read ROCm's state from its kernel driver's file: initialising the runtime opens and keeps it open."""
     path = process.library(*PREFIXES)
     if path is None:
         return Reading("rocm", ABSENT)
@@ -30,13 +30,16 @@ def examine_rocm(process: ProbedProcess) -> Reading:
         return Reading("rocm", UNKNOWN, f"{reason}, and this process's open files cannot be seen", path)
     if device is None:
         return Reading(
-            "rocm", COLD, f"the runtime is loaded and holds neither {' nor '.join(KERNEL_DRIVERS)} open", path
+            "rocm",
+            COLD,
+            f"the runtime is loaded, but holds neither {' nor '.join(KERNEL_DRIVERS)} open",
+            path,
         )
     return Reading("rocm", AWAKE, f"the process holds {device} open", path, level=DRIVER, copied=True)
 
 
 def examine_xpu(process: ProbedProcess) -> Reading:
-    """Intel's GPUs, by the driver that Level Zero's loader opens when it is initialised."""
+    """Read Intel GPUs' state from the driver that Level Zero's loader opens when it is initialised."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:
         reason = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"

@@ -28,7 +28,7 @@ class Clients:
     module = _BRIDGE
 
     def awake(self) -> Awake:
-        """The accelerators that have a client; a fraction of a microsecond."""
+        """Return the accelerators that have a client; takes a fraction of a microsecond."""
         names = namespace(_BRIDGE)
         backends = names.get("_backends") if names is not None else None
         if not backends or type(backends) is not dict:
@@ -37,7 +37,7 @@ class Clients:
 
 
 def examine(accelerator: str, process: ProbedProcess) -> Reading:
-    """The state of JAX's devices, or of its CPU client, which starts threads of its own."""
+    """Return the state of JAX's devices, or of its CPU client, which starts threads of its own."""
     names = process.module(_BRIDGE)
     library = process.library(*LIBRARIES)
     if names is None:
@@ -47,7 +47,7 @@ def examine(accelerator: str, process: ProbedProcess) -> Reading:
 
 def _without_bridge(accelerator: str, library: str | None) -> Reading:
     if replaced(_BRIDGE):
-        return Reading(accelerator, UNKNOWN, f"{_BRIDGE} was replaced by something that is no module")
+        return Reading(accelerator, UNKNOWN, f"{_BRIDGE} was replaced by an object that is not a module")
     if library is None:
         return Reading(accelerator, ABSENT)
     return Reading(accelerator, COLD, f"{_BRIDGE} has not been imported", library)
@@ -58,9 +58,7 @@ def _with_bridge(
 ) -> Reading:
     backends = names.get("_backends")
     if type(backends) is not dict:
-        return Reading(
-            accelerator, UNKNOWN, f"{_BRIDGE} has no table of backends that could be read", library
-        )
+        return Reading(accelerator, UNKNOWN, f"{_BRIDGE} has no readable table of backends", library)
     platforms = sorted(str(one) for one in tuple(backends) if _accelerator_of(one) == accelerator)
     threads = owned(process, LIBRARIES)
     lost = process.forked and threads == () and not doubt(accelerator, process, "")
@@ -71,7 +69,7 @@ def _with_bridge(
         return Reading(accelerator, AWAKE, reason, library, level=CONTEXT, copied=not threads)
     if threads and not backends:
         return Reading(
-            accelerator, UNKNOWN, "JAX lists no backends, and threads of its library are running", library
+            accelerator, UNKNOWN, "JAX lists no backends, but threads of its library are running", library
         )
     return Reading(accelerator, COLD, "JAX has made no client for it", library)
 

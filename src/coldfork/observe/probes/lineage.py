@@ -1,7 +1,7 @@
-"""What a forked child knows of its parent, so that it can tell poisoned from cold.
+"""Tell poisoned from cold in a forked child, by what it knows of its parent.
 
-In a child forked from an awake process a driver answers as one that nobody ever touched, and a pool of
-threads is gone as if it had never been. The parent's state, noted just before the fork, is the difference.
+In a child forked from an awake process, a driver answers as if it had never been touched, and a thread pool
+is gone as if it had never existed. The difference is in the parent's state, noted just before the fork.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Lineage:
         self.attend_forks()
 
     def attend_forks(self) -> None:
-        """Hand over at every fork from now on what was noted for it, ahead of handlers registered later.
+        """Pass on, at every fork from now on, what was noted for it, before handlers registered later.
 
-        Nothing is handed over at a fork that Python does not see, one by the C library: what was noted for
-        another fork, long ago, may be wrong by then.
+        Nothing is passed on at a fork that Python does not see, such as one by the C library: what was noted
+        for an earlier fork may be wrong by then.
         """
         if not self._registered:
             self._registered = True
@@ -61,18 +61,18 @@ class Lineage:
 
     @property
     def recorded(self) -> Mapping[str, Reading] | None:
-        """The parent's readings, if this process is a child for whom they were left."""
+        """Return the parent's readings, if this process is a child for which they were left."""
         return self._inherited if self._heir == os.getpid() else None
 
     def poisons(self, accelerator: str) -> bool:
-        """Whether the parent left word that this accelerator was awake, or poisoned already."""
+        """Return whether the parent recorded that this accelerator was awake, or poisoned already."""
         earlier = (self.recorded or {}).get(accelerator)
         return earlier is not None and earlier.status in _HARMFUL
 
     def judge(
         self, reading: Reading, process: ProbedProcess, parent: Mapping[str, Reading | State] | None = None
     ) -> Reading:
-        """The reading of this process in the light of the process it was forked from, if it was forked."""
+        """Adjust this process's reading by the process that it was forked from, if it was forked."""
         recorded: Mapping[str, Reading | State] | None = parent if parent is not None else self.recorded
         if recorded is None:
             return self._without_record(reading, process)

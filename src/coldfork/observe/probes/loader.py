@@ -1,4 +1,4 @@
-"""The dynamic loader, asked what it has loaded: nothing is loaded for it, and no audit event is raised."""
+"""Ask the dynamic loader what it has loaded, without loading anything or raising an audit event."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ class Loader:
             self._digest = self.ctypes.cast(digest, self.ctypes.c_void_p)
 
     def fingerprint(self) -> int | None:
-        """A number that changes when anything is loaded or unloaded; half a microsecond. None if it has none.
+        """Return a number that changes with every load or unload, in half a microsecond; None without one.
 
-        `dl_iterate_phdr` hands its callback a structure that holds the loader's two counters, of what was
-        ever loaded and unloaded. A callback in Python would wait for the interpreter's lock while it holds
-        the loader's, and an import in another thread does the opposite: both would wait for ever. So the
-        callback is C that is there already, Python's hash of a piece of memory. The structure lies on the
-        stack and its padding is whatever lay there before, hence `memset` as the callback of a first round.
-        It also holds an address that differs between threads, and so may the number.
+        `dl_iterate_phdr` passes its callback a structure with the loader's two counters, of what was ever
+        loaded and unloaded. A callback in Python would wait for the interpreter's lock while it holds the
+        loader's, and an import in another thread does the opposite: both would wait for ever. So the callback
+        is an existing C function, Python's hash of a piece of memory. The structure is on the stack and its
+        padding is whatever was there before, hence `memset` as the callback of a first round. It also holds
+        an address that differs between threads, and so may the number.
         """
         if self._digest is None:
             return None
@@ -72,9 +72,9 @@ class Loader:
         return self._iterate(self._digest, None)  # type: ignore[no-any-return]
 
     def handle(self, *names: bytes) -> int | None:
-        """The handle of the first of these libraries that is loaded; it stays loaded from now on.
+        """Return the handle of the first of these libraries that is loaded; it stays loaded from now on.
 
-        The reference is kept on purpose: what is called through it must not be unloaded meanwhile.
+        The reference is kept on purpose: the library must not be unloaded while its functions are called.
         """
         for name in names:
             found = self._open(name, self._only_loaded)
@@ -83,13 +83,13 @@ class Loader:
         return None
 
     def function(self, handle: int, name: bytes, *arguments: Any) -> Any:
-        """A function of a loaded library that returns an int, or None if it has none of that name."""
+        """Return a loaded library's function that returns an int, or None if there is none of that name."""
         address = self._symbol(handle, name)
         return self.ctypes.CFUNCTYPE(self.ctypes.c_int, *arguments)(address) if address else None
 
 
 class Gate:
-    """Tells at little cost whether a library may have been loaded since somebody last looked."""
+    """Tells cheaply whether a library may have been loaded since the last look."""
 
     def __init__(self, loader: Loader, *, forked: bool = False) -> None:
         self._fingerprint = loader.fingerprint
@@ -99,15 +99,15 @@ class Gate:
         self._seen: set[int | None] = set()
         self._latest: int | None = None
         self._files = executable_files(mapped()) if forked and not self._words else None
-        """What was mapped when this process was forked, while its loader is not to be asked.
+        """The files mapped when this process was forked, as long as its loader must not be asked.
 
-        At the fork another thread may have been inside the loader. glibc does not free its locks in the
-        child, and whoever asks waits for ever, who without us may never have asked. A library that was
-        loaded here proves them free, and until then the loader's count or the memory map tells.
+        At the fork another thread may have been inside the loader. glibc does not release its locks in the
+        child, so a question would wait for ever, and the program might never have asked. A library that was
+        loaded here proves the locks free; until then the loader's count or the memory map tells.
         """
 
     def changed(self) -> bool:
-        """Whether anything may have been loaded or unloaded since `settled` was called last."""
+        """Return whether anything may have been loaded or unloaded since `settled` was called last."""
         if self._files is not None:
             if executable_files(mapped()) == self._files:
                 return False
@@ -118,14 +118,14 @@ class Gate:
                     break
             else:
                 return False
-            # Noted before anybody looks: what is loaded meanwhile makes the next look worth while.
+            # Noted before the look: what is loaded meanwhile makes the next look worthwhile.
             self._counting = [word.value for word in self._words]
             return True
         latest = self._latest = self._fingerprint()
         return latest is None or latest not in self._seen
 
     def settled(self) -> None:
-        """Somebody has looked at what is loaded now."""
+        """Note that all libraries loaded so far have been looked at."""
         if self._words:
             self._counted = list(zip(self._words, self._counting, strict=True))
             return
@@ -135,12 +135,12 @@ class Gate:
 
 
 def _count_words(ctypes: Any, program: Any) -> tuple[Any, ...]:
-    """The words that change when a library is loaded; empty where they cannot be told.
+    """Return the words that change when a library is loaded; empty where they cannot be told.
 
-    `dl_iterate_phdr` tells the count, and calling it costs some ten times what reading it does. It is kept in
-    the loader's one structure of globals, whose size the loader's own symbol table tells and whose layout
+    `dl_iterate_phdr` tells the count, and calling it costs some ten times as much as reading it. It is kept
+    in the loader's one structure of globals, whose size the loader's own symbol table tells and whose layout
     differs between versions. So every word of it that equals the count is watched: the right one is among
-    them, and one that only looked like it costs a look in vain when it changes.
+    them, and a false one costs only a needless look when it changes.
 
     Only while there is one thread: the loader's lock is held while Python code answers it.
     """
@@ -161,7 +161,7 @@ def _count_words(ctypes: Any, program: Any) -> tuple[Any, ...]:
 
 
 def _size(ctypes: Any, program: Any, address: int) -> int:
-    """The size of the object at an address, as its library's symbol table says."""
+    """Return the size of the object at an address, from its library's symbol table."""
     information = (ctypes.c_void_p * 4)()
     symbol = ctypes.c_void_p()
     reference = ctypes.byref
@@ -173,7 +173,7 @@ def _size(ctypes: Any, program: Any, address: int) -> int:
 
 
 def _count(ctypes: Any, program: Any) -> int:
-    """What `dl_iterate_phdr` tells of it; 0 where it does not."""
+    """Return the count from `dl_iterate_phdr`; 0 where it tells none."""
     counts = []
 
     def note(information: int, size: int, data: object) -> int:

@@ -10,7 +10,7 @@ _EXECUTABLE = ord("x")
 
 
 def mapped() -> bytes:
-    """The memory map as the kernel writes it; empty where there is none to read."""
+    """Return the memory map as the kernel writes it; empty where there is none to read."""
     try:
         return contents("/proc/self/maps")
     except OSError:
@@ -18,16 +18,16 @@ def mapped() -> bytes:
 
 
 def executable_files(text: bytes) -> frozenset[bytes]:
-    """The files with code in a memory map: the program, its shared libraries and the extension modules."""
+    """Return the files with code in a memory map: the program, its shared libraries and extension modules."""
     return frozenset(
         line[line.index(b"/") :] for line in text.split(b"\n") if b"xp " in line[:45] and b"/" in line
     )
 
 
 def main_stack(text: bytes) -> tuple[int, int] | None:
-    """Where the main thread's stack may lie in a memory map, what it has not grown into included.
+    """Return where the main thread's stack may lie, including the room it can still grow into.
 
-    The C library reads the whole map anew to answer that, which costs more than all else of a first look.
+    The C library reads the whole map anew to answer that, which costs more than the rest of a first look.
     """
     where = text.rfind(b"[stack]")
     if where < 0:
@@ -46,11 +46,11 @@ class Maps:
         self.files: tuple[str, ...] = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
         """The files with code, by path."""
         self._names = [(path.rpartition("/")[2], path) for path in self.files]
-        # Few addresses are asked for, and a map has a thousand lines: each is read when it is met.
+        # Few addresses are asked for, and a map has a thousand lines: each is parsed only when needed.
         self._lines = text.rstrip(b"\n").split(b"\n") if text else []
 
     def file_at(self, address: int, *, code: bool = True) -> str | None:
-        """The file mapped at an address; with `code`, only where it may be executed."""
+        """Return the file mapped at an address; with `code`, only where it may be executed."""
         line = self._line_of(address)
         where = line.find(b"/")
         if where < 0 or address >= _range(line)[1]:
@@ -60,7 +60,7 @@ class Maps:
         return os.fsdecode(line[where:])
 
     def _line_of(self, address: int) -> bytes:
-        """The last line that begins not above an address; `bisect` is a module more."""
+        """Return the last line that begins at or below an address, without importing `bisect`."""
         low, high = 0, len(self._lines)
         while low < high:
             middle = (low + high) // 2
@@ -71,11 +71,11 @@ class Maps:
         return self._lines[low - 1] if low else b""
 
     def named(self, *prefixes: str) -> str | None:
-        """The path of the first file with code whose name begins with one of these."""
+        """Return the path of the first file with code whose name begins with one of these."""
         return next((path for name, path in self._names if name.startswith(prefixes)), None)
 
 
 def _range(line: bytes) -> tuple[int, int]:
-    """The addresses with which a line begins."""
+    """Return the addresses with which a line begins."""
     start, _, end = line[: line.index(b" ")].partition(b"-")
     return int(start, 16), int(end, 16)

@@ -1,4 +1,4 @@
-"""Looks into modules that the program has imported, without running any of their code."""
+"""Look into modules that the program has imported, without running any of their code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _read = object.__getattribute__
 
 
 def namespace(name: str) -> dict[str, Any] | None:
-    """The names that an imported module holds now; None if it is not imported, or is no real module.
+    """Return the present names of an imported module; None if it is not imported, or not a real module.
 
-    Neither a lazy module that would load itself at the first attribute, nor a `__getattr__`, nor a stand-in
-    that answers everything is ever asked: only the module's own dictionary is read.
+    A lazy module that would load itself at the first attribute, a `__getattr__`, or a stand-in that answers
+    everything is never asked: only the module's own dictionary is read.
     """
     module = _modules.get(name)
     if module is None or not issubclass(type(module), _Module):
@@ -30,6 +30,6 @@ def namespace(name: str) -> dict[str, Any] | None:
 
 
 def replaced(name: str) -> bool:
-    """True when something stands under this name in `sys.modules` that is no module."""
+    """Return whether the object under this name in `sys.modules` is not a module."""
     module = _modules.get(name)
     return module is not None and not issubclass(type(module), _Module)

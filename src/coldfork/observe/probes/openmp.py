@@ -1,6 +1,6 @@
 """OpenMP: whether a parallel region has left a pool of worker threads behind.
 
-No runtime has a question for it; the threads themselves are the answer. OpenBLAS keeps threads too, which
+No runtime has a function that tells; the threads themselves are the answer. OpenBLAS keeps threads too, which
 survive a fork by its own handlers and are not counted: they begin in OpenBLAS and not in an OpenMP library.
 """
 
@@ -19,7 +19,7 @@ PREFIXES = ("libgomp", "libomp", "libiomp5")
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Awake while a thread exists that began in an OpenMP library."""
+    """Return awake while a thread exists that began in an OpenMP library."""
 
     def seen(workers: tuple[NativeThread, ...], library: str) -> Reading:
         reason = f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region"

@@ -1,10 +1,10 @@
-"""Whose pool of libgomp a worker belongs to: the question that libgomp has no function for.
+"""Tell whose pool of libgomp a worker belongs to, for which libgomp itself has no function.
 
 libgomp keeps one pool for every thread that runs parallel regions. A fork copies the forking thread and its
-knowledge of its pool, and not the pool's threads: the child waits for them for ever. The pools of other
-threads do it no harm. When libgomp starts a worker it hands it a record that lies on the stack of the thread
-that starts it, and the C library keeps the address of that record. So the stack that holds the address is
-that of the pool's owner.
+knowledge of its pool, but not the pool's threads: the child waits for them for ever. The pools of other
+threads do it no harm. When libgomp starts a worker it passes it a record on the stack of the starting thread,
+and the C library keeps the address of that record. So the stack that contains the address is that of the
+pool's owner.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _ATTRIBUTES_BYTES = 256
 
 
 class Stacks:
-    """Where the stacks of this process's Python threads lie."""
+    """The positions of this process's Python threads' stacks."""
 
     def __init__(self, loader: Loader, first: Callable[[], Stack | None]) -> None:
-        """`first` tells the stack of the program's first thread; None where that may not be the main one."""
+        """`first` returns the stack of the program's first thread; None if that may not be the main one."""
         c = loader.ctypes
-        # With the interpreter's lock held, no Python thread can come to its end while its stack is asked for.
+        # With the interpreter's lock held, no Python thread can end while its stack is asked for.
         program = c.PyDLL(None)
         self._c = c
         self._attributes: Any = program.pthread_getattr_np
@@ -45,17 +45,17 @@ class Stacks:
         self._main: tuple[int, int, Stack | None] | None = None
 
     def mine(self) -> Stack | None:
-        """The lowest address of the asking thread's stack, and the first one above it."""
+        """Return the lowest address of the calling thread's stack, and the first one above it."""
         here, pid = get_ident(), os.getpid()
         if get_native_id() != pid:
             return self._of(here)
-        # glibc reads the whole memory map to tell the stack of the main thread, which never moves.
+        # glibc reads the whole memory map to find the stack of the main thread, which never moves.
         if self._main is None or self._main[:2] != (here, pid):
             self._main = (here, pid, self._first() or self._of(here))
         return self._main[2]
 
     def others(self) -> list[Stack]:
-        """The stacks of all other Python threads."""
+        """Return the stacks of all other Python threads."""
         found = [self._of(ident) for ident in sys._current_frames() if ident != get_ident()]
         return [stack for stack in found if stack is not None]
 
@@ -72,7 +72,7 @@ class Stacks:
 
 
 def belongs_to_this_thread(worker: NativeThread, stacks: Stacks) -> bool | None:
-    """Whether a worker of libgomp is in the pool of the asking thread; None when that cannot be told."""
+    """Return whether a worker of libgomp is in the calling thread's pool; None if that cannot be told."""
     if not worker.argument:
         return None
     mine = stacks.mine()

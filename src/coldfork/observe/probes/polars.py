@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 ACCELERATOR = "polars"
 PREFIXES = ("_polars_runtime", "polars.abi3", "polars.cpython")
-# Started by the import itself: the allocator's, and the one that removes spilled files. A fork does them no
-# harm.
+# Started by the import itself: the allocator's, and the one that removes spilled files. Both survive a fork.
 _HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
 # The kernel cuts names to 15 characters.
 _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Awake while a thread of the query engine exists; those that the import starts are no sign of one."""
+    """Return awake while a thread of the query engine exists; threads that the import starts do not count."""
     return examined(ACCELERATOR, process, PREFIXES, _seen, cold="its query engine runs no threads")
 
 
@@ -31,12 +30,12 @@ def _seen(threads: tuple[NativeThread, ...], library: str) -> Reading | None:
     strange = sorted({thread.name for thread in threads}.difference(_HOUSEKEEPING))
     if strange:
         return Reading(
-            ACCELERATOR, UNKNOWN, f"it runs threads of an unfamiliar name: {', '.join(strange[:5])}", library
+            ACCELERATOR, UNKNOWN, f"it runs threads with unfamiliar names: {', '.join(strange[:5])}", library
         )
     return None
 
 
 def _works(name: str) -> bool:
-    """Whether a thread of this name belongs to the engine: `polars-0`, `polars-1`, ... are its pool."""
+    """Return whether a thread of this name is the engine's: `polars-0`, `polars-1`, ... are its pool."""
     stem, _, number = name.rpartition("-")
     return name.startswith(_WORKERS) or (stem == "polars" and number.isdigit())

@@ -1,4 +1,4 @@
-"""Which accelerators are awake, asked thousands of times while modules are imported."""
+"""Tell which accelerators are awake, thousands of times while modules are imported."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.threads import ThreadReader
 
     class Flags(Protocol):
-        """What a module of the program knows, worth asking once that module has been imported."""
+        """The knowledge of one of the program's modules, worth asking once it has been imported."""
 
         module: str
 
         def awake(self) -> Awake:
-            """The accelerators it knows to be awake."""
+            """Return the accelerators that it knows to be awake."""
 
 
 # Runtimes that show in their threads.
@@ -53,7 +53,7 @@ class ExaminationPoller:
     def __init__(self, examination: Examination) -> None:
         self._examination = examination
         self.failures: dict[str, str] = {}
-        """The runtimes that could not be asked and are asked no more, each with what went wrong."""
+        """The runtimes that failed to answer and are asked no more, each with the error."""
         self._before_fork: frozenset[str] = frozenset()
         self._modules = sys.modules
         examination.lineage.attend_forks()
@@ -84,8 +84,8 @@ class ExaminationPoller:
             self._fail("loader", error)
 
     def awake(self) -> Awake:
-        """What is awake, each with its level where it has one; the same tuple while nothing changed."""
-        # Written at length: between two imports everything that is called has to be fetched from memory anew.
+        """Return what is awake, with levels where known; the same tuple while nothing has changed."""
+        # Written inline: between two imports everything that is called must be fetched from memory anew.
         if self._pid != getpid():
             self._before_fork |= frozenset(self._levels)
             self._begin(forked=True)
@@ -104,7 +104,7 @@ class ExaminationPoller:
         return self._answer
 
     def _ask_driver(self, driver: CudaDriver) -> None:
-        """Some library has been loaded, or the driver has: then it is asked itself."""
+        """Ask the driver itself, after a library was loaded, or the driver was."""
         gate = self._gate
         if gate is not None:
             if driver.find():
@@ -128,7 +128,7 @@ class ExaminationPoller:
             self._fail(flags.module, error)
 
     def _look_at_threads(self, threads: ThreadReader) -> None:
-        """There are more or fewer of those that Python did not start: a pool may have begun."""
+        """Look at threads that Python did not start when their number changed: a pool may have begun."""
         natives = threads.count()
         process = self._examination.process()
         for probe in _POOLS:
@@ -143,7 +143,8 @@ class ExaminationPoller:
         if settled or self._looks >= _MOST_LOOKS:
             self._looks, self._natives = 0, natives
         else:
-            # One of Python's is ending and still counted, or one is too young to be traced: look again soon.
+            # A thread of Python's is ending and still counted, or one is too young to be traced: look again
+            # soon.
             self._looks += 1
 
     def _note(self, accelerator: str, level: str | None) -> None:

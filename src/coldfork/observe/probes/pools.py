@@ -1,4 +1,4 @@
-"""Pools of threads that a library keeps: what a forked child loses and goes on waiting for."""
+"""Thread pools that a library keeps: a forked child loses them and goes on waiting for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def examined(
     seen: Callable[[tuple[NativeThread, ...], str], Reading | None],
     cold: str,
 ) -> Reading:
-    """A library by its threads: `seen` says what they are a sign of, `cold` what it is without any."""
+    """Read a library's state from its threads: `seen` interprets them, `cold` is the reason without any."""
     library = process.library(*prefixes)
     if library is None:
         return Reading(accelerator, ABSENT)
@@ -29,7 +29,7 @@ def examined(
 
 
 def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThread, ...] | None:
-    """The threads that began in a library of such a name; None where threads cannot be read."""
+    """Return the threads that began in a library of such a name; None where threads cannot be read."""
     threads = process.threads
     if threads is None:
         return None
@@ -37,7 +37,7 @@ def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThre
 
 
 def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | None:
-    """Why it cannot be said that a library has no threads, if it cannot."""
+    """Return why it cannot be said that a library has no threads, if so."""
     threads = process.threads
     if threads is None:
         return Reading(accelerator, UNKNOWN, process.why_no_threads, library)
@@ -51,5 +51,5 @@ def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | N
 
 
 def counted(number: int) -> str:
-    """A number of threads in words."""
+    """Return a number of threads in words."""
     return "1 native thread" if number == 1 else f"{number} native threads"

@@ -1,4 +1,4 @@
-"""What can be seen of this process from outside its runtimes: read once, at most, in one examination."""
+"""See this process from outside its runtimes: each fact is read at most once in an examination."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ProbedProcess:
-    """This process, as its probes see it in one moment; tests give them another."""
+    """This process, as its probes see it at one moment; tests use another."""
 
     why_no_threads = "the threads of a process cannot be read on this system"
-    """What is said where `threads` is None."""
+    """The reason given where `threads` is None."""
 
     def __init__(self, reader: ThreadReader | None) -> None:
         self._reader = reader
@@ -29,23 +29,23 @@ class ProbedProcess:
 
     @property
     def maps(self) -> Maps:
-        """Its memory map; one without files where the system shows none."""
+        """Return its memory map; one without files where the system shows none."""
         if self._maps is None:
             self._maps = Maps(mapped())
         return self._maps
 
     def library(self, *prefixes: str) -> str | None:
-        """The path of a loaded library whose file name begins with one of these."""
+        """Return the path of a loaded library whose file name begins with one of these."""
         return self.maps.named(*prefixes)
 
     @property
     def shows_libraries(self) -> bool:
-        """False where the system does not tell which libraries a process has loaded."""
+        """Return False where the system does not tell which libraries a process has loaded."""
         return bool(self.maps.files)
 
     @property
     def threads(self) -> tuple[NativeThread, ...] | None:
-        """The threads that Python did not start, or None where they cannot be read."""
+        """Return the threads that Python did not start, or None where they cannot be read."""
         if self._threads is None and self._reader is not None:
             try:
                 self._threads = self._reader.native(self.maps)
@@ -55,19 +55,19 @@ class ProbedProcess:
 
     @property
     def forked(self) -> bool | None:
-        """Whether this process is a fork that has run no program of its own; None where that is not told."""
+        """Return whether this process is a fork that has run no program of its own; None where not told."""
         return forked_without_exec()
 
     def module(self, name: str) -> Mapping[str, Any] | None:
-        """The names in a module that the program has imported."""
+        """Return the names in a module that the program has imported."""
         return namespace(name)
 
     def setting(self, name: str) -> str | None:
-        """A variable of the environment."""
+        """Return a variable of the environment."""
         return os.environ.get(name)
 
     def holds_open(self, *paths: str) -> str | None:
-        """The first of these files that the process has open, or None; `OSError` where that is not told."""
+        """Return the first of these files that the process has open, or None; `OSError` where not told."""
         for descriptor in os.listdir("/proc/self/fd"):
             try:
                 path = os.readlink(f"/proc/self/fd/{descriptor}")
@@ -79,6 +79,6 @@ class ProbedProcess:
 
 
 def forked_without_exec() -> bool | None:
-    """What the kernel notes of a process: forked, and `exec` not called since; None where it does not say."""
+    """Return the kernel's note: forked, without `exec` since; None where it keeps none."""
     own = standing()
     return None if own is None else own.forked

@@ -1,7 +1,7 @@
-"""What one probe says: the fields of `coldfork.model.states.State`, before that class is needed.
+"""One probe's answer: the fields of `coldfork.model.states.State`, without importing that class.
 
 Dataclasses and enumerations cost more to import than everything else here together, and a program that is
-only watched never needs them. `state_of` makes a `State` of one where somebody asks for states.
+only watched never needs them. `state_of` makes a `State` from a reading where one is asked for.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Reading:
         self.copied: bool = copied
         """True when a fork would have copied what was seen, so that it says nothing of this very process."""
         self.survives_fork: bool = survives_fork
-        """True when handlers of its own make a forked child go on without what this process has of it."""
+        """True when handlers of its own let a forked child go on without what this process has of it."""
 
     def turned(self, status: str, reason: str) -> Reading:
-        """The same accelerator and library in another state, which has no level."""
+        """Return the same accelerator and library in another state, without a level."""
         return Reading(self.accelerator, status, reason, self.library)
 
     def as_object(self) -> dict[str, str | None]:
-        """What a recording says of it: the keys of a state, without those that nobody knows here."""
+        """Return a recording's entry: the keys of a state, without those that are unknown here."""
         known = ("accelerator", "status", "level", "reason", "library")
         return {name: getattr(self, name) for name in known}
 
@@ -68,18 +68,18 @@ class Reading:
 
 
 def failed(accelerator: str, error: Exception) -> Reading:
-    """What is said of an accelerator whose probe failed."""
+    """Make the reading of an accelerator whose probe failed."""
     return Reading(accelerator, UNKNOWN, f"the probe failed: {type(error).__name__}: {error}")
 
 
 def deeper(one: str | None, two: str | None) -> str | None:
-    """The deeper of two levels, where None means that none is known."""
+    """Return the deeper of two levels, where None means that none is known."""
     return CONTEXT if CONTEXT in (one, two) else one or two
 
 
 def state_of(reading: Reading) -> State:
-    """The same as the model has it."""
-    # Imported when somebody asks: dataclasses and enumerations cost more than all of the above.
+    """Return the reading as a `State` of the model."""
+    # Imported on demand: dataclasses and enumerations cost more than all of the above.
     LATE.load("coldfork.model.states")
     from coldfork.model.states import Level, State, Status
 

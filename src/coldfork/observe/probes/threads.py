@@ -2,8 +2,8 @@
 
 The kernel keeps for every thread the address of a list that the C library registered, and the C library keeps
 that list at a fixed place in its own record of the thread. The record also holds the function in which the
-thread began: the library that holds this function owns the thread, whatever the thread is doing and whatever
-it is called. It works for threads that compute as well as for those that wait, and disturbs none.
+thread began: the library that contains this function owns the thread, whatever the thread is doing and
+whatever its name. This works for threads that compute as well as for those that wait, and disturbs none.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _RECORD_BYTES = 0x900
 _WORD = 8
 _PATIENCE = 20
 _A_MOMENT = 0.001
-# What glibc tells debuggers of itself: how many threads it has; a field's size in bits, number and offset.
+# Symbols that glibc provides for debuggers: its number of threads; a field's size in bits, number and offset.
 _TOTAL = "__nptl_nthreads"
 _START = "_thread_db_pthread_start_routine"
-# Both begin every thread they are given in a function of their own, with the real one in its argument.
+# Both begin every thread in a function of their own, with the real one in its argument.
 _TRAMPOLINES = ("libstdc++.so", "libc++.so")
 _C_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "ld-musl")
 
@@ -52,7 +52,7 @@ class NativeThread:
         self.owner: str = library.rpartition("/")[2] if library else ""
         """The name of that file, empty when it is not known."""
         self.argument: int | None = argument
-        """What that function was given: an address that can tell who started the thread."""
+        """The argument of that function: an address that can tell who started the thread."""
 
     def __repr__(self) -> str:
         return f"<thread {self.tid} {self.name!r} of {self.library}>"
@@ -75,10 +75,10 @@ class ThreadReader:
         self._start: int | None = start[2] if start is not None and start[0] == _WORD * 8 else None
 
     def count(self) -> int | None:
-        """How many threads this process has that Python did not start, the main one included.
+        """Return how many threads of this process Python did not start, including the main one.
 
         glibc counts its threads for debuggers, and reading that takes a tenth of a microsecond; the kernel's
-        own count takes five. None where neither is there.
+        own count takes five. None where neither is available.
         """
         if self._total is not None:
             return int(self._total[0]) - python_threads()
@@ -88,7 +88,7 @@ class ThreadReader:
             return None
 
     def native(self, maps: Maps) -> tuple[NativeThread, ...]:
-        """Every thread but the main one and those of Python; `OSError` where the kernel shows no threads."""
+        """Return every thread but the main one and Python's; `OSError` where the kernel shows no threads."""
         found = self._read(maps)
         for _ in range(_PATIENCE):
             if self._lost(found) <= self._hopeless:
@@ -121,7 +121,7 @@ class ThreadReader:
         return tuple(found)
 
     def _thread(self, tid: int, maps: Maps, memory: int | None, offset: int | None) -> NativeThread | None:
-        """One thread, or None if it has ended meanwhile."""
+        """Return one thread, or None if it has ended meanwhile."""
         try:
             name = contents(f"{self._folder}/task/{tid}/comm").rstrip(b"\n").decode("utf-8", "replace")
         except OSError:
@@ -132,7 +132,7 @@ class ThreadReader:
         return NativeThread(tid, name, library or self._waiting_in(tid, maps), argument)
 
     def _offset(self) -> int | None:
-        """How far into its record the C library keeps the list it registers, as seen on the asking thread."""
+        """Return the offset of the registered list in the C library's record, read on the calling thread."""
         head = self._robust_list(0)
         if head is None:
             return None
@@ -148,7 +148,7 @@ class ThreadReader:
         return None if failed else head.value
 
     def _beginning(self, tid: int, maps: Maps, memory: int, offset: int) -> tuple[str | None, int | None]:
-        """The library of the function in which a thread began, and what that function was given."""
+        """Return the library of the function in which a thread began, and that function's argument."""
         head = self._robust_list(tid)
         if head is None:
             return None, None
@@ -170,7 +170,7 @@ class ThreadReader:
         return None, None
 
     def _waiting_in(self, tid: int, maps: Maps) -> str | None:
-        """The library in whose code a thread waits; not the C library, in which most of them wait."""
+        """Return the library in whose code a thread waits; not the C library, in which most of them wait."""
         try:
             where = contents(f"{self._folder}/task/{tid}/syscall").split()[-1]
             path = maps.file_at(int(where, 16))
@@ -179,12 +179,12 @@ class ThreadReader:
         return None if path is None or path.rpartition("/")[2].startswith(_C_LIBRARIES) else path
 
     def _is_python(self, thread: NativeThread) -> bool:
-        """Whether Python started it: it began in libpython, or in the program where Python is built in."""
+        """Return whether Python started it: it began in libpython, or in a program with Python built in."""
         return thread.owner.startswith(("libpython", "python")) or thread.library == _program(self._folder)
 
 
 def _described(loader: Loader, name: str, length: int) -> Any:
-    """A piece of what glibc tells debuggers, or None where it keeps that to itself."""
+    """Return a piece of glibc's data for debuggers, or None where it keeps that to itself."""
     try:
         return (loader.ctypes.c_uint32 * length).in_dll(loader.program, name)
     except ValueError:
@@ -192,7 +192,7 @@ def _described(loader: Loader, name: str, length: int) -> Any:
 
 
 def _open_memory(folder: str) -> int | None:
-    """The process's memory as a file: what is gone meanwhile is an error there and no crash."""
+    """Open the process's memory as a file: a read of a page that is gone is an error and no crash."""
     try:
         return os.open(f"{folder}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

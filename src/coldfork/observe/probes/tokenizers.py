@@ -1,4 +1,4 @@
-"""Hugging Face's tokenizers: whether a batch was encoded in parallel, and what a fork then does."""
+"""Hugging Face's tokenizers: whether a batch was encoded in parallel, and the effect of a fork then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Awake while its pool exists."""
+    """Return awake while its pool exists."""
 
     def seen(workers: tuple[NativeThread, ...], library: str) -> Reading:
         reason = f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}"
@@ -28,7 +28,7 @@ def examine(process: ProbedProcess) -> Reading:
 
 
 def survives_fork(process: ProbedProcess) -> bool:
-    """Whether a forked child goes on without the pool: unless the variable asks for it."""
+    """Return whether a forked child goes on without the pool: it does unless the variable asks for it."""
     setting = process.setting(VARIABLE)
     return setting is None or setting.lower() in _OFF
 
@@ -36,7 +36,7 @@ def survives_fork(process: ProbedProcess) -> bool:
 def _after_a_fork(process: ProbedProcess) -> str:
     setting = process.setting(VARIABLE)
     if setting is None:
-        return f"{VARIABLE} is not set, so its own handler makes a forked child go on without it"
+        return f"{VARIABLE} is not set, so its own handler lets a forked child go on without it"
     if survives_fork(process):
-        return f"{VARIABLE}={setting} makes a forked child go on without it"
+        return f"{VARIABLE}={setting} lets a forked child go on without it"
     return f"{VARIABLE} is set, so a forked child waits for it in vain"

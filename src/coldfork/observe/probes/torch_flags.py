@@ -16,7 +16,7 @@ BAD_FORK = "PyTorch says that this process was forked from one in which it had t
 class TorchFlags:
     """One of torch's device modules, `torch.cuda` or `torch.xpu`.
 
-    The flag is enough to call a device awake and never enough to call it cold: `torch.cuda.is_available()`
+    The flag is enough to call a device awake but never enough to call it cold: `torch.cuda.is_available()`
     initialises the driver and leaves it False.
     """
 
@@ -25,7 +25,7 @@ class TorchFlags:
         self._accelerator = accelerator
 
     def awake(self) -> Awake:
-        """The accelerator when torch has initialised it in this process; a fraction of a microsecond."""
+        """Return the accelerator if torch has initialised it in this process; a fraction of a microsecond."""
         names = namespace(self.module)
         if names is None or names.get("_initialized") is not True:
             return ()
@@ -33,13 +33,13 @@ class TorchFlags:
 
     @property
     def accelerator(self) -> str:
-        """What the module stands for: a PyTorch built for ROCm calls it CUDA."""
+        """Return what the module stands for: a PyTorch built for ROCm calls it CUDA."""
         if self._accelerator == "cuda" and is_rocm(namespace("torch.version")):
             return "rocm"
         return self._accelerator
 
     def examine(self, process: ProbedProcess) -> Reading | None:
-        """Awake or poisoned if torch knows it, else None."""
+        """Return awake or poisoned if torch knows it, else None."""
         names = process.module(self.module)
         if names is None:
             return None
@@ -53,5 +53,5 @@ class TorchFlags:
 
 
 def is_rocm(version: object) -> bool:
-    """Whether the names of `torch.version` are those of a build for ROCm."""
+    """Return whether the names of `torch.version` are those of a build for ROCm."""
     return isinstance(version, dict) and isinstance(version.get("hip"), str)

@@ -22,17 +22,17 @@ class VirtualDevice:
         names = namespace(self.module)
         installed = names.get("installed") if names is not None else None
         device = installed() if installed is not None else None
-        # With a library it is the driver's probe that sees it, as any other driver.
+        # With a library, the driver's probe sees it like any other driver.
         return device if device is not None and device.library is None else None
 
     def awake(self) -> Awake:
-        """The accelerator it pretends to be, when it is awake."""
+        """Return the accelerator that it pretends to be, when it is awake."""
         device = self._device()
         level = device.level if device is not None else None
         return () if level is None else ((str(device.accelerator), str(level)),)
 
     def examine(self, process: ProbedProcess | None = None) -> Reading | None:
-        """What it says of itself; None when there is none."""
+        """Return its own answer; None when there is none."""
         device = self._device()
         if device is None:
             return None

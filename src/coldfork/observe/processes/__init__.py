@@ -1,1 +1,1 @@
-"""Which process is which, who started it, and how it ended, as the kernel tells it."""
+"""Which process is which, which started it, and how it ended, from the kernel."""

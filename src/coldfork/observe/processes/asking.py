@@ -1,4 +1,4 @@
-"""Asks another program a question and waits for its answer so long; nothing of it is left running."""
+"""Ask another program a question and wait a limited time for its answer; it is never left running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 LOOK_SECONDS = 0.05
-"""How long nobody looks whether there was an interruption."""
+"""How long an interruption may go unnoticed."""
 _KEPT_VARIABLES = ("COLDFORK_CACHE_DIR",)
 _NO_FOLDER_OF_OURS = os.path.abspath(os.sep)
 """A folder that is not removed meanwhile."""
@@ -30,7 +30,7 @@ def ask(
     stop: Callable[[], bool] | None = None,
     folder: str | None = None,
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask a command that reads a question; None where it took too long, or `stop` said so."""
+    """Ask a command that reads a question; None where it took too long, or `stop` returned True."""
     LATE.load("subprocess")
     import subprocess
 
@@ -50,7 +50,7 @@ def ask(
             try:
                 said, complaint = process.communicate(told, left if stop is None else min(left, LOOK_SECONDS))
             except subprocess.TimeoutExpired:
-                told = None  # it is being written, and to give it again is refused
+                told = None  # it is being written, and passing it again would be refused
                 if monotonic() >= until or (stop is not None and stop()):
                     _end(process)
                     return None
@@ -64,17 +64,17 @@ def ask(
 def ask_our_own(
     command: Sequence[str], question: str, seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask a program of coldfork's own, which is none of those that the program here has started."""
+    """Ask a program of coldfork's own, which does not count as one that the user's program has started."""
     return ask(command, question, seconds, environment(), folder=_NO_FOLDER_OF_OURS)
 
 
 def last_line(said: bytes) -> str:
-    """The last line that a program said; empty where it said nothing."""
+    """Return the last line that a program printed; empty where it printed nothing."""
     return (said.decode("utf-8", "replace").strip().splitlines() or [""])[-1]
 
 
 def environment() -> dict[str, str]:
-    """This process's, without what would watch, guard or set up the check itself, and marked as our own."""
+    """Return this process's environment, without watch and guard, and marked as coldfork's own."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -88,7 +88,7 @@ def environment() -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it and those who help it."""
+    """Kill it and its helper processes."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (AttributeError, ProcessLookupError, PermissionError):

@@ -1,4 +1,4 @@
-"""Hears when Python begins to run the program itself: a file that is not there is never run."""
+"""Notice when Python begins to run the program itself: a missing file is never run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _RUNS = ("cpython.run_command", "cpython.run_file", "cpython.run_module", "cpython.run_stdin")
-"""The audit events of the main program, which Python raises before it looks whether there is one."""
+"""The audit events of the main program, which Python raises before it looks for it."""
 _EXECUTES = "exec"
 _RUNPY = ("runpy", "_run_code")
 """The function that runs a module as the main program."""
@@ -20,11 +20,11 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 class Beginning:
-    """Listens by the table of actions of an audit hook until the program runs, and no longer."""
+    """Listens through an audit hook's table of actions until the program runs, and no longer."""
 
     def __init__(self, actions: dict[str, Callable[[tuple[Any, ...]], None]]) -> None:
         self.begun: bool = False
-        """Whether any code of the program, of a package around it included, was executed."""
+        """Whether any code of the program was executed, including that of a package around it."""
         self._actions = actions
         actions.update(dict.fromkeys(_RUNS, self._runs))
 
@@ -46,10 +46,10 @@ class Beginning:
 
 
 def _is_main(asker: FrameType | None) -> bool:
-    """Whether code is the main program's by who executes it: C code that no Python called, or `runpy`."""
+    """Return whether the main program's code runs: its executor is C code without a caller, or `runpy`."""
     return asker is None or (asker.f_globals.get("__name__"), asker.f_code.co_name) == _RUNPY
 
 
 def _is_of_python(file: str) -> bool:
-    """Whether this is code of the standard library, which is imported to find the program."""
+    """Return whether code is the standard library's, which is imported to find the program."""
     return file.startswith("<") or (file.startswith(_LIBRARY) and "-packages" not in file)

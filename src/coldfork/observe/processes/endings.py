@@ -1,4 +1,4 @@
-"""Ends this process as another one has ended: with its exit status, or by the signal that killed it."""
+"""End this process as another one has ended: with its exit status, or by the signal that killed it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def end_as(status: int) -> NoReturn:
-    """End at once with what `wait` has told of the other."""
+    """End at once with the status that `wait` returned for the other."""
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else die_of(-code))
 
 
 def die_of(number: int) -> int:
-    """Die from this signal; what is returned is an exit status to the same effect."""
+    """Die from this signal; if that fails, return an equivalent exit status."""
     with suppress(OSError, ValueError, ImportError):
         # The other has left its core file, and a second one would only be in the way.
         import resource
@@ -28,5 +28,5 @@ def die_of(number: int) -> int:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    # Only who may not die of it, the first process of a container, comes here.
+    # Only a process that cannot die of it, the first of a container, comes here.
     return 128 + number

@@ -1,4 +1,4 @@
-"""Processes by their numbers: what each executes, with which words and variables, and who is above whom."""
+"""Processes by their numbers: what each executes, its words and variables, and its ancestors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_ANCESTORS = 16
 
 
 def command_line(pid: int) -> list[str]:
-    """What a process was told to execute last; empty where it is gone."""
+    """Return the command that a process last executed; empty where it is gone."""
     try:
         words = contents(f"/proc/{pid}/cmdline").split(b"\0")
     except OSError:
@@ -23,7 +23,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def environment(pid: int) -> list[bytes] | None:
-    """The environment that a process was given, `NAME=value`; None where that is not told."""
+    """Return a process's initial environment, `NAME=value`; None where it is not shown."""
     try:
         return contents(f"/proc/{pid}/environ").split(b"\0")[:-1]
     except OSError:
@@ -31,7 +31,7 @@ def environment(pid: int) -> list[bytes] | None:
 
 
 def executable(pid: int) -> str | None:
-    """The file that a process executes; None where that is not told, as of one that has ended."""
+    """Return the file that a process executes; None where it is not shown, as when it has ended."""
     try:
         return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:
@@ -39,9 +39,10 @@ def executable(pid: int) -> str | None:
 
 
 def ancestors(since: int | None) -> Iterator[Standing]:
-    """The processes above this one, its parent first, as far as they were started `since` the watch began.
+    """Yield the processes above this one, its parent first, that started at or after `since`.
 
-    Who is older is a stranger: the watch itself, what started it, or whoever adopts orphans.
+    Older processes do not belong to the program: the watch itself, what started it, or the process that
+    adopts orphans.
     """
     number = os.getppid()
     for _ in range(_MOST_ANCESTORS):
@@ -53,7 +54,7 @@ def ancestors(since: int | None) -> Iterator[Standing]:
 
 
 def youngest_child() -> int | None:
-    """The child that this thread started last and has not waited for; None where that is not told."""
+    """Return the last child that this thread started and has not waited for; None where not shown."""
     try:
         listed = contents("/proc/thread-self/children").split()
     except OSError:

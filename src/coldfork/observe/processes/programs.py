@@ -1,4 +1,4 @@
-"""Whether a program that is started is Python, and what keeps coldfork out of it then."""
+"""Tell whether a program that is started is Python, and if so, what keeps coldfork out of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: Python's own options under which it does not let coldfork in, and why.
+# : Python's own options that keep coldfork out, and why.
 LOCKED = {
     "E": "makes Python ignore PYTHONPATH",
     "I": "makes Python ignore PYTHONPATH",
@@ -18,14 +18,14 @@ LOCKED = {
 }
 _WITH_VALUE = "WX"
 OWN = "COLDFORK_OWN_WORK=1"
-"""Stands in the environment of a process that coldfork starts for itself: it is none of the program's."""
+"""Marks, in its environment, a process that coldfork starts for itself: it is not one of the program's."""
 _LONGEST_LINE = 256
 
 
 def python_of(pid: int, candidates: Iterable[object]) -> str | None:
-    """The Python that a process which was just started executes; None for every other program.
+    """Return the Python that a process which was just started executes; None for any other program.
 
-    `candidates` are the files it was told to execute, the first one that is there: what counts until it has
+    `candidates` are the files it was told to execute, of which the first that exists counts: until it has
     executed one, and after it has ended.
     """
     running = executable(pid)
@@ -36,26 +36,26 @@ def python_of(pid: int, candidates: Iterable[object]) -> str | None:
 
 
 def python_at(file: object) -> str | None:
-    """The Python that executing this file runs, a path or a descriptor; None where it is another program."""
+    """Return the Python that executing this file runs, a path or a descriptor; None for another program."""
     path = f"/proc/self/fd/{file}" if isinstance(file, int) else _path(file)
     running = os.path.realpath(_interpreter(path) or path)
     return running if is_python(running) else None
 
 
 def is_python(path: str) -> bool:
-    """Whether an executable file is a Python, going by its own name."""
+    """Return whether an executable file is a Python, going by its own name."""
     name = path.rpartition("/")[2].lower()
     return name.startswith(("python", "pypy", "graalpy"))
 
 
 def locked_out(command: Sequence[str], environment: Iterable[object] | None, variable: str) -> str | None:
-    """Why a Python that is started so cannot be watched; None where nothing stands in the way.
+    """Return why a Python that is started like this cannot be watched; None where it can.
 
-    `environment` is the one it is given, `NAME=value`, or None for that of its parent; `variable` is the one
-    that carries what is to be watched; empty where children are not.
+    `environment` is the one it is given, `NAME=value`, or None for that of its parent; `variable` names the
+    variable that carries the watch; empty where children are not watched.
     """
     if not variable:
-        return "the processes that a program starts are watched with --follow only"
+        return "the processes that a program starts are watched only with --follow"
     for word in command[1:]:
         if not word.startswith("-") or word in ("-", "--") or word.startswith("--"):
             break
@@ -72,12 +72,12 @@ def locked_out(command: Sequence[str], environment: Iterable[object] | None, var
 
 
 def is_own(environment: Iterable[object] | None) -> bool:
-    """Whether a process with this environment, `NAME=value`, works for coldfork and not for the program."""
+    """Return whether a process with this environment, `NAME=value`, works for coldfork itself."""
     return environment is not None and any(_path(line) == OWN for line in environment)
 
 
 def _interpreter(path: str) -> str | None:
-    """The program that a script names in its first line, by a path or through `env`."""
+    """Return the program that a script names in its first line, by a path or through `env`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Sees which process a start led to: the calls that start one are replaced by wrappers that call them.
+"""See which process a start led to: wrappers replace the calls that start one, and call the originals.
 
 An audit event comes before the start, when there is no number yet, and `multiprocessing` raises none at all.
 """
@@ -31,7 +31,7 @@ _SPAWN_ENVIRONMENT = 2
 
 
 class Starts:
-    """The wrappers, while they are installed. `describe` makes an event of a method and a command."""
+    """The wrappers, while they are installed. `describe` makes an event from a method and a command."""
 
     def __init__(
         self, describe: Describe, emit: Callable[[Event], None], guarded: Callable[..., Any], variable: str
@@ -43,17 +43,17 @@ class Starts:
         self._under_way: set[int] = set()
         self._replaced: list[tuple[Any, str, Any, Any]] = []
         self.children: dict[int, int | None] = {}
-        """The processes started here that nobody has waited for, each with its start."""
+        """The processes started here that were not waited for, each with its start."""
         self.own: set[int] = set()
-        """Those among them that work for coldfork, of which nothing is told."""
+        """Those among them that work for coldfork, which are not reported."""
 
     @property
     def about_to_execute(self) -> bool:
-        """Whether this thread forks only to execute another program: its child runs nothing of this one."""
+        """Return whether this thread forks only to execute another program, and no code of this one."""
         return get_ident() in self._under_way
 
     def install(self) -> None:
-        """Begin with what is there already."""
+        """Wrap what is already loaded."""
         for name in ("posix_spawn", "posix_spawnp"):
             if hasattr(os, name):
                 self._replace(os, name, self._spawning("posix_spawn", getattr(os, name)))
@@ -61,7 +61,7 @@ class Starts:
             self.wrap_fork_exec()
 
     def wrap_fork_exec(self) -> None:
-        """Wrap it in its module, which was just loaded, and where it was fetched from it before."""
+        """Wrap it in its module, which was just loaded, and where it was imported from there before."""
         module: Any = sys.modules[FORK_EXEC]
         original = module.fork_exec
         wrapper = self._fork_exec(original)
@@ -71,14 +71,14 @@ class Starts:
             self._replace(subprocess, "_fork_exec", wrapper)
 
     def remove(self) -> None:
-        """Put everything back that nobody has replaced meanwhile."""
+        """Restore everything that was not replaced meanwhile."""
         for module, name, wrapper, original in self._replaced:
             if getattr(module, name, None) is wrapper:
                 setattr(module, name, original)
         self._replaced.clear()
 
     def forked(self) -> None:
-        """In a forked child, whose children are its own."""
+        """In a forked child, start afresh: its children are its own."""
         self._under_way.clear()
         self.children.clear()
         self.own.clear()
@@ -135,7 +135,7 @@ class Starts:
         self._emit(event)
 
     def about(self, python: str | None, command: Any, environment: Any) -> Event:
-        """Tell in a recording of a Python that is started so; nothing of another program."""
+        """Return an event about a Python that is started like this; nothing for another program."""
         if python is None:
             return {}
         words = [os.fsdecode(word) for word in command]
@@ -143,7 +143,7 @@ class Starts:
 
 
 def _caller() -> object:
-    """The module that called, past the wrapper of another watch."""
+    """Return the calling module, skipping the wrapper of another watch."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
@@ -151,7 +151,7 @@ def _caller() -> object:
 
 
 def _lines(environment: Any) -> list[object] | None:
-    """An environment as `NAME=value`, as `fork_exec` takes it and `posix_spawn` does not."""
+    """Return an environment as `NAME=value`, the form that `fork_exec` takes but `posix_spawn` does not."""
     if environment is None or environment is os.environ:
         return None
     if hasattr(environment, "keys"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-#: Fields, counted from behind the name, which stands in brackets and may hold anything.
+# : Fields, counted from the name, which is in brackets and may contain anything.
 _STATE, _PARENT, _FLAGS, _FAULTS, _THREADS, _START = 0, 1, 6, 7, 17, 19
 _TIMES = slice(11, 15)
 _LAYOUT = (23, 24, 25, 45, 46)
@@ -17,7 +17,7 @@ _ENDED = ("Z", "X", "x")
 
 
 def contents(path: str) -> bytes:
-    """The whole of a file of `/proc`; `OSError` where it is missing or forbidden."""
+    """Return the whole of a file of `/proc`; `OSError` where it is missing or forbidden."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         pieces = []
@@ -34,7 +34,7 @@ class Standing:
     __slots__ = ("_fields", "name", "pid")
 
     def __init__(self, said: bytes) -> None:
-        """Read the line; `ValueError` for what is none."""
+        """Parse the line; `ValueError` if it is not one."""
         before, _, after = said.rpartition(b")")
         number, _, name = before.partition(b" (")
         self.pid: int = int(number)
@@ -51,22 +51,22 @@ class Standing:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended, and waits for its parent to hear of it."""
+        """Whether it has ended, and its parent has not yet waited for it."""
         return self.state in _ENDED
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it was stopped, by a signal or by who traces it."""
+        """Whether it was stopped, by a signal or by a tracer."""
         return self.state in ("T", "t")
 
     @property
     def is_program(self) -> bool:
-        """False for threads of the kernel and for what has ended."""
+        """False for threads of the kernel and for ended processes."""
         return not self.flags & _KERNEL_THREAD and not self.has_ended
 
     @property
     def parent(self) -> int:
-        """The number of the process above it."""
+        """The number of its parent."""
         return int(self._fields[_PARENT])
 
     @property
@@ -76,7 +76,7 @@ class Standing:
 
     @property
     def is_noted(self) -> bool:
-        """Whether the kernel says more than nothing of how it was started."""
+        """Whether the kernel says anything of how it was started."""
         return self.flags != 0
 
     @property
@@ -91,7 +91,7 @@ class Standing:
 
     @property
     def start(self) -> int:
-        """When it was started, in the kernel's ticks since the machine was; `exec` leaves that as it is."""
+        """When it was started, in the kernel's ticks since boot; `exec` does not change it."""
         return int(self._fields[_START])
 
     @property
@@ -107,37 +107,37 @@ class Standing:
 
     @property
     def layout(self) -> tuple[int, ...]:
-        """Where its program, its stack and its arguments lie: drawn anew by each exec, copied by each fork.
+        """The addresses of its program, stack and arguments: drawn anew by each exec, copied by each fork.
 
-        Zeros where this user may not know it.
+        Zeros where this user may not know them.
         """
         fields = self._fields
         return tuple([int(fields[place]) if place < len(fields) else 0 for place in _LAYOUT])
 
     @property
     def arguments(self) -> tuple[int, int]:
-        """Where its command line begins and ends in its memory."""
+        """The addresses at which its command line begins and ends."""
         begin, end = map(int, self._fields[_ARGUMENTS])
         return begin, end
 
     @property
     def environment(self) -> tuple[int, int]:
-        """Where its variables begin and end in its memory."""
+        """The addresses at which its variables begin and end."""
         begin, end = map(int, self._fields[_ENVIRONMENT])
         return begin, end
 
     @property
     def status(self) -> int | None:
-        """How it ended, as `wait` tells it; None of one that has not, or has been waited for."""
+        """How it ended, as `wait` returns it; None if it has not, or has been waited for."""
         return int(self._fields[-1]) if self.has_ended else None
 
     def is_copy_of(self, other: Standing) -> bool:
-        """Whether one of the two was forked from the other, or both from a third."""
+        """Return whether one of the two was forked from the other, or both from a third."""
         return any(self.layout) and self.layout == other.layout
 
 
 def standing(pid: int | str = "self") -> Standing | None:
-    """A process by its number; None where it is gone, or the system has no such table."""
+    """Return a process by its number; None where it is gone, or the system has no such table."""
     try:
         return Standing(contents(f"/proc/{pid}/stat"))
     except (OSError, ValueError):
@@ -145,12 +145,12 @@ def standing(pid: int | str = "self") -> Standing | None:
 
 
 def start_of(pid: int | str = "self") -> int | None:
-    """The start of a process, in the kernel's ticks."""
+    """Return the start of a process, in the kernel's ticks."""
     found = standing(pid)
     return None if found is None else found.start
 
 
 def has_executed(pid: int) -> bool:
-    """Whether a process has become a program of its own since it was forked; True where nobody knows."""
+    """Return whether a process has become another program since it was forked; True where unknown."""
     found = standing(pid)
     return found is None or not found.forked

@@ -1,6 +1,6 @@
-"""Hears how children ended, from the calls with which their own parent waits for them.
+"""Learn how children ended, from the calls with which their parent waits for them.
 
-Nobody else is told: the kernel forgets the status of a process with the first wait.
+There is no other source: the kernel forgets the status of a process with the first wait.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Waits:
         self._originals: dict[str, tuple[Any, Any]] = {}
 
     def install(self) -> None:
-        """Begin."""
+        """Install the wrappers."""
         for name in (*_BY_STATUS, "waitid"):
             original = getattr(os, name, None)
             if original is not None:
@@ -48,7 +48,7 @@ class Waits:
                 setattr(os, name, wrapper)
 
     def remove(self) -> None:
-        """Put everything back that nobody has replaced meanwhile."""
+        """Restore everything that was not replaced meanwhile."""
         for name, (wrapper, original) in self._originals.items():
             if getattr(os, name) is wrapper:
                 setattr(os, name, original)
@@ -69,7 +69,7 @@ class Waits:
         return wait
 
     def _last_look(self, look: Any, child: int, options: int) -> str | None:
-        """What a child executes at its end: it may have become Python after it was started."""
+        """Return what a child executes at its end: it may have become Python after it was started."""
         try:
             if (
                 options not in (0, os.WNOHANG)

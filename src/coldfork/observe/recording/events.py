@@ -1,7 +1,7 @@
-"""Turns events into lines and lines into events, without the `json` package.
+"""Turn events into lines and lines into events, without the `json` package.
 
-Importing `json` loads `re`, `enum` and a dozen more: modules that a watched program may never have wanted,
-and that would then be missing from its imports. The C code under it is all that is needed here.
+Importing `json` loads `re`, `enum` and a dozen more: modules that a watched program may never have needed,
+and that would then be missing from its imports. The C code under it is enough here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 IMPORT = ("module", "path", "start", "seconds", "parent", "t", "pid", "tid")
-"""What a recording says of an import."""
+"""The keys of an import in a recording."""
 _IMPORT = (
     '{"event":"import","module":%s,"path":%s,"start":%de-6,"seconds":%de-6,'
     '"parent":%s,"t":%de-6,"pid":%d,"tid":%d}\n'
@@ -26,7 +26,7 @@ _IMPORT = (
 
 
 def as_event(state: Any) -> Event:
-    """A state as a recording holds it."""
+    """Return a state in a recording's form."""
     if isinstance(state, dict):
         return state
     names = ("accelerator", "status", "level", "reason", "library")
@@ -34,12 +34,12 @@ def as_event(state: Any) -> Event:
 
 
 def encode(event: Event) -> bytes:
-    """One event as one line, ASCII only; what JSON does not know is written as its text."""
+    """Return one event as one line, ASCII only; values that JSON cannot hold are written as their text."""
     return encoder()(event)
 
 
 def encoder() -> Callable[[Event], bytes]:
-    """What `encode` does, for those who do it often."""
+    """Return the function behind `encode`, for repeated use."""
     pieces, join = _encoder(), "".join
 
     def encode(event: Event) -> bytes:
@@ -49,11 +49,11 @@ def encoder() -> Callable[[Event], bytes]:
 
 
 def import_encoder() -> Callable[[Iterable[Ended]], bytes]:
-    """Makes lines of imports that have ended: there are thousands of them."""
+    """Return a function that makes lines of imports that have ended: there are thousands of them."""
     quoted, join = _quoter(), "".join
 
     def encode(ended: Iterable[Ended]) -> bytes:
-        # In whole microseconds: to write out a float takes a microsecond itself.
+        # In whole microseconds: writing a float takes a microsecond itself.
         lines = [
             _IMPORT
             % (
@@ -74,27 +74,26 @@ def import_encoder() -> Callable[[Iterable[Ended]], bytes]:
 
 
 def as_events(ended: Iterable[Ended]) -> list[Event]:
-    """Imports that have ended, as those want them who write nothing down."""
+    """Return ended imports as events, for sinks that write nothing down."""
     return [{"event": "import", **dict(zip(IMPORT, one, strict=True))} for one in ended]
 
 
 def decode(text: str) -> Any:
-    """The value that one JSON text stands for; `ValueError` when it is none."""
+    """Return the value of a JSON text; `ValueError` when it is none."""
     try:
         value, end = _scanner()(text, 0)
     except (StopIteration, SystemError):
-        # The C code wants the error of a package that nobody has loaded, and then has none to raise.
-        raise ValueError("no JSON value") from None
+        # The C code needs the error class of a package that is not loaded, and otherwise has none to raise.
+        raise ValueError("not a JSON value") from None
     if text[end:].strip():
-        raise ValueError("something follows the JSON value")
+        raise ValueError("text follows the JSON value")
     return value
 
 
 def read(data: bytes) -> tuple[list[Event], bool]:
-    """The events of a recording up to where it was cut, and whether every line of it could be read.
+    """Return the events of a recording up to where it was cut, and whether every line could be read.
 
-    A line that cannot be read in the middle (a full disk, a process killed while it wrote) costs that line
-    only.
+    An unreadable line in the middle (a full disk, a process killed while it wrote) costs that line only.
     """
     events: list[Event] = []
     whole = True

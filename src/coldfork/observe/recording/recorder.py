@@ -1,6 +1,6 @@
-"""Writes a recording: one line, one write, appended, so that processes and threads can share a file.
+"""Write a recording: one line, one write, appended, so that processes and threads can share a file.
 
-It never fails the program it watches: what cannot be written is dropped and counted. The file descriptor is
+It never makes the watched program fail: what cannot be written is dropped and counted. The file descriptor is
 checked before each write, because a program may close all it finds and open its own file under the same
 number.
 """
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 LIMIT = 64 * 1024 * 1024
-"""Bytes of a recording, unless another limit is given."""
+"""The most bytes of a recording, unless another limit is given."""
 HIGH_DESCRIPTOR = 200
-"""Where programs that count their descriptors, or close the first few, do not look."""
+"""Above the descriptors that programs count, or of which they close the first few."""
 _BULKY = frozenset({"import", "effect"})
 _FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -32,7 +32,8 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "
 class Recorder:
     """A sink that appends events to a file, up to a limit.
 
-    What there is much of, imports, stops a little earlier than what matters: wakes and forks have a reserve.
+    Frequent events, imports, stop a little earlier than those that matter more: wakes and forks have a
+    reserve.
     """
 
     __slots__ = (
@@ -41,11 +42,11 @@ class Recorder:
     )  # fmt: skip
 
     def __init__(self, path: str, limit: int = LIMIT, identity: Iterable[int] | None = None) -> None:
-        """`identity` is the device and the inode of a file that is there already."""
+        """`identity` is the device and the inode of a file that exists already."""
         self.lost: int = 0
         """Lines that could not be written at all."""
         self._untold = 0
-        """Those of them of which the recording does not say so yet."""
+        """Those among them that the recording does not mention yet."""
         self._obstacle = ""
         self._torn = False
         """Whether the last line lacks its end."""
@@ -83,7 +84,7 @@ class Recorder:
         except Exception as error:
             self._lose(len(ended), error)
             return
-        # The file is another one, or full: what still goes in is found one by one.
+        # The file is another one, or full: try event by event what still fits.
         self.several(as_events(ended))
 
     def header(
@@ -115,7 +116,7 @@ class Recorder:
         )
 
     def close(self) -> None:
-        """Say how much was dropped, and let go of the file."""
+        """Write how much was dropped, and close the file."""
         try:
             if self._dropped:
                 self._append(_cut_line("limit", self._dropped), self._size())
@@ -159,7 +160,7 @@ class Recorder:
             self._append(_cut_line("limit", self._dropped), length)
 
     def _lose(self, count: int, error: Exception) -> None:
-        """Note what is not in the recording, to be told as soon as there is room for that."""
+        """Note what is missing from the recording, to be written as soon as there is room."""
         self.lost += count
         self._untold += count
         self._obstacle = getattr(error, "strerror", None) or type(error).__name__
@@ -176,7 +177,7 @@ class Recorder:
             self._torn = False
 
     def _size(self) -> int | None:
-        """The file's size now; None when the descriptor is no longer that file."""
+        """Return the file's size now; None when the descriptor is no longer that file."""
         if self._descriptor < 0:
             return None
         try:

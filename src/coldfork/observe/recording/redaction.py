@@ -1,4 +1,4 @@
-"""Takes secrets out of commands and environments before they are written down."""
+"""Remove secrets from commands and environments before they are written down."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["REDACTED", "command", "environment", "is_secret", "text", "value_of"
 
 REDACTED = "<redacted>"
 
-#: Variables that decide what accelerators do, and so belong into a recording.
+# : Variables that decide what accelerators do, and so belong in a recording.
 PREFIXES = (
     "ACCELERATE_", "CUBLAS_", "CUDA_", "CUDNN_", "FLASHINFER_", "GPU_", "HIP_", "HSA_", "JAX_", "KMP_",
     "MKL_", "MULTIPROCESSING_", "NCCL_", "NUMBA_", "NUMEXPR_", "NVIDIA_", "OCL_", "OMP_", "ONEAPI_",
@@ -32,7 +32,7 @@ _LONGEST_READ = 10 * LONGEST
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables that matter to accelerators, their secrets taken out."""
+    """Return the variables that matter to accelerators, without secrets."""
     return {
         name: value_of(name, variables[name])
         for name in sorted(variables)
@@ -41,7 +41,7 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def command(arguments: Iterable[object]) -> list[str]:
-    """A command line, its secrets taken out: what a secret option is given, credentials, random values."""
+    """Return a command line without secrets: values of secret options, credentials, random values."""
     words: list[str] = []
     cut = False
     for argument in arguments:
@@ -58,14 +58,14 @@ def command(arguments: Iterable[object]) -> list[str]:
 
 
 def value_of(name: str, value: str) -> str:
-    """A variable's value as it may be written down."""
+    """Return a variable's value in a form that may be written down."""
     if is_secret(name, value):
         return REDACTED
     return _shortened(value, secret_spans(value[:_LONGEST_READ]))
 
 
 def text(said: str) -> str:
-    """Any text as it may be written down: without credentials, keys, and random words."""
+    """Return a text in a form that may be written down: without credentials, keys, and random words."""
     return hidden(said, secret_spans(said), REDACTED)
 
 
@@ -76,6 +76,6 @@ def _text(argument: object) -> str:
 
 
 def _shortened(said: str, spans: list[Span]) -> str:
-    """A text without its secrets, cut where it gets long: the other way round half a secret would be left."""
+    """Remove secrets from a text, and only then cut it if it is long: half a secret could remain."""
     clear = hidden(said[:_LONGEST_READ], spans, REDACTED)
     return clear if len(clear) <= LONGEST and len(said) <= _LONGEST_READ else clear[:LONGEST] + "..."

@@ -1,4 +1,4 @@
-"""What in a text is secret: found by names, by shapes and by looks, without the help of `re`.
+"""Find secrets in a text: by names, by shapes and by looks, without `re`.
 
-It runs in programs that are watched, which may never have wanted that module and the dozen below it.
+This runs in watched programs, which may never have needed that module and the dozen below it.
 """

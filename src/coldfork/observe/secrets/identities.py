@@ -1,4 +1,4 @@
-"""Finds in a text what names a person or a machine: hosts, users, home folders, the ids of devices."""
+"""Find what names a person or a machine in a text: hosts, users, home folders, device ids."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 _GROUPS = (8, 4, 4, 4, 12)
 _UUID_LENGTH = sum(_GROUPS) + len(_GROUPS) - 1
-#: Folders below which people's homes lie.
+# : Folders that contain users' homes.
 _HOMES = ("/home/", "/Users/", "/export/home/", "C:\\Users\\")
 _ENDS_NAME = frozenset("/\\ \t\r\n\"'`,;:()[]{}<>")
-#: Users and hosts that are everywhere, and name nobody.
+# : Users and hosts that exist everywhere, and identify nobody.
 _NOBODY = frozenset({"root", "localhost", "localhost.localdomain", "nobody", "user", "ubuntu", "app"})
 
 HOME = "~"
@@ -26,7 +26,7 @@ UUID = "<uuid>"
 
 
 class Identity:
-    """Who runs this, and where."""
+    """The user and the machine."""
 
     def __init__(self, hosts: Iterable[str] = (), users: Iterable[str] = (), home: str = "") -> None:
         self.hosts: list[str] = _naming(hosts)
@@ -35,7 +35,7 @@ class Identity:
 
 
 def anonymous(text: str, who: Identity) -> str:
-    """A text without what names the user or the machine; `~` and such stand in its place."""
+    """Return a text without what names the user or the machine, which `~` and the like replace."""
     if who.home:
         text = hidden(text, list(_paths(text, who.home)), HOME)
     text = hidden(text, list(_homes(text)), USER)
@@ -52,7 +52,7 @@ def _naming(names: Iterable[str]) -> list[str]:
 
 
 def _paths(text: str, folder: str) -> Iterator[Span]:
-    """Where a folder stands as the beginning of a path, or alone."""
+    """Yield where a folder occurs as the beginning of a path, or alone."""
     for start, end in _found(text, folder):
         if text[end : end + 1] in ("", *_ENDS_NAME) and (not start or text[start - 1] in _BEFORE_PATH):
             yield start, end
@@ -62,7 +62,7 @@ _BEFORE_PATH = _ENDS_NAME - {"/", "\\"} | {"="}
 
 
 def _homes(text: str) -> Iterator[Span]:
-    """The names of users in the paths of their homes."""
+    """Yield the names of users in the paths of their homes."""
     for parent in _HOMES:
         for _, start in _found(text, parent):
             end = start
@@ -88,7 +88,7 @@ def _is_uuid(word: str) -> bool:
 
 
 def _words(text: str, name: str) -> Iterator[Span]:
-    """Where a name stands by itself, and not inside of another word."""
+    """Yield where a name occurs by itself, and not inside another word."""
     for start, end in _found(text, name):
         before, behind = text[start - 1 : start] if start else "", text[end : end + 1]
         if not _belongs(before) and not _belongs(behind):

@@ -1,8 +1,8 @@
-"""Tells by its looks whether a word is secret: drawn at random, or marked as a key by who issued it."""
+"""Tell by its looks whether a word is secret: random, or marked as a key by its issuer."""
 
 from __future__ import annotations
 
-#: Beginnings by which services mark their keys.
+# : Prefixes by which services mark their keys.
 MARKS = (
     "hf_", "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-",
     "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "npm_", "pypi-", "dckr_pat_", "nvapi-", "AKIA",
@@ -15,7 +15,7 @@ _SHORTEST_RANDOM = 20
 
 
 def is_marked(word: str) -> bool:
-    """True for a key that begins as its issuer's keys do; `hf_hub_download` is a function."""
+    """Return True for a key with its issuer's prefix; `hf_hub_download` is a function."""
     mark = next((mark for mark in MARKS if word.startswith(mark)), None)
     if mark is None:
         return False
@@ -29,7 +29,7 @@ def is_marked(word: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """True for what looks drawn at random: long, one piece, and letters and digits thoroughly mixed."""
+    """Return True for what looks random: long, one piece, and letters and digits thoroughly mixed."""
     if (
         len(value) < _SHORTEST_RANDOM
         or not _RANDOM_ALPHABET.issuperset(value)
@@ -43,7 +43,7 @@ def is_random(value: str) -> bool:
     turns = sum(value[at].isdigit() != value[at - 1].isdigit() for at in range(1, len(value)))
     mixed_case = any(c.islower() for c in value) and any(c.isupper() for c in value)
     few_joints = value.count("_") + value.count("-") < 3
-    # The names of models are long and mixed, and of many short pieces.
+    # The names of models are long and mixed, but have many short pieces.
     in_one_piece = (
         max(len(part) for part in value.replace("_", "-").replace("/", "-").split("-")) >= _SHORT_RUN
     )

@@ -1,27 +1,27 @@
-"""Tells by its name whether a value is secret: a variable, an option, a field, a header."""
+"""Tell by its name whether a value is secret: a variable, an option, a field, a header."""
 
 from __future__ import annotations
 
-#: Wherever one of these stands in a name, a secret stands under it.
+# : A name that contains one of these anywhere has a secret value.
 _ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "REQUIREPASS")
-#: These count as a whole part of a name, or as the end of one: `DB_PASS`, `oauth`, `ACCESSKEY`.
+# : These count as a whole part of a name, or as its end: `DB_PASS`, `oauth`, `ACCESSKEY`.
 _AT_THE_END = ("SECRET", "SECRETS", "TOKEN", "KEY", "AUTH", "COOKIE", "COOKIES", "AUTHORIZATION", "BEARER")
-#: And these as a whole part only: `--pin`, and not `--pinned`.
+# : These count only as a whole part: `--pin`, but not `--pinned`.
 _PARTS = frozenset({
     "AUTHENTICATION", "CERT", "CERTIFICATE", "DSN", "LICENSE", "PASS", "PAT", "PIN", "PRIVATE", "PW", "PWD",
     "SALT", "SAS", "SESSION", "SESSIONID", "SIG", "SIGNATURE",
 })  # fmt: skip
 #: Ordinary words that end like one of the above.
 _ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
-#: Many of them are counted rather than hidden, unless it says of what.
+# : A plural is usually a count and not a secret, unless the name says of what.
 _PLURALS = frozenset({"KEYS", "TOKENS"})
 _OF_ACCESS = frozenset({"ACCESS", "API", "AUTH", "BEARER", "REFRESH", "SECRET"})
 _SHORTEST_KEY = 8
-#: Folders: `PWD` is the current one, and `Pwd=` in a connection string is not.
+# : Folders: `PWD` is the current one, but `Pwd=` in a connection string is a password.
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _BEGIN_A_PATH = ("/", "~", "$", ".", "%")
 
-#: What stands under a secret name and is none.
+# : Values under a secret name that are no secrets.
 HARMLESS_VALUES = frozenset({
     "true", "false", "none", "null", "yes", "no", "on", "off", "auto", "default", "disabled", "enabled",
     "str", "int", "float", "bool", "bytes",
@@ -31,7 +31,7 @@ HEADERS = frozenset({"AUTHORIZATION", "PROXY-AUTHORIZATION", "COOKIE", "SET-COOK
 
 
 def is_secret(name: str, value: str = "") -> bool:
-    """True for a name, an option or a key under which a secret stands."""
+    """Return True for a name, an option or a key whose value is a secret."""
     parts = _parts(name)
     if len(parts) == 1 and parts[0] in _FOLDERS:
         return bool(value) and not value.startswith(_BEGIN_A_PATH)
@@ -50,7 +50,7 @@ def _is_secret(part: str, parts: list[str]) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    """The parts of a name, in upper case and without numbers: `maxNewTokens2` is MAX, NEW, TOKENS."""
+    """Return the parts of a name, in upper case and without numbers: `maxNewTokens2` is MAX, NEW, TOKENS."""
     parts = [""]
     lower = False
     for letter in name:

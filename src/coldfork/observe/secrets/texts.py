@@ -1,4 +1,4 @@
-"""Finds the secrets in any text: a word of a command, code, a variable's value, what an exception says."""
+"""Find the secrets in any text: a word of a command, code, a variable's value, an exception's message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PREFIXES = frozenset("bBfFrRuU")
 
 
 def secret_spans(text: str) -> list[Span]:
-    """Where the secrets of a text stand, from left to right and apart from each other."""
+    """Return the positions of a text's secrets, from left to right and without overlap."""
     found: list[Span] = []
     if "=" in text or ":" in text:
         found += _named(text)
@@ -45,7 +45,7 @@ def secret_spans(text: str) -> list[Span]:
 
 
 def hidden(text: str, spans: list[Span], mark: str) -> str:
-    """A text with something else in the place of its secrets."""
+    """Replace the secrets in a text by a mark."""
     pieces, done = [], 0
     for start, end in _merged(spans):
         pieces += [text[done:start], mark]
@@ -54,7 +54,7 @@ def hidden(text: str, spans: list[Span], mark: str) -> str:
 
 
 def _named(text: str) -> Iterator[Span]:
-    """`name=value`, `name: value`, `"name": "value"`, `name => value`, and whole headers."""
+    """Find `name=value`, `name: value`, `"name": "value"`, `name => value`, and whole headers."""
     done = 0
     for at, letter in enumerate(text):
         if at < done or letter not in "=:" or _is_operator(text, at):
@@ -81,14 +81,14 @@ def _named(text: str) -> Iterator[Span]:
 
 
 def _is_operator(text: str, at: int) -> bool:
-    """Whether a sign compares, belongs to an address or says `:=`, rather than giving a name its value."""
+    """Return whether a sign compares, is part of an address or of `:=`, rather than assigning a value."""
     if text[at : at + 2] in ("==", "::", ":=") or text[at : at + 3] == "://":
         return True
     return at > 0 and text[at] in "=:" and text[at - 1] in ("=!<>:" if text[at] == "=" else ":")
 
 
 def _name_before(text: str, at: int) -> str:
-    """The name that ends before a sign: in `os.environ["API_KEY"] =` it is API_KEY."""
+    """Return the name that ends before a sign: in `os.environ["API_KEY"] =` it is API_KEY."""
     end = at
     while end and text[end - 1] in "\"'`] )\t" and at - end < 6:
         end -= 1
@@ -101,7 +101,7 @@ def _name_before(text: str, at: int) -> str:
 
 
 def _value_at(text: str, start: int) -> Span:
-    """A value: in quotes, or up to what cannot be part of one."""
+    """Return a value's span: in quotes, or up to what cannot be part of one."""
     if text[start : start + 1] in _PREFIXES and text[start + 1 : start + 2] in tuple(_QUOTES):
         start += 1
     escaped = text[start : start + 2] in ('\\"', "\\'")
@@ -123,13 +123,13 @@ def _is_harmless(value: str) -> bool:
 
 
 def _end_of_line(text: str, start: int) -> int:
-    """Where a header ends: at the end of the line, or at the quote that began before it."""
+    """Return where a header ends: at the end of the line, or at the quote that began before it."""
     ends = [end for sign in ("\n", '"', "'") if (end := text.find(sign, start)) >= 0]
     return min(ends, default=len(text))
 
 
 def _user_infos(text: str) -> Iterator[Span]:
-    """`scheme://user:password@host`, and `user:password@host` without a scheme."""
+    """Find `scheme://user:password@host`, and `user:password@host` without a scheme."""
     for start, end in _split(text, frozenset(" \t\r\n\"'`,;<>|")):
         word = text[start:end]
         scheme = word.find("://")
@@ -150,7 +150,7 @@ def _user_infos(text: str) -> Iterator[Span]:
 
 
 def _key_blocks(text: str) -> Iterator[Span]:
-    """The body of a key in several lines; of one that is cut off, all the rest."""
+    """Find the body of a multi-line key; of one that is cut off, all the rest."""
     at = text.find(_BEGIN)
     while at >= 0:
         start = text.find("-----", at + len(_BEGIN))
@@ -169,7 +169,7 @@ def _by_looks(text: str) -> Iterator[Span]:
 
 
 def _parts(piece: str) -> Iterator[tuple[int, str]]:
-    """A piece, and of `name=value` the value; the signs that pad a random word are its own."""
+    """Yield a piece, and the value of `name=value`; padding signs belong to a random word."""
     name, sign, value = piece.partition("=")
     if sign and value.strip("="):
         yield len(name) + 1, value
@@ -183,7 +183,7 @@ def _parts(piece: str) -> Iterator[tuple[int, str]]:
 
 
 def _schemes(text: str) -> Iterator[Span]:
-    """`Bearer X`, `Basic X`: the words alone are ordinary ones."""
+    """Find `Bearer X`, `Basic X`: the words alone are ordinary ones."""
     scheme = ""
     for start, end in _split(text, frozenset(" \t\r\n\"'`,;")):
         word = text[start:end]
@@ -196,18 +196,18 @@ def _schemes(text: str) -> Iterator[Span]:
 
 
 def _as_words(text: str) -> Iterator[Span]:
-    """The text as a command line, which `sh -c` is given, or a variable that holds options."""
+    """Read the text as a command line, as for `sh -c`, or as a variable that holds options."""
     tokens = list(_tokens(text))
     for (start, end), span in zip(tokens, in_words([text[a:b] for a, b in tokens]), strict=True):
         if span is not None:
             yield start + span[0], start + span[1]
         elif start and text[start - 1] in _QUOTES and " " in text[start:end]:
-            # What is quoted in a command may be one, or what is written into a file.
+            # A quoted piece of a command may itself be a command, or be written into a file.
             yield from ((start + first, start + last) for first, last in _as_words(text[start:end]))
 
 
 def _tokens(text: str) -> Iterator[Span]:
-    """Words as a shell sees them, without their quotes."""
+    """Yield words as a shell sees them, without their quotes."""
     at = 0
     while at < len(text):
         if text[at].isspace():

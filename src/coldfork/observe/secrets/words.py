@@ -1,4 +1,4 @@
-"""Finds the secrets of a command line: what an option is given, and what a program takes for a password."""
+"""Find the secrets of a command line: values of options, and words that a program takes as a password."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Options that take `user:password`.
 _USERS = frozenset({"-u", "-U", "--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"})
-#: Programs with one-letter options for a password: those that take it in the same word, and in the next one.
+# : Programs with one-letter options for a password: in the same word, and in the next one.
 _ATTACHED = dict.fromkeys(("mysql", "mariadb", "sshpass", "7z", "7za", "7zr", "unrar"), "-p")
 _NEXT = {
     **dict.fromkeys(("sshpass", "mongo", "impacket"), "-p"),
@@ -22,8 +22,8 @@ _NEXT = {
 }
 _LOGIN = "login"
 _SEPARATORS = frozenset({";", "|", "||", "&", "&&", "(", "{"})
-#: A password follows these wherever they stand, and the plain word only in a file of logins or a command to
-#: set one.
+# : A password follows these words anywhere, and the plain word only in a file of logins or a command to : set
+# one.
 _ALWAYS = frozenset({"requirepass", "masterauth"})
 _PLAIN = frozenset({"password", "passwd", "passphrase"})
 _BEFORE_PLAIN = frozenset({"machine", "login", "account", "set", "requirepass", "alter", "create"})
@@ -32,7 +32,7 @@ _SHORTEST_ATTACHED = 3
 
 
 def in_words(words: Sequence[str]) -> list[Span | None]:
-    """For each word of a command line the piece of it that is secret, or None."""
+    """Return the secret piece of each word of a command line, or None."""
     found: list[Span | None] = [None] * len(words)
     for place, span in _found(words):
         if found[place] is None:
@@ -60,7 +60,7 @@ def _of_option(place: int, word: str, following: str, before: set[str]) -> Itera
     if word in _USERS or (word.startswith("-u") and ":" in word and not word.startswith("-u:")):
         at, held, skip = (place + 1, following, 0) if word in _USERS else (place, word, 2)
         user, colon, password = held[skip:].partition(":")
-        # A number is a user's or a group's, and a path stands on another machine.
+        # A number is a user's or a group's, and a path is on another machine.
         numbers = user.isdigit() and password.isdigit()
         if colon and user and password and not numbers and not password.startswith(("/", "~")):
             yield at, (skip + len(user) + 1, len(held))
@@ -85,7 +85,7 @@ def _option_of(table: dict[str, str], program: str) -> str:
 
 
 def _of_plain(place: int, word: str, words: Sequence[str], before: set[str]) -> Iterator[tuple[int, Span]]:
-    """`machine host login user password X`, `set password X`, `identified by X`."""
+    """Find `machine host login user password X`, `set password X`, `identified by X`."""
     said = word.lower().strip("\"'")
     at = place + 1
     while at < len(words) and words[at].lower() in _JOINTS:
@@ -98,5 +98,5 @@ def _of_plain(place: int, word: str, words: Sequence[str], before: set[str]) -> 
 
 
 def _is_reference(value: str) -> bool:
-    """Whether a value is a shell's variable, which says where the secret is and not what."""
+    """Return whether a value is a shell variable, which names the place of the secret and not the secret."""
     return value.startswith("$") and value.strip("${}").replace("_", "").isalnum()

@@ -1,1 +1,1 @@
-"""The stacks of threads: which import and which call stands on them."""
+"""The stacks of threads: which imports and calls are on them."""

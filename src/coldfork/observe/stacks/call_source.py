@@ -1,4 +1,4 @@
-"""Names the call on a line from its source, where the interpreter did not say what was called."""
+"""Name the call on a line from its source, where the interpreter did not say what was called."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def called_in(frame: FrameType, line: int, *, announced: bool) -> str | None:
-    """The only call on a line, by its full name; the function itself when the line calls nothing.
+    """Return the only call on a line, by its full name; the function itself when the line calls nothing.
 
-    `announced` says that calls are heard of as they happen: then a call on the line is not what did it.
+    With `announced`, calls are noticed as they happen: then a call on the line is not what did it.
     """
     calls = _calls_on(frame, line)
     if calls is None:
@@ -25,7 +25,7 @@ def called_in(frame: FrameType, line: int, *, announced: bool) -> str | None:
 
 
 def is_class_body(path: str, name: str, line: int) -> bool:
-    """True when the innermost scope around a line is the body of a class of this name."""
+    """Return True if the innermost scope around a line is the body of a class with this name."""
     try:
         node: ast.AST = ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError, RecursionError):
@@ -39,7 +39,7 @@ def is_class_body(path: str, name: str, line: int) -> bool:
 
 
 def _scope_around(node: ast.AST, line: int) -> ast.AST | None:
-    """The next class or function inside a node whose body holds a line."""
+    """Return the next class or function inside a node whose body contains a line."""
     waiting = list(ast.iter_child_nodes(node))
     while waiting:
         child = waiting.pop()
@@ -58,7 +58,7 @@ def _own_name(frame: FrameType) -> str | None:
 
 
 def _calls_on(frame: FrameType, line: int) -> list[str] | None:
-    """The dotted texts that a line calls; None where there is no source to read."""
+    """Return the dotted texts that a line calls; None where there is no source to read."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     if not 0 < line <= len(lines):
         return None
@@ -82,7 +82,7 @@ def _text(call: ast.Call) -> str | None:
 
 
 def _resolved(text: str, frame: FrameType) -> str | None:
-    """`lib.cuInit` as `ctypes` knows it stays as written; `tc.current_device` gets its module's full name."""
+    """Resolve a dotted text: `lib.cuInit` of `ctypes` stays; `tc.current_device` gets its full name."""
     first, _, rest = text.partition(".")
     if not first:
         return None

@@ -1,4 +1,4 @@
-"""Reads a thread's stack: which import-time line stands where, and what lies between that line and a call."""
+"""Read a thread's stack: its import-time lines, and what lies between such a line and a call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST_WAITING = 256
 _OWN = "coldfork.observe."
 _LONGEST_WAIT = 0.25
-"""After so many loads or seconds they are told: a process that is killed takes the rest along."""
+"""After this many loads or seconds they are reported: if the process is killed, the rest is lost."""
 
 
 class Load:
@@ -41,7 +41,7 @@ class Load:
 
 
 class EndedLoads:
-    """Loads that have ended and are told of together a moment later: one by one, that costs most."""
+    """Loads that have ended and are reported together a moment later: one by one, that costs most."""
 
     __slots__ = ("_told", "waiting")
 
@@ -50,20 +50,20 @@ class EndedLoads:
         self._told = 0.0
 
     def add(self, load: Load, ended: float) -> bool:
-        """Note a load; true when it is time to tell: the program comes to rest here, or much is waiting."""
+        """Note a load; return True when it is time to report: the program comes to rest, or many wait."""
         waiting = self.waiting
         waiting.append((load, ended, os.getpid(), get_native_id()))
         return load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT
 
     def take(self, began: float) -> list[Ended]:
-        """What this process has loaded since the last time, oldest first, but for what the watch loads."""
+        """Return what this process has loaded since the last time, oldest first, without the watch's own."""
         waiting, here, events = self.waiting, os.getpid(), []
         while waiting:
             try:
                 load, ended, pid, tid = waiting.pop()
             except IndexError:  # another thread was faster
                 break
-            # After a fork that Python did not see, the parent tells its own.
+            # After a fork that Python did not see, the parent reports its own.
             if pid == here and not load.name.startswith(_OWN):
                 parent = load.parent
                 above, taken = None if parent is None else parent.name, ended - load.start
@@ -77,7 +77,7 @@ class EndedLoads:
 
 IMPORTLIB = "<frozen importlib"
 DEEPEST = 100
-"""Frames of a stack that are written down."""
+"""The most frames of a stack that are written down."""
 _FARTHEST = 20_000
 _NOTHING = object()
 _MODULE = type(sys)
@@ -86,10 +86,10 @@ _OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
 _ENTERING = ("enter", "enter_body")
 """The methods of `imports.Imports` that look before a module is loaded."""
 
-#: Comprehensions, which until Python 3.12 have frames of their own.
+# : Comprehensions, which before Python 3.12 have frames of their own.
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
-#: Libraries whose functions are what people know: the first of them on the stack is "the call".
+# : Libraries whose functions users know: the first of them on the stack is "the call".
 ACCELERATOR_LIBRARIES = frozenset({
     "cuda", "cudf", "cuml", "cupy", "cutlass", "deep_ep", "flashinfer", "intel_extension_for_pytorch",
     "jax", "jaxlib", "numba", "paddle", "pycuda", "pynvml", "pyopencl", "rmm", "taichi", "tensorflow",
@@ -98,8 +98,7 @@ ACCELERATOR_LIBRARIES = frozenset({
 
 
 class StackView:
-    """A thread's stack, cut at the imports in progress: one segment for each, and one for what lies
-    outside."""
+    """A thread's stack, cut at the imports in progress: one segment each, and one for the code outside."""
 
     __slots__ = ("_segments", "loads")
 
@@ -109,8 +108,7 @@ class StackView:
         self._segments = cut[1]
 
     def site(self, depth: int) -> Spot | None:
-        """The import-time line of one import: in the module's own frame, or in a class body standing in
-        it."""
+        """Return an import's import-time line: in the module's own frame, or in a class body inside it."""
         spots = self._segments[depth + 1]
         start = next((at for at, (frame, _) in enumerate(spots) if _is_module_body(frame)), None)
         if start is None:
@@ -120,12 +118,12 @@ class StackView:
         return spots[start]
 
     def outside(self) -> Spot | None:
-        """The innermost line outside of all imports: who asked for the outermost one."""
+        """Return the innermost line outside of all imports, which requested the outermost one."""
         spots = self._segments[0]
         return spots[-1] if spots else None
 
     def stack(self, depth: int) -> list[Event]:
-        """The frames from an import's own line to where the stack ends, outermost first."""
+        """Return the frames from an import's own line to the end of the stack, outermost first."""
         spots = [spot for segment in self._segments[depth + 1 :] for spot in segment]
         first = self.site(depth)
         if first is not None:
@@ -133,7 +131,7 @@ class StackView:
         return listed(spots)
 
     def call(self, depth: int) -> str | None:
-        """The function that people know: the first one of an accelerator's library, seen from the import's
+        """Return the function that users know: an accelerator library's first one, seen from the import's
         line."""
         site = self.site(depth)
         spots = [spot for segment in self._segments[depth + 1 :] for spot in segment]
@@ -146,7 +144,7 @@ class StackView:
 
 
 def listed(spots: Sequence[Spot]) -> list[Event]:
-    """Frames as a recording holds them; of a very deep stack the middle is left out."""
+    """Return frames in a recording's form; of a very deep stack the middle is left out."""
     if len(spots) > DEEPEST:
         spots = [*spots[: DEEPEST // 2], *spots[-DEEPEST // 2 :]]
     return [
@@ -156,12 +154,12 @@ def listed(spots: Sequence[Spot]) -> list[Event]:
 
 
 def current(frame: FrameType | None) -> list[Event]:
-    """The stack that ends in a frame, outermost first, without importlib's frames and ours."""
+    """Return the stack that ends in a frame, outermost first, without importlib's frames and ours."""
     return listed(_cut(frame, None, ())[1][0])
 
 
 def dotted(callee: object) -> str | None:
-    """The dotted name of what was called, as far as it can be told without running anybody's code."""
+    """Return the dotted name of what was called, as far as it can be told without running foreign code."""
     kind = type(callee)
     if kind is type(len):
         return _builtin(callee)
@@ -189,7 +187,7 @@ def _builtin(callee: object) -> str | None:
 
 
 def _own(thing: object, name: str) -> object:
-    """An attribute read past any `__getattr__` that its class may define."""
+    """Read an attribute, bypassing any `__getattr__` that its class may define."""
     try:
         return object.__getattribute__(thing, name)
     except Exception:
@@ -209,8 +207,8 @@ def _text(name: object) -> str | None:
 def _cut(
     frame: FrameType | None, line: int | None, wrappers: Collection[CodeType]
 ) -> tuple[list[Load], list[list[Spot]]]:
-    """The imports whose wrappers stand on a stack, outermost first, and what lies outside and behind each of
-    them."""
+    """Return the imports whose wrappers are on a stack, outermost first, and the frames outside and after
+    each."""
     loads: list[Load] = []
     segments: list[list[Spot]] = [[]]
     inner: FrameType | None = None
@@ -223,8 +221,8 @@ def _cut(
             load = frame.f_locals.get("load")
             if load is None and _polls_first(inner):
                 seen = inner.f_locals.get("spec")
-            # The wrappers of another watch, whose code is the same as ours, report the same import again: one
-            # that is in progress, or one that has begun for it and not yet for us.
+            # Another watch's wrappers, whose code is the same as ours, report the same import again: one that
+            # is in progress, or one that has begun for it and not yet for us.
             again = not segments[-1] and load is not None and load.spec is seen
             if load is not None and not again:
                 seen = load.spec
@@ -238,7 +236,7 @@ def _cut(
 
 
 def _polls_first(inner: FrameType | None) -> TypeGuard[FrameType]:
-    """Whether a wrapper polls before it lets a load begin; `inner` is what it called."""
+    """Return whether a wrapper polls before it lets a load begin; `inner` is what it called."""
     return (
         inner is not None
         and inner.f_code.co_name in _ENTERING
@@ -247,7 +245,7 @@ def _polls_first(inner: FrameType | None) -> TypeGuard[FrameType]:
 
 
 def runs_inline(name: str) -> bool:
-    """True for code that runs as part of the line it stands in, although it has a frame of its own.
+    """Return True for code that runs as part of its surrounding line, although it has a frame of its own.
 
     A generic class has one for its parameters, around its body and its bases.
     """
@@ -260,7 +258,7 @@ def _is_module_body(frame: FrameType) -> bool:
 
 
 def _stands_in(outer: CodeType, inner: CodeType) -> bool:
-    """True for a class body or a comprehension that runs where it stands, in the code around it."""
+    """Return True for a class body or a comprehension that runs in place, in the code around it."""
     class_body = not inner.co_flags & _OPTIMIZED and inner.co_name != "<module>"
     return (class_body or runs_inline(inner.co_name)) and any(
         constant is inner for constant in outer.co_consts
@@ -272,5 +270,5 @@ def _top(frame: FrameType) -> str:
     return name.partition(".")[0] if isinstance(name, str) else ""
 
 
-#: `types.MethodType`, which is all of `types` that is wanted here.
+# : `types.MethodType`, the only part of `types` that is needed here.
 _METHOD = type(StackView(None, None, ()).site)

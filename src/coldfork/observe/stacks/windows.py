@@ -1,9 +1,9 @@
-"""Whether anybody but this thread can have acted between two moments.
+"""Tell whether any thread but this one can have acted between two moments.
 
-A poll that finds a device awake knows that it was woken since the poll before, and not by whom. With one
-thread there is nothing to ask. With more, the kernel is asked whether any other thread of the process ran in
-between: it counts how often each was taken off a processor and for how long they computed, and knows which of
-them runs now. If none did, this thread did it.
+A poll that finds a device awake knows that it was woken since the poll before, but not by which thread. With
+one thread there is nothing to ask. With more, the kernel is asked whether any other thread of the process ran
+in between: it counts how often each was taken off a processor and for how long they computed, and knows which
+of them runs now. If none did, this thread did it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-#: macOS counts for processes only.
+# : macOS counts only for whole processes.
 _COUNTS_THREADS = hasattr(resource, "RUSAGE_THREAD")
 
-#: Others may seem to have computed this long when they did not: the two clocks are read one after the other.
+# : Other threads may falsely seem to have computed this long, because the two clocks are read one after the
+# other.
 NOISE_NS = 20_000
 _TASKS = "/proc/self/task"
 
@@ -38,7 +39,7 @@ class Windows:
 
     def __init__(self) -> None:
         self.starts: int = 0
-        """How many threads were started while somebody watched."""
+        """How many threads were started since the watch began."""
         self._counted = self._ended = 0
         """How many had been started when all of them were last seen running, and when all had ended."""
         self.marks: dict[int, Mark | None] = {}
@@ -46,22 +47,22 @@ class Windows:
         self._home = get_ident()
 
     def now(self) -> Mark | None:
-        """This moment, as `keep` wants it.
+        """Return this moment, as `keep` needs it.
 
-        To be taken before the device is looked at: who wakes it just after that look did so in the window
-        that begins here.
+        Take it before looking at the device: a wake just after that look belongs to the window that begins
+        here.
         """
         if not _count() and self._ended == self.starts and get_ident() == self._home:
-            # Nearly always, and asked twice for each import.
+            # The usual case, and asked twice for each import.
             return self.starts
         return self.starts if self._all_ended() and get_ident() == self._home else _others()
 
     def _all_ended(self) -> bool:
-        """True when the thread that began to watch is the only one that Python code started.
+        """Return True if the thread that began the watch is the only one that Python code started.
 
-        Python counts a thread once it runs and until it ends. That it counts none is not enough, then: one
-        that was started may have yet to be counted, unless all were seen running at one time, or the kernel
-        knows of one thread only.
+        Python counts a thread from when it runs until it ends. So a count of none is not enough: a started
+        thread may not be counted yet, unless all were seen running at one time, or the kernel knows of one
+        thread only.
         """
         running = _count()
         if running and running >= self.starts - self._ended:
@@ -75,13 +76,13 @@ class Windows:
         self.marks[get_ident()] = mark
 
     def alone(self) -> bool:
-        """True when no other Python thread can have done anything since this thread's mark."""
+        """Return True if no other Python thread can have done anything since this thread's mark."""
         mark = self.marks.get(get_ident())
         if mark is None:
             return False
         if isinstance(mark, int):
             return mark == self.starts
-        # In this order: who stops between the two questions is counted by the second one.
+        # In this order: a thread that stops between the two questions is counted by the second one.
         return not _somebody_runs() and _same(mark, _others())
 
     def forked(self) -> None:
@@ -93,7 +94,7 @@ class Windows:
 
 
 def _is_last() -> bool:
-    """True when the kernel has one thread left in this process: it has each from the moment of its start."""
+    """Return True if the kernel has one thread left in this process: it has each from its start."""
     try:
         return len(os.listdir(_TASKS)) == 1
     except OSError:
@@ -101,7 +102,7 @@ def _is_last() -> bool:
 
 
 def _others() -> tuple[int, int] | None:
-    """What every other thread together did so far: times taken off a processor, nanoseconds computed."""
+    """Return what all other threads together did: times taken off a processor, nanoseconds computed."""
     if not _COUNTS_THREADS:
         return None
     getrusage = resource.getrusage
@@ -122,8 +123,7 @@ def _same(one: tuple[int, int], two: tuple[int, int] | None) -> bool:
 
 
 def _somebody_runs() -> bool:
-    """True when another thread of this process is on a processor or waits for one, or when that cannot be
-    seen.
+    """Return True if another thread of this process runs or is ready to run, or if that cannot be seen.
 
     Until it is taken off, the kernel may not have counted what a thread does.
     """
@@ -146,6 +146,6 @@ def _status(task: str) -> str:
         said = os.read(descriptor, 1024)
     finally:
         os.close(descriptor)
-    # The name stands in brackets and may hold anything, brackets included. Asked of every thread inside of
-    # what is measured, so no more of the line is looked at than this.
+    # The name is in brackets and may contain anything, brackets included. This is asked of every thread
+    # inside the measured window, so no more of the line is parsed.
     return said.rpartition(b") ")[2][:1].decode("ascii")

@@ -1,4 +1,4 @@
-"""Reads the stacks that `faulthandler` wrote, and what they say about imports."""
+"""Read the stacks that `faulthandler` wrote, and what they say about imports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Witness:
         self.frames: list[Event] = frames
 
     def waker(self, thread: str) -> Event:
-        """What a wake event says of who woke the device."""
+        """Return a wake event's entry about who woke the device."""
         modules = modules_by_path()
         chain = self._chain(modules)
         site, stack = self._site()
@@ -47,7 +47,7 @@ class Witness:
         }
 
     def _bodies(self) -> list[int]:
-        """Where modules run that are being imported: the frames that importlib called."""
+        """Return where modules run that are being imported: the frames that importlib called."""
         return [
             at
             for at, frame in enumerate(self.frames)
@@ -65,7 +65,7 @@ class Witness:
         ]
 
     def _site(self) -> tuple[Event | None, list[Event]]:
-        """The import-time line, and the frames from it on; without an import, all of them."""
+        """Return the import-time line, and the frames from it on; without an import, all of them."""
         bodies = self._bodies()
         if not bodies:
             return None, self.frames
@@ -87,7 +87,7 @@ class Witness:
 
 
 def witnesses(text: str, threads: Mapping[int, int]) -> Iterator[Witness]:
-    """The stacks in what was written, each between a line that names the thread and one that ends it."""
+    """Yield the stacks in the text, each between a line that names the thread and one that ends it."""
     native: int | None = None
     frames: list[Event] = []
     for line in text.split("\n"):
@@ -109,7 +109,7 @@ def _frame(line: str) -> Event | None:
 
 
 def _unescaped(text: str) -> str:
-    """What `faulthandler` writes with backslashes is everything that is not ASCII."""
+    """Decode the backslash escapes of `faulthandler`, which stand for non-ASCII characters."""
     if "\\" not in text:
         return text
     try:
@@ -133,7 +133,7 @@ def _is_machinery(frame: Event) -> bool:
 
 
 def modules_by_path() -> dict[str, str]:
-    """The module of each source file, as far as it is loaded."""
+    """Return the module of each loaded source file."""
     found: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
         try:

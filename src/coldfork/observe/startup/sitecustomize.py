@@ -1,10 +1,10 @@
-"""Lets coldfork into a Python process that was started to be watched, before the program runs.
+"""Load coldfork into a Python process that was started to be watched, before the program runs.
 
-The folder of this file stands on PYTHONPATH only in such processes. Python itself then starts the program, so
+The folder of this file is on PYTHONPATH only in such processes. Python itself then starts the program, so
 nothing about the start has to be imitated. The site's own `sitecustomize` runs afterwards, as it would have.
 
-A watched program may start any other Python, which finds this file as well: so it is written in what all of
-them read, down to 2.7.
+A watched program may start any other Python, which finds this file as well: so its syntax works in all of
+them, down to 2.7.
 """
 
 import sys
@@ -14,7 +14,7 @@ _OLDEST = (3, 11)
 
 
 def _let_in():  # type: () -> None
-    """Load coldfork from where this file lies, without adding to the program's path."""
+    """Load coldfork from this file's folder, without adding to the program's path."""
     from importlib.machinery import PathFinder
 
     if "coldfork" not in sys.modules:
@@ -22,7 +22,7 @@ def _let_in():  # type: () -> None
         spec = PathFinder.find_spec("coldfork", [root])
         if spec is None or spec.loader is None:
             return
-        # By hand, and by the name that every module of the package will ask for.
+        # By hand, and under the name that every module of the package will ask for.
         module = type(sys)("coldfork")
         module.__spec__ = spec
         module.__loader__ = spec.loader
@@ -39,7 +39,7 @@ def _let_in():  # type: () -> None
 def _tell_unwatched(reason):  # type: (str) -> bool
     """Write into the recording why this process is not watched; False where it is the program itself.
 
-    Where the recording is gone, nobody is left to be told: a child's standard error is its own.
+    If the recording is gone, nothing is reported: a child's standard error is its own.
     """
     import os
 
@@ -69,12 +69,12 @@ def _tell_unwatched(reason):  # type: (str) -> bool
 
 
 def _value_of(settings, beginning, end):  # type: (str, str, str) -> str
-    """What stands in the settings behind a key; by hand, for nobody asked for a module that reads JSON."""
+    """Return the settings' value of a key; parsed by hand, to import no JSON into the program."""
     return settings.partition(beginning)[2].partition(end)[0]
 
 
 def _remove_compiled():  # type: () -> None
-    """Remove what Python 2 has just compiled: it puts it beside this file, and nobody asked for it there."""
+    """Remove the file that Python 2 has just compiled and put beside this one."""
     import os
 
     try:
@@ -95,7 +95,7 @@ def _make_way():  # type: () -> None
 
     spec = PathFinder.find_spec("sitecustomize")
     if spec is None or spec.loader is None:
-        # `site` takes exactly this for a machine without the module.
+        # `site` expects exactly this on a machine without the module.
         raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
     module = type(sys)("sitecustomize")
     module.__spec__ = spec
@@ -120,6 +120,6 @@ else:
     _tell_unwatched("it is Python %d.%d, and coldfork watches 3.11 and newer" % sys.version_info[:2])
     if sys.version_info < (3,):  # noqa: UP036 - these read it as well
         _remove_compiled()
-    # Whoever imported this one gets what stands under its name then.
+    # An import of this module then gets what is registered under its name.
     del sys.modules["sitecustomize"]
     __import__("sitecustomize")

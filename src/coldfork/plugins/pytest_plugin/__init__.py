@@ -1,7 +1,7 @@
 """The entry point for pytest: its options, its marker, its fixtures.
 
-pytest loads this module in every run of an environment that has coldfork, and nothing else of coldfork unless
-asked: what watches, the virtual device and the texts come with `--coldfork`, `--coldfork-virtual` or a use of
+pytest loads this module in every run of an environment with coldfork, and nothing else of coldfork unless
+asked: the watch, the virtual device and the messages come with `--coldfork`, `--coldfork-virtual` or a use of
 a fixture.
 """
 
@@ -30,20 +30,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         dest=_WATCH,
         help="fail where collection or an import wakes a device, where an unmarked test does, and where a "
-        "process is forked while a device is awake and then touches it, or is known to break",
+        "process is forked while a device is awake and then touches it, or will certainly break",
     )
     group.addoption(
         "--coldfork-virtual",
         metavar="NAME[:N]",
         dest=_VIRTUAL,
-        help="give the tests so many virtual devices, for example h100:2",
+        help="give the tests this many virtual devices, for example h100:2",
     )
     group.addoption(
         "--coldfork-exact",
         action="store_true",
         dest=_EXACT,
-        help="watch every call that tests make, which is slow: names the line that woke a device also where "
-        "CUDA itself does not tell",
+        help="watch every call that tests make, which is slow: names the line that woke a device even "
+        "where CUDA itself does not tell",
     )
     group.addoption(
         "--coldfork-strict",
@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, so that tests may carry it whether or not anybody watches."""
+    """Register the marker, so that tests may carry it whether or not they are watched."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(forks=False): this test may wake a device under --coldfork; with forks=True it may also "
@@ -88,8 +88,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def cold_import(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Import modules in fresh interpreters and fail if one wakes a device: `cold_import("engine.api")`.
 
-    The device is the one of --coldfork-virtual; without it the machine's own, and on a machine that has none
-    a virtual h100. `virtual="a100:2"` chooses another one, `timeout` is in seconds for each module.
+    The device is the one of --coldfork-virtual; without it the machine's own, and on a machine without one a
+    virtual h100. `virtual="a100:2"` chooses another one, `timeout` is in seconds for each module.
     """
     from coldfork.plugins.pytest_plugin.cold_import import ColdImport
 

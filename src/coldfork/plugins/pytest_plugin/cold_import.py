@@ -1,4 +1,4 @@
-"""What fresh interpreters are asked: the fixture `cold_import`, and the line of a wake that was half seen."""
+"""Questions to fresh interpreters: the fixture `cold_import`, and the missing line of a wake."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ColdImport:
 
 
 def probe_setup(config: pytest.Config, virtual: str | None, timeout: float) -> ProbeSetup:
-    """The interpreter and path of this test run, with the device that was asked for."""
+    """Return the interpreter and path of this test run, with the device that was asked for."""
     wanted = virtual or config.getoption("coldfork_virtual") or config.getini("coldfork_virtual") or None
     if wanted is None and device_before(None) == "none":
         wanted = STAND_IN
@@ -62,7 +62,7 @@ def probe_setup(config: pytest.Config, virtual: str | None, timeout: float) -> P
 
 
 def _own_path() -> tuple[str, ...]:
-    """The folders on the path of this process that a fresh interpreter would not have."""
+    """Return the folders on this process's path that a fresh interpreter would not have."""
     usual = {Path(folder).resolve() for folder in sysconfig.get_paths().values()}
     usual.add(Path(sysconfig.get_path("platstdlib"), "lib-dynload").resolve())
     folders = [Path(entry).absolute() for entry in sys.path]
@@ -83,11 +83,11 @@ def _explained(probing: Probing, folder: Path) -> str:
 
 
 SECONDS = 60.0
-"""The time that the guilty module is given, once more, in an interpreter of its own."""
+"""How long the guilty module may take when it is imported again, in an interpreter of its own."""
 
 
 def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake:
-    """The wake with the line in the guilty module, if importing that alone wakes the same device again."""
+    """Return the wake with the line in the guilty module, if importing only that wakes the same device."""
     waker = wake.waker
     if not wake.imported or waker.line is not None or waker.module is None:
         return wake
@@ -104,7 +104,7 @@ def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake
 
 
 def _joined(waker: Waker, found: Waker, probing: Probing) -> Waker:
-    """The imports as they were here, the line and the calls as they were there."""
+    """Join the imports as they were here with the line and the calls as they were there."""
     path = probing.files.get(found.path or "", waker.path)
     *outer, last = waker.import_chain
     return replace(

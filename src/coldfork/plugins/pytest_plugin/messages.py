@@ -1,4 +1,4 @@
-"""What the pytest plugin says about a wake and about a fork, in the words of the other reports."""
+"""The pytest plugin's messages about wakes and forks, in the words of the other reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INDENT = " " * 6
 #: A test report may go to any terminal and any log.
 _LETTERS = Alphabet("utf-8", "...")
 _Info = tuple[os.PathLike[str] | str, int | None, str]
-"""Path, line from nought on, and name, as pytest tells them of a test."""
+"""Path, line counted from 0, and name, as pytest gives them for a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Words:
         self._origins = Origins()
 
     def wake(self, wake: SeenWake, headline: str, *, in_test: bool, test: _Info | None = None) -> Message:
-        """Say who woke a device and what to do about it; `test` is where the test stands that did it."""
+        """Say who woke a device and what to do about it; `test` is the place of the test that did it."""
         waker = wake.waker
         lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
         lines.append(_note("processes forked from this one from now on cannot use the device"))
@@ -82,17 +82,17 @@ class Words:
             _note("help: start the process with spawn or forkserver, or fork while the device is cold")
         )
         if nodeid is not None:
-            lines.append(_note(f"next: coldfork run --follow -m pytest {nodeid} shows what becomes of it"))
+            lines.append(_note(f"next: see what becomes of it with coldfork run --follow -m pytest {nodeid}"))
         return Message(printable(headline), tuple(lines))
 
     def first_conftest(self, wakes: Sequence[SeenWake]) -> str | None:
-        """The conftest file whose import led to the first of these wakes."""
+        """Return the conftest file whose import led to the first of these wakes."""
         paths = [site.path for wake in wakes[:1] for site in wake.waker.import_chain if site.path]
         first = next((path for path in paths if path.endswith("conftest.py")), None)
         return self.place(first, None) if first else None
 
     def in_short(self, wake: SeenWake) -> str:
-        """The place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
+        """Return the place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
         waker = wake.waker
         if waker.path is None:
             return f"in {waker.module}" if waker.module else "the line was not seen"
@@ -100,7 +100,7 @@ class Words:
         return f"{place}, {printable(waker.call)}" if waker.call else place
 
     def place(self, path: str, line: int | None) -> str:
-        """A line as one would open it from where pytest was started."""
+        """Return a line in the form for opening it from where pytest was started."""
         file = Path(path)
         if file.is_relative_to(self._folder):
             where = file.relative_to(self._folder).as_posix()
@@ -116,7 +116,7 @@ class Words:
                 yield f"  --> {place}  in {printable(name)}"
             elif waker.module:
                 yield f"  --> {printable(waker.module)}"
-            yield _note("the line was not seen; pytest --coldfork-exact looks for it")
+            yield _note("the line was not seen; find it with pytest --coldfork-exact")
             return
         behind = _standing(waker.function) if waker.line else "  (the line was not seen)"
         yield f"  --> {self.place(waker.path, waker.line)}{behind}"
@@ -156,7 +156,7 @@ class Words:
 
 
 def _thread(name: str) -> str:
-    """On which thread it was, if that says anything: numbers differ between the workers of one run."""
+    """Return which thread it was, if that is useful: numbers differ between the workers of one run."""
     if name in ("MainThread", ""):
         return ""
     if name.startswith("unknown: "):

@@ -1,4 +1,4 @@
-"""A test run under `--coldfork`: judges what woke and forked, and fails whom it concerns."""
+"""A test run under `--coldfork`: judge what woke and forked, and fail the tests concerned."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def begin(
 
 
 class Session:
-    """The hooks that ask, at each step of the run, what happened in it."""
+    """The hooks that check, at each step of the run, what happened in it."""
 
     def __init__(self, config: pytest.Config, device: str, marker: str, *, exact: bool, strict: bool) -> None:
         options = config.known_args_namespace
-        # The tests of pytest-forked run in forked children, which are then what must be watched.
+        # The tests of pytest-forked run in forked children, which then have to be watched.
         follow = bool(getattr(options, "forked", False))
         self.watching: Watching = Watching(exact=exact, follow=follow, strict=strict)
         self._config = config
@@ -51,7 +51,7 @@ class Session:
         self._summary = Summary(device, forked=follow)
         self._woken: dict[str, str] = {}
         self._blamed: dict[tuple[str, str], list[Message]] = {}
-        """What each phase of a test was failed for: run again, it finds the device awake and is no better."""
+        """The messages with which each phase of a test failed: run again, it finds the device awake."""
         self._strangers: frozenset[str] = frozenset()
         self._at_start: list[tuple[str, Message]] = []
         self._reported: set[str] = set()
@@ -64,7 +64,7 @@ class Session:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Report what was done before anything is collected: by plugins and by the first conftest files."""
+        """Report what happened before anything is collected: in plugins and in the first conftest files."""
         since = self.watching.since()
         file = self._words.first_conftest(since.wakes)
         messages = self._of_loading(f"loading {file}" if file else "starting the test run", since)
@@ -95,7 +95,7 @@ class Session:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Fail a test that woke a device unasked, or forked while one was awake."""
+        """Fail a test that woke a device without permission, or forked while one was awake."""
         since = self.watching.since()
         report = yield
         for message in self._of_test(item, call.when, since):
@@ -111,13 +111,13 @@ class Session:
         return result
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember what the workers have said."""
+        """Remember the workers' reports."""
         if report.failed:
             self._reported.add(str(report.longrepr))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run for what is nobody's in particular, and hand it all to the controller."""
+        """Fail the run for what no single test is to blame for, and send everything to the controller."""
         self._of_nobody("after the last test", self.watching.since())
         self._summary.end(self.watching)
         forget_no_test(self._config)
@@ -135,7 +135,7 @@ class Session:
         self._summary.take(name, getattr(node, "workeroutput", {}).get("coldfork"))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Sum up."""
+        """Print the summary."""
         lines = self._summary.lines()
         if terminalreporter.verbosity < 0 and self._summary.is_cold:
             return
@@ -144,7 +144,7 @@ class Session:
             terminalreporter.write_line(line)
 
     def _of_loading(self, what: str, since: Since) -> list[Message]:
-        """The messages about what happened while files were loaded, in order."""
+        """Return the messages about what happened while files were loaded, in order."""
         messages = []
         for wake in map(self._with_line, since.wakes):
             messages.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
@@ -153,7 +153,7 @@ class Session:
         return messages
 
     def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Message]:
-        """The messages with which a test fails; what may be another thread's doing fails the run instead."""
+        """Return the messages with which a test fails; what another thread may have done fails the run."""
         marker = item.get_closest_marker(self._marker)
         own = Since(
             tuple(wake for wake in since.wakes if self._is_own(wake.waker.thread)),
@@ -177,7 +177,7 @@ class Session:
         return messages
 
     def _of_nobody(self, when: str, since: Since) -> None:
-        """Note for the end of the run what cannot be laid at a test's door."""
+        """Note for the end of the run what no single test is to blame for."""
         for wake in map(self._with_line, since.wakes):
             headline = f"{wake.accelerator} was woken {when}"
             self._remember(wake, when, marked=False)
@@ -196,7 +196,7 @@ class Session:
         return self._words.fork(fork, headline, woken, nodeid)
 
     def _is_own(self, thread: str) -> bool:
-        """Whether the test did it that runs: not where it may have been a thread older than the test."""
+        """Return whether the running test did it: False for a thread older than the test."""
         if thread == "MainThread" or not self._strangers:
             return True
         return not thread.startswith("unknown: ") and thread not in self._strangers
@@ -214,10 +214,10 @@ class Session:
     def _note_awake_before(self, accelerator: str) -> None:
         sentence = f"{accelerator} was awake before the watch began"
         reason = (
-            "a plugin given with -p or PYTEST_PLUGINS, one that pytest loaded earlier, or the site woke it"
+            "woken by the site, a plugin given with -p or PYTEST_PLUGINS, or one that pytest loaded earlier"
         )
         self._woken[accelerator] = sentence
-        command = "next: coldfork run -m pytest names it"
+        command = "next: find it with coldfork run -m pytest"
         self._at_start.append((NOT_A_FILE, Message(sentence, (f"   = {reason}", f"   = {command}"))))
         self._summary.woken(accelerator, "", "", marked=False)
 
@@ -228,7 +228,7 @@ class Session:
         self._at_start.clear()
 
     def _distributes(self) -> bool:
-        """Whether the tests run in workers of pytest-xdist."""
+        """Return whether the tests run in workers of pytest-xdist."""
         return bool(self._config.pluginmanager.hasplugin("dsession"))
 
 
@@ -242,7 +242,7 @@ def _without(all_of_them: tuple[Any, ...], some: Collection[Any]) -> tuple[Any, 
 
 
 NOT_A_FILE = "coldfork"
-"""What pytest shows as being collected where it is no file that woke a device."""
+"""The name that pytest shows as being collected where no file woke a device."""
 
 
 class Account:
@@ -262,21 +262,21 @@ class Account:
 
 
 def collect_report(nodeid: str, message: Message) -> pytest.CollectReport:
-    """An error of the collection; the tests that were collected stay."""
+    """Make an error of the collection; the tests that were collected stay."""
     return pytest.CollectReport(nodeid, "failed", Account(message), [])  # type: ignore[arg-type]
 
 
 def forget_no_test(config: pytest.Config) -> None:
-    """Keep what is no test out of those that --lf would run again: nothing would ever clear it."""
+    """Keep entries that are not tests out of those that --lf would run again: they would never be cleared."""
     failed = getattr(config.pluginmanager.getplugin("lfplugin"), "lastfailed", None)
     if isinstance(failed, dict):
-        # Texts in most versions of pytest, objects that know theirs in the newest.
+        # Texts in most versions of pytest, objects with a text in the newest.
         for nodeid in [one for one in failed if str(one) == NOT_A_FILE or str(one).endswith("conftest.py")]:
             del failed[nodeid]
 
 
 def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None:
-    """Make the report of a test that of a failure; one that failed already says this too."""
+    """Turn a test's report into a failure; a test that failed already gets this message too."""
     if report.failed:
         report.sections.append(("coldfork", str(message)))
         return
@@ -286,5 +286,5 @@ def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None
     try:
         pytest.fail(str(message), pytrace=False)
     except pytest.fail.Exception as failure:
-        # As pytest would show it, which is what pytest-xdist can hand to its controller.
+        # In pytest's own form, which pytest-xdist can send to its controller.
         report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))

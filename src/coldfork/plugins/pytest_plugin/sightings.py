@@ -1,4 +1,4 @@
-"""What was seen in a test run, its stacks cut to what the tests and the code under test did."""
+"""Wakes and forks seen in a test run, with stacks cut to the tests and the code under test."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ class SeenFork:
     thread: str
     stack: tuple[Frame, ...]
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """What each thing held comes to for the child."""
+    """The judgement of each held thing for the child."""
     touched: str | None = None
     """The device that the child went on to use."""
 
     @property
     def judgement(self) -> Judgement:
-        """What the fork does to its child, as far as devices go."""
+        """The fork's effect on its child, as far as devices go."""
         return worst(self.verdicts[name].judgement for name in self.awake if name in self.verdicts)
 
     @property
     def site(self) -> Frame | None:
-        """The line that a user would mend: the innermost one that is not a library's."""
+        """The line that a user would mend: the innermost one outside of libraries."""
         own = [frame for frame in self.stack if not _is_installed(frame.path)]
         return own[-1] if own else (self.stack[-1] if self.stack else None)
 
 
 def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
-    """A wake of a device from its event; `frames` is the whole stack, if the device itself is the witness."""
+    """Make a wake of a device from its event; `frames` is the whole stack, if the device is the witness."""
     if event["accelerator"] in RUNTIMES:
         return None
     waker = event["waker"]
@@ -82,7 +82,7 @@ def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
 
 
 def fork(event: Event) -> SeenFork:
-    """A fork from its event, with what was held at it."""
+    """Make a fork from its event, with what was held at it."""
     purpose = Purpose(event.get("purpose", Purpose.PLAIN))
     things = [held(one["name"], doubtful=one["doubtful"]) for one in event.get("holds", ())]
     does = {name: Deed.read(one) for name, one in event.get("does", {}).items()}
@@ -91,7 +91,7 @@ def fork(event: Event) -> SeenFork:
 
 
 def awake_in(states: Sequence[Event]) -> tuple[str, ...]:
-    """The devices among these states that are awake."""
+    """Return the devices among these states that are awake."""
     return tuple(
         str(state["accelerator"])
         for state in states
@@ -100,11 +100,11 @@ def awake_in(states: Sequence[Event]) -> tuple[str, ...]:
 
 
 def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
-    """The frames behind those of the test runner, up to where coldfork's virtual device takes over."""
+    """Return the frames after those of the test runner, up to where coldfork's virtual device takes over."""
     frames = [Frame(event["path"], event["line"], event["function"]) for event in events]
     last = max((at for at, frame in enumerate(frames) if frame.path.startswith(_PLUGGY)), default=-1)
     behind = frames[last + 1 :]
-    # What is installed may lead to a test as well (asyncio's plugin does), or be what is tested.
+    # Installed code may lead to a test as well (asyncio's plugin does), or be the code under test.
     own = (
         at for at, frame in enumerate(behind) if not _leads_in(frame.path) and not _is_installed(frame.path)
     )
@@ -115,12 +115,12 @@ def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
 
 
 def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
-    """Who did it, as the stack says: pytest loads test modules by itself, which is no import to the watch."""
+    """Return who did it, by the stack: pytest loads test modules itself, which is no import to the watch."""
     bodies = [at for at, frame in enumerate(frames) if frame.function == BODY]
     site = _site(frames, bodies[-1]) if bodies else 0
     here = frames[site] if frames else None
     names = modules_by_path()
-    # Outside of imports it is somebody's call that asked for the outermost one.
+    # Outside of imports, a call requested the outermost one.
     asker = [bodies[0] - 1] if bodies and bodies[0] else []
     chain = [
         ImportSite(names.get(frames[at].path) or Path(frames[at].path).stem, frames[at].path, frames[at].line)
@@ -141,7 +141,7 @@ def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
 
 
 def _site(frames: Sequence[Frame], body: int) -> int:
-    """The import-time line of the module whose body stands there: the body's own or a class's in it."""
+    """Return the import-time line of the module with this body: the body's own or that of a class in it."""
     at = body
     while at + 1 < len(frames):
         inner = frames[at + 1]
@@ -173,7 +173,7 @@ def _inferred(waker: Event) -> Waker:
 
 
 def _leads_in(path: str) -> bool:
-    """Whether a frame only leads to a test: the runner's, and those of the standard library before it."""
+    """Return whether a frame only leads to a test: the runner's, or the standard library's before it."""
     return _is_machinery(path) or _is_standard(path)
 
 
@@ -198,7 +198,7 @@ _MOST = 1 << 20
 
 
 class TouchFile:
-    """A file without a name that every forked child shares: children write lines, the test run reads them."""
+    """An unnamed file that every forked child shares: children write lines, the test run reads them."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -207,17 +207,16 @@ class TouchFile:
 
     @property
     def is_child(self) -> bool:
-        """Whether this is a process that was forked from the one that reads."""
+        """Return whether this process was forked from the one that reads."""
         return os.getpid() != self._home
 
     def write(self, fork: int, accelerator: str, leaves: bool) -> None:
-        """In a child: tell by which fork it came to be, what it touched, and whether the error leaves it."""
+        """In a child: report its fork's number, what it touched, and whether the error leaves it."""
         line = json.dumps({"fork": fork, "accelerator": accelerator, "leaves": leaves}) + "\n"
         os.write(self._file.fileno(), line.encode("utf-8"))
 
     def new(self) -> Iterator[tuple[int, str, bool]]:
-        """What was written since the last question: the number of the fork, the accelerator, whether it
-        left."""
+        """Yield what was written since the last call: the fork's number, the accelerator, whether it left."""
         content = os.pread(self._file.fileno(), _MOST, self._read)
         whole = content[: content.rfind(b"\n") + 1]
         self._read += len(whole)
@@ -226,5 +225,5 @@ class TouchFile:
             yield said["fork"], said["accelerator"], said["leaves"]
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()

@@ -1,4 +1,4 @@
-"""What a run comes to, over all of its processes."""
+"""The result of a run, over all of its processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Woken:
-    """One device, awake in one process or more."""
+    """One device, awake in one or more processes."""
 
     accelerator: str
     who: str
@@ -25,28 +25,28 @@ class _Woken:
 
 @dataclass(slots=True)
 class Summary:
-    """Gathers what this process saw, and what each worker of pytest-xdist handed over."""
+    """Gathers what this process saw, and what each worker of pytest-xdist sent."""
 
     device: str
     forked: bool = False
-    """Whether every test runs in a forked process of its own, as pytest-forked has it."""
+    """Whether every test runs in a forked process of its own, as with pytest-forked."""
     forks: int = 0
     awake_forks: int = 0
     unowned: list[str] = field(default_factory=list)
-    """What fails the run because no test is to blame for it."""
+    """Failures of the run for which no test is to blame."""
     doubts: list[str] = field(default_factory=list)
     conditions: Counter[tuple[str, bool]] = field(default_factory=Counter)
-    """What breaks the children of how many forks that no test was failed for."""
+    """Conditions that break the children of forks for which no test has failed, with their number."""
     recovered: Counter[str] = field(default_factory=Counter)
-    """What forked children touched, in how many of them, without failing anybody."""
+    """Devices that forked children touched without failing a test, with the number of children."""
     _woken: dict[_Woken, list[str]] = field(default_factory=dict)
     """Who woke what, and in which workers."""
     _silent: list[str] = field(default_factory=list)
-    """The workers that died before they could tell."""
+    """The workers that died before they could report."""
 
     @property
     def is_cold(self) -> bool:
-        """Whether there is nothing to tell."""
+        """Whether there is nothing to report."""
         seen = self._woken or self.awake_forks or self.conditions
         return not (seen or self.unowned or self.doubts or self._silent)
 
@@ -55,7 +55,7 @@ class Summary:
         self._woken.setdefault(_Woken(accelerator, who, place, marked), [])
 
     def end(self, watching: Watching) -> None:
-        """Note what can be said at the end only."""
+        """Note what is known only at the end."""
         self.forks += watching.forks
         self.awake_forks += watching.awake_forks
         self.conditions.update(watching.conditions)
@@ -68,7 +68,7 @@ class Summary:
         self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
 
     def as_output(self) -> dict[str, Any]:
-        """What a worker hands to its controller."""
+        """Return what a worker sends to its controller."""
         return {
             "woken": [[one.accelerator, one.who, one.place, one.marked] for one in self._woken],
             "forks": self.forks,
@@ -80,7 +80,7 @@ class Summary:
         }
 
     def take(self, worker: str, output: dict[str, Any] | None) -> None:
-        """Add what a worker handed over; one that died could not."""
+        """Add what a worker sent; one that died could not."""
         if output is None:
             self._silent.append(worker)
             return
@@ -95,7 +95,7 @@ class Summary:
         self.doubts += [text for text in output["doubts"] if text not in self.doubts]
 
     def lines(self) -> Iterator[str]:
-        """The summary as it is printed."""
+        """Yield the lines of the summary."""
         if not self._woken:
             where = " outside of the tests, which ran in forked processes" if self.forked else ""
             yield f"no device was woken{where}; device: {self.device}"
@@ -120,8 +120,8 @@ class Summary:
             yield f"! ended before telling what was seen: {', '.join(self._silent)}"
         if self.device == "none" and not self._woken:
             yield (
-                "this machine has no GPU that could be woken; "
-                "pytest --coldfork --coldfork-virtual h100 gives it one"
+                "this machine has no GPU that could be woken; give it a virtual one with pytest --coldfork "
+                "--coldfork-virtual h100"
             )
 
 

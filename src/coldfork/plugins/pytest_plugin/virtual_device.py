@@ -12,19 +12,19 @@ _OURS = (bootstrap.VARIABLE, bootstrap.VIRTUAL, "PYTHONPATH")
 
 
 def install(wanted: str) -> None:
-    """Give this process the virtual devices asked for, as NAME or NAME:N."""
+    """Give this process the requested virtual devices, as NAME or NAME:N."""
     from coldfork import virtual
 
     virtual.install(*virtual.parse(wanted))
 
 
 def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.environ) -> Callable[[], None]:
-    """Have every Python process started from here on get the same devices; returns what undoes it.
+    """Give every Python process started from here on the same devices; return what undoes it.
 
     A spawned worker would otherwise find a machine without the device that its parent has.
     """
     if bootstrap.VARIABLE in environment:
-        # A process that was itself started like this, or under coldfork run: its children are provided for.
+        # This process was itself started like this, or under coldfork run: its children have them already.
         return lambda: None
     before = {name: environment.get(name) for name in _OURS}
     settings = {"mode": "virtual", "follow": True, "device": f"virtual:{wanted}"}
@@ -34,7 +34,7 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
     def undo() -> None:
         for name, value in before.items():
             if environment.get(name) != offered[name]:
-                continue  # somebody changed it meanwhile, and it is theirs
+                continue  # it was changed by other code meanwhile
             if value is None:
                 del environment[name]
             else:
@@ -44,7 +44,7 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
 
 
 def plain(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what `offer_to_children` put there."""
+    """Return an environment without what `offer_to_children` set."""
     left = {name: value for name, value in environment.items() if name not in _OURS[:2]}
     settings = environment.get(bootstrap.VARIABLE)
     if settings is not None and left.get("PYTHONPATH", "").startswith(bootstrap.STARTUP):

@@ -1,4 +1,4 @@
-"""The watch of one pytest process: what woke and what forked since it was last asked."""
+"""The watch of one pytest process: what woke and what forked since the last question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.plugins.pytest_plugin.sightings import Event, SeenFork, SeenWake, 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What happened since the last question, in order."""
+    """Everything that happened since the last question, in order."""
 
     wakes: tuple[SeenWake, ...] = ()
     forks: tuple[SeenFork, ...] = ()
@@ -39,15 +39,15 @@ class Watching:
         self._least = Judgement.BREAKS_IF if strict else Judgement.BREAKS
         self._touches = TouchFile()
         self._pending: dict[int, SeenFork] = {}
-        """The forks that nobody was failed for yet, by their number."""
+        """The forks for which no test has failed yet, by their number."""
         self._children: dict[int, int] = {}
         """The number of the fork that each child came from, by its pid."""
         self._caught: dict[int, str] = {}
-        """What children touched whose error has not left them, by the number of their fork."""
+        """Devices that children touched, whose error has not left them, by the number of their fork."""
         self.recovered: Counter[str] = Counter()
-        """What children touched and went on well without, and how many did."""
+        """Devices that children touched and ended well without, with the number of children."""
         self.conditions: Counter[tuple[str, bool]] = Counter()
-        """What breaks the children of how many forks, and whether the moment is seen in the child."""
+        """Conditions that break children, with the number of forks, and whether the child notices."""
         self._frames: Sequence[Event] | None = None
         self._seen = _Seen()
         self._claimed: set[str] = set()
@@ -65,12 +65,12 @@ class Watching:
             ends=True,
         )
         self.awake_before: tuple[str, ...] = sightings.awake_in(self._watch.states())
-        """The devices that were awake when the watch began: nobody saw who woke them."""
+        """The devices that were awake when the watch began: who woke them was not seen."""
         self._claimed.update(self.awake_before)
         self._hear_witness()
 
     def since(self) -> Since:
-        """Look once more, and tell what happened since the last question."""
+        """Check once more, and return what happened since the last question."""
         self._watch.poll()
         self._hear_touches()
         seen, self._seen = self._seen, _Seen()
@@ -90,7 +90,7 @@ class Watching:
             self._seen.forks.append(replace(touched, touched=accelerator))
 
     def _ended(self, event: Event) -> None:
-        """A child has ended: one that touched a device has failed now, or gone on well without."""
+        """Note that a child has ended: one that touched a device has failed now, or ended well without."""
         number = self._children.pop(event["pid"], None)
         self._hear_touches()
         accelerator = None if number is None else self._caught.pop(number, None)
@@ -102,12 +102,12 @@ class Watching:
             self._fail(number, accelerator)
 
     def unsettled(self) -> Counter[str]:
-        """What children touched whose error has not left them, where how they ended was not seen."""
+        """Return what children touched whose error has not left them, where their end was not seen."""
         self._hear_touches()
         return Counter(self._caught.values())
 
     def unknown(self) -> tuple[str, ...]:
-        """The devices of which it cannot be told whether they are awake, and why."""
+        """Return the devices of which it cannot be told whether they are awake, and why."""
         return tuple(
             f"{state['accelerator']}: {state['reason']}"
             for state in self._watch.states()
@@ -115,17 +115,17 @@ class Watching:
         )
 
     def strangers(self) -> frozenset[str]:
-        """The names of the threads that are neither the main one nor were here when the watch began."""
+        """Return the names of threads other than the main one that started after the watch began."""
         active = getattr(sys.modules.get("threading"), "_active", {})
         idents = set(sys._current_frames()) - self._own_threads
         return frozenset(getattr(active.get(ident), "name", f"thread {ident}") for ident in idents)
 
     def look_closely(self, wanted: bool) -> None:
-        """Watch every call from now on, or no longer; only for who asked for exact lines."""
+        """Watch every call from now on, or no longer, where exact lines were requested."""
         self._watch.look_closely(wanted)
 
     def stop(self) -> None:
-        """End it and put everything back."""
+        """End it and restore everything."""
         self._watch.stop()
         self._touches.close()
 
@@ -135,7 +135,7 @@ class Watching:
             from coldfork.observe.injection import build
 
             library = build()
-        except Exception:  # what it needs is not there on every system
+        except Exception:  # not every system has what it needs
             return
         if library is None:
             return
@@ -165,7 +165,7 @@ class Watching:
         elif kind == "trouble":
             self.troubles.append(f"{event['what']}: {event['detail']}")
         elif kind == "process" and event["how"] == "fork":
-            # A child that runs tests of its own starts with cold devices, and with nothing to tell.
+            # A child that runs tests of its own starts with cold devices, and with nothing to report.
             self._claimed.clear()
             self._seen = _Seen()
 
@@ -194,14 +194,14 @@ class Watching:
         self._seen.wakes.append(wake)
 
     def _deepen(self, later: SeenWake) -> None:
-        """A driver is followed by a context: one wake, reported once."""
+        """Merge a driver's wake and the context that follows: one wake, reported once."""
         for at, wake in enumerate(self._seen.wakes):
             if wake.accelerator == later.accelerator:
                 self._seen.wakes[at] = SeenWake(wake.accelerator, later.level or wake.level, wake.waker)
 
 
 class Exact:
-    """The hooks around what users wrote; what pytest does in between would cost more than all of it."""
+    """The hooks around users' code; watching what pytest does in between would cost more than all of it."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -209,7 +209,7 @@ class Exact:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Watch the body of a test, that of a fixture, and what fixtures do behind their yield."""
+        """Watch the body of a test, that of a fixture, and what fixtures do after their yield."""
         self._watching.look_closely(True)
         try:
             return (yield)

@@ -1,1 +1,1 @@
-"""What speaks for and against each start method, one module for each kind of evidence."""
+"""The evidence for and against each start method, one module for each kind."""

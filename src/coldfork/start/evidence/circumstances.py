@@ -20,7 +20,7 @@ _VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVI
 
 
 def platform_without_fork(surroundings: Surroundings) -> Reason | None:
-    """Windows has no fork."""
+    """Tell that Windows has no fork."""
     if "fork" in surroundings.methods:
         return None
     return Reason(
@@ -29,7 +29,7 @@ def platform_without_fork(surroundings: Surroundings) -> Reason | None:
 
 
 def macos(surroundings: Surroundings) -> Reason | None:
-    """macOS: system frameworks end a forked child that uses them; Python itself stopped forking there."""
+    """Tell that macOS frameworks end a forked child that uses them; Python itself stopped forking there."""
     if surroundings.platform != "darwin":
         return None
     return Reason(
@@ -41,7 +41,7 @@ def macos(surroundings: Surroundings) -> Reason | None:
 
 
 def ray_worker(surroundings: Surroundings) -> Reason | None:
-    """A task or an actor of Ray, whose threads and connections a forked child would share."""
+    """Recognise a task or an actor of Ray, whose threads and connections a forked child would share."""
     worker = (surroundings.module("ray._private.worker") or {}).get("global_worker")
     if worker is None:
         return None
@@ -58,7 +58,7 @@ def ray_worker(surroundings: Surroundings) -> Reason | None:
 
 
 def wsl(surroundings: Surroundings) -> Reason | None:
-    """Windows' subsystem for Linux, where NVML does not go together with fork."""
+    """Recognise Windows' subsystem for Linux, where NVML does not work together with fork."""
     if "microsoft" not in surroundings.release.lower():
         return None
     return Reason(
@@ -71,20 +71,20 @@ def wsl(surroundings: Surroundings) -> Reason | None:
 
 
 def jupyter(surroundings: Surroundings) -> Reason | None:
-    """A notebook's kernel, with its threads and sockets."""
+    """Recognise a notebook's kernel, with its threads and sockets."""
     application = (surroundings.module("ipykernel.kernelapp") or {}).get("IPKernelApp")
     if application is None or _attribute(application, "_instance") is None:
         return None
     return Reason(
         "jupyter",
-        "this is a notebook's kernel, whose sockets and threads a forked child would inherit half",
+        "this is a notebook's kernel, and a forked child would inherit its sockets without its threads",
         weight=Weight.CIRCUMSTANCE,
         remedies=("put the function into a module, which spawn can import",),
     )
 
 
 def xpu_build(surroundings: Surroundings) -> Reason | None:
-    """PyTorch for Intel's GPUs, whose runtime supports no fork at all."""
+    """Recognise PyTorch for Intel's GPUs, whose runtime does not support fork at all."""
     version = surroundings.module("torch.version") or {}
     if not isinstance(version.get("xpu"), str):
         return None
@@ -99,7 +99,7 @@ def xpu_build(surroundings: Surroundings) -> Reason | None:
 
 
 def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Workers that are to be bound to NUMA nodes: only spawn starts them by a command of its own."""
+    """Recognise workers that are to be bound to NUMA nodes: only spawn can give them their own command."""
     asked = [one for one in surroundings.arguments if one == "--numa-bind" or one.startswith("--numa-bind=")]
     executable = (surroundings.module("multiprocessing.spawn") or {}).get("_python_exe")
     own = (surroundings.module("sys") or {}).get("executable")
@@ -117,7 +117,7 @@ def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """The variable that says to an isolated script how its processes are to start."""
+    """Read the variable that tells an isolated script how its processes are to start."""
     asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()
@@ -130,25 +130,25 @@ def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def daemon(surroundings: Surroundings) -> Reason | None:
-    """A daemonic process of multiprocessing, which may have no children."""
+    """Recognise a daemonic process of multiprocessing, which must not have children."""
     current = (surroundings.module("multiprocessing.process") or {}).get("_current_process")
     configuration = _attribute(current, "_config")
     if not isinstance(configuration, dict) or not configuration.get("daemon"):
         return None
     return Reason(
         "daemon",
-        "this is a daemonic process, and multiprocessing lets it have no children by any method",
+        "this is a daemonic process, which multiprocessing allows no children by any method",
         EVERY,
         Weight.HARM,
         remedies=(
             "start it with daemon=False, or from concurrent.futures, whose workers are no daemons",
-            "use subprocess, which asks nobody",
+            "use subprocess, which has no such rule",
         ),
     )
 
 
 def framework_and_device(surroundings: Surroundings) -> Reason | None:
-    """Strict: a framework that could wake a device, and a device that it could wake."""
+    """In strict mode, find a framework that could wake a device, and a device that it could wake."""
     if not surroundings.strict:
         return None
     framework = next((name for name in _FRAMEWORKS if surroundings.module(name) is not None), None)
@@ -167,16 +167,16 @@ def framework_and_device(surroundings: Surroundings) -> Reason | None:
 
 
 def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
-    """vLLM accepts fork and spawn and refuses forkserver."""
+    """Tell that vLLM accepts fork and spawn and refuses forkserver."""
     target = surroundings.target.module if surroundings.target is not None else None
     about = target is not None and target.partition(".")[0] == "vllm"
     if not about and surroundings.module("vllm") is None:
         return None
-    return Reason("vllm-refuses-forkserver", "vLLM accepts fork and spawn only", "forkserver", Weight.HARM)
+    return Reason("vllm-refuses-forkserver", "vLLM accepts only fork and spawn", "forkserver", Weight.HARM)
 
 
 def _attribute(thing: Any, name: str) -> Any:
-    """An attribute of somebody else's object; None where it has none or fails."""
+    """Return an attribute of a foreign object; None where it has none or fails."""
     try:
         return getattr(thing, name, None)
     except Exception:

@@ -25,7 +25,7 @@ BY_ITSELF = (
 """The remedy where no start method can be chosen."""
 _LATER = "wake the device only in the processes that use it, after they have been started"
 _FRESH = "fork from a fresh thread: it has no pool, and the child neither"
-_PAUSE = "have libgomp give its pool back before the fork: omp_pause_resource_all(omp_pause_hard)"
+_PAUSE = "have libgomp release its pool before the fork: omp_pause_resource_all(omp_pause_hard)"
 _LAYER = "choose another layer: NUMBA_THREADING_LAYER=workqueue, or tbb"
 _SERIAL = f"set {holdings.TOKENIZERS}=false before the fork, or do not set it"
 _CLOSE = "close the channels of gRPC before the fork, and open others in the child"
@@ -45,7 +45,7 @@ _WITHOUT_DEVICE = ("jax-cpu", "polars")
 
 
 def runtimes(surroundings: Surroundings) -> Iterator[Reason]:
-    """What is held here that a child of this purpose cannot use, or may not be able to."""
+    """Yield what is held here that a child of this purpose cannot use, or may not be able to."""
     found = holdings.held(surroundings)
     return judged(found, surroundings.purpose, surroundings.waker, known_deeds(found, surroundings.deeds))
 
@@ -56,7 +56,7 @@ def judged(
     waker: Callable[[str], Waker | None],
     does: Mapping[str, Deed] = NOTHING_KNOWN,
 ) -> Iterator[Reason]:
-    """What speaks against a fork for this purpose; `does` says what the child is known to touch."""
+    """Yield what speaks against a fork for this purpose; `does` says what the child will certainly touch."""
     for holding in found:
         reason = reason_of(holding, purpose, waker, does)
         if reason is not None:
@@ -69,7 +69,7 @@ def reason_of(
     waker: Callable[[str], Waker | None],
     does: Mapping[str, Deed] = NOTHING_KNOWN,
 ) -> Reason | None:
-    """One thing held, as a reason against a fork; None where it does a child of this purpose no harm."""
+    """Return one held thing as a reason against a fork; None if it does such a child no harm."""
     verdict = judgement.judge(judgement.held(holding.name, doubtful=holding.doubtful), purpose, does)
     if verdict.judgement is Judgement.HARMLESS:
         return None
@@ -89,7 +89,7 @@ def reason_of(
 
 
 def _way(deed: Deed | None) -> Iterator[tuple[str, str]]:
-    """The functions that lead to the touch, as evidence."""
+    """Yield the functions that lead to the touch, as evidence."""
     if deed is not None:
         yield "touches", deed.call
         for path, line, function in deed.steps:

@@ -1,8 +1,8 @@
 """Everything that speaks against a start method, gathered from one table.
 
-`against_fork()` is for those who ask before each fork: what the runtimes of this process would hand a child,
-at the price of some microseconds while nothing changes. `gather()` is for a decision: it looks at the
-machine, the surroundings and the target too.
+`against_fork()` is for checks before each fork: it tells what the runtimes of this process would hand a
+child, in some microseconds while nothing changes. `gather()` is for a decision: it also looks at the machine,
+the surroundings and the target.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Piece = Callable[[Surroundings], "Reason | Iterable[Reason] | None"]
 
 RUNTIMES: tuple[Piece, ...] = (runtimes.runtimes,)
-"""What a forked child would be handed."""
+"""Evidence in the things that a forked child would be handed."""
 
 SURROUNDINGS: tuple[Piece, ...] = (
     circumstances.platform_without_fork,
@@ -47,7 +47,7 @@ SURROUNDINGS: tuple[Piece, ...] = (
 """The machine, who runs the program, and what a new interpreter could not be handed."""
 
 IMPORTS: tuple[Piece, ...] = (target.imports_of_target,)
-"""What the target's module imports: asked only when it still matters, for it may take a while."""
+"""Evidence in the target's imports: asked only when it still matters, because it may take a while."""
 
 SERVERS: tuple[Piece, ...] = (
     circumstances.vllm_takes_no_forkserver,
@@ -55,13 +55,13 @@ SERVERS: tuple[Piece, ...] = (
     target.server_is_not_clean,
     target.server_has_another_environment,
 )
-"""Whether a clean forkserver can be had, and pays: asked only when there will be no fork."""
+"""Whether a clean forkserver is possible, and pays: asked only when there will be no fork."""
 
 
 def gather(surroundings: Surroundings, *, about_servers: bool = False) -> tuple[Reason, ...]:
-    """Everything that speaks against a method, what weighs most first.
+    """Return everything that speaks against a method, the heaviest first.
 
-    `about_servers` looks at the forkserver although a fork would do.
+    `about_servers` examines the forkserver even if a fork would do.
     """
     found = [*found_in(surroundings, RUNTIMES), *found_in(surroundings, SURROUNDINGS)]
     if not any(reason.vetoes for reason in found):
@@ -72,7 +72,7 @@ def gather(surroundings: Surroundings, *, about_servers: bool = False) -> tuple[
 
 
 def found_in(surroundings: Surroundings, pieces: Iterable[Piece]) -> list[Reason]:
-    """What some pieces of evidence say."""
+    """Return the reasons from some pieces of evidence."""
     found: list[Reason] = []
     for piece in pieces:
         said = piece(surroundings)
@@ -84,7 +84,7 @@ def found_in(surroundings: Surroundings, pieces: Iterable[Piece]) -> list[Reason
 
 
 class _LastAnswer:
-    """What was held the last time, which holds while the states, the threads and the asker are the same."""
+    """The last answer, valid while the states, the threads and the caller are the same."""
 
     def __init__(self) -> None:
         self._for: tuple[object, ...] | None = None
@@ -111,14 +111,14 @@ _LAST = _LastAnswer()
 
 
 def held_here() -> tuple[Holding, ...]:
-    """What this thread holds now that a child forked from it might not be able to use; empty if nothing."""
+    """Return what this thread holds now that a child forked from it might not be able to use."""
     return _LAST.now()
 
 
 def against_fork(
     purpose: Purpose = Purpose.PLAIN, does: Mapping[str, Deed] = NOTHING_KNOWN
 ) -> tuple[Reason, ...]:
-    """What speaks against a fork by this thread now, for a child of this purpose; what weighs most first."""
+    """Return what speaks against a fork by this thread now, for such a child; the heaviest first."""
     found = runtimes.judged(held_here(), purpose, WAKERS.of, does)
     return tuple(sorted(found, key=lambda reason: -reason.weight.rank))
 

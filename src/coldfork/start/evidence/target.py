@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
-    """Without modules to preload a server only adds a process: each child imports everything anew."""
+    """Tell that a server with nothing to preload only adds a process: each child imports everything anew."""
     if "forkserver" not in surroundings.methods:
         return Reason("no-forkserver-here", "this platform has no forkserver", "forkserver", Weight.HARM)
     if surroundings.server.preload:
@@ -24,12 +24,12 @@ def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
         "its server would preload nothing, so that it saves nothing over spawn",
         "forkserver",
         Weight.CIRCUMSTANCE,
-        remedies=("name what is to be preloaded: multiprocessing.set_forkserver_preload([...])",),
+        remedies=("name the modules to preload: multiprocessing.set_forkserver_preload([...])",),
     )
 
 
 def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """A module that the server preloads and that wakes a device there, or may."""
+    """Find a module that the server preloads and that wakes a device there, or may."""
     return tuple(
         reason
         for module in surroundings.server.preload
@@ -38,13 +38,13 @@ def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def server_has_another_environment(surroundings: Surroundings) -> Reason | None:
-    """A server that runs already has the environment of the moment it was started."""
+    """Tell that a running server has the environment of the moment it was started."""
     differences = surroundings.server.differences
     if not differences:
         return None
     return Reason(
         "forkserver-environment",
-        f"its server was started with another environment ({', '.join(differences[:4])})",
+        f"its server was started with a different environment ({', '.join(differences[:4])})",
         "forkserver",
         Weight.CIRCUMSTANCE,
         evidence=tuple(("variable", name) for name in differences[:8]),
@@ -58,7 +58,7 @@ def _of_preload(module: str, surroundings: Surroundings) -> Reason | None:
     if answer.reached is Reached.UNKNOWN:
         return Reason(
             "forkserver-preload-unknown",
-            f"its server preloads {module}, and what that does is unknown: {answer.reason}",
+            f"its server preloads {module}, whose effect is unknown: {answer.reason}",
             "forkserver",
             Weight.DOUBT,
         )
@@ -75,8 +75,8 @@ _IMPORTABLE = ("put the function at the top level of a module that can be import
 
 
 def imports_of_target(surroundings: Surroundings) -> Reason | None:
-    """What the target's module imports, which may wake a device in the child or cannot be told."""
-    # What was typed in has no module of its own that a child could import.
+    """Tell what the target's module imports, if that may wake a device in the child or is unknown."""
+    # A function that was typed in has no module that a child could import.
     if surroundings.target is None or surroundings.target.has_no_file:
         return None
     if surroundings.target.purpose is not Purpose.PROCESS:
@@ -99,7 +99,7 @@ def imports_of_target(surroundings: Surroundings) -> Reason | None:
     if answer.reached is Reached.UNKNOWN:
         return Reason(
             "target-unknown",
-            f"what importing {answer.module} does to a device is unknown: {answer.reason}",
+            f"it is unknown what importing {answer.module} does to a device: {answer.reason}",
             weight=Weight.DOUBT,
             evidence=evidence,
         )
@@ -115,19 +115,19 @@ def imports_of_target(surroundings: Surroundings) -> Reason | None:
 
 
 def target_without_file(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """A function typed into an interpreter or a notebook, which a new interpreter cannot import."""
+    """Recognise a function typed into an interpreter or a notebook, which a new interpreter cannot import."""
     if surroundings.target is None or not surroundings.target.has_no_file:
         return ()
-    text = f"{surroundings.target} was typed in and is in no file, so that a new interpreter cannot import it"
+    text = f"{surroundings.target} was typed in and is in no file, so a new interpreter cannot import it"
     return _unreachable("target-has-no-file", text)
 
 
 def target_cannot_be_pickled(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """A lambda or a local function, which pickle does not carry to a new interpreter."""
+    """Recognise a lambda or a local function, which pickle cannot pass to a new interpreter."""
     target = surroundings.target
     if target is None or not target.cannot_be_pickled:
         return ()
-    text = f"{target} is local to a function or a lambda, which pickle cannot hand to a new interpreter"
+    text = f"{target} is local to a function or a lambda, which pickle cannot pass to a new interpreter"
     return _unreachable("target-cannot-be-pickled", text)
 
 

@@ -1,7 +1,7 @@
-"""The fork guard: examines this process before each fork, and says or refuses what would break the child.
+"""The fork guard: examine this process before each fork, and report or refuse what would break the child.
 
 This module is imported at the start of every interpreter that has the file of `coldfork guard install`, so it
-imports nothing but what such an interpreter has anyway; the rest comes when something happens.
+imports only what such an interpreter has anyway; the rest is imported when something happens.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ DEFAULT = "warn"
 
 
 def guard(mode: str | None = None) -> Guarding:
-    """Examine this process before each fork from here on, and say which would break the child.
+    """Examine this process before each fork from here on, and report forks that would break the child.
 
-    `"warn"` and `"log"` let the fork happen and say so; `"raise"` raises `UnsafeForkError` in place of a fork
-    whose child is known to break, and `"strict"` also where the child breaks if it touches what it is handed;
-    `"off"` ends it. Without a mode, the variable COLDFORK_GUARD decides, and without that it is `"warn"`.
-    The call takes effect at once and for the whole process. As `with guard(...):` it ends with the block.
+    `"warn"` and `"log"` let the fork happen and report it; `"raise"` raises `UnsafeForkError` in place of a
+    fork whose child is known to break, and `"strict"` also where the child breaks if it touches what it is
+    handed; `"off"` ends it. Without a mode, the variable COLDFORK_GUARD decides, and without that it is
+    `"warn"`. The call takes effect at once and for the whole process. As `with guard(...):` it ends with the
+    block.
     """
     chosen = checked(mode) if mode is not None else from_environment() or DEFAULT
     return Guarding(chosen)
@@ -38,17 +39,17 @@ def guard(mode: str | None = None) -> Guarding:
 def allow_fork(reason: str) -> Allowing:
     """Let the forks of this block happen whatever speaks against them; the reason is logged.
 
-    It holds for the calling thread, or task, in this process, not for the children.
+    It applies to the calling thread, or task, in this process, not to the children.
     """
     if not str(reason or "").strip():
         from coldfork.model.errors import UsageError
 
-        raise UsageError('allow_fork() wants a reason: allow_fork("the child runs exec at once")')
+        raise UsageError('allow_fork() needs a reason: allow_fork("the child runs exec at once")')
     return Allowing(reason.strip())
 
 
 class Guarding:
-    """What `guard` returns: the mode is on already; leaving the block brings the earlier one back."""
+    """The result of `guard`: the mode is on already; leaving the block restores the earlier one."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode
@@ -72,7 +73,7 @@ class Guarding:
 
 
 class Allowing:
-    """What `allow_fork` returns: to be entered."""
+    """The result of `allow_fork`: a block to enter."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -98,7 +99,7 @@ class Allowing:
 
 
 def checked(mode: str) -> str:
-    """The mode, if there is one of that name."""
+    """Return the mode, if there is one with that name."""
     if mode not in MODES:
         from coldfork.model.errors import UsageError
 
@@ -108,14 +109,14 @@ def checked(mode: str) -> str:
 
 
 def from_environment() -> str | None:
-    """The mode that COLDFORK_GUARD asks for; None if it is not set or empty."""
+    """Return the mode that COLDFORK_GUARD asks for; None if it is not set or empty."""
     asked = os.environ.get(VARIABLE, "").strip().lower()
     if not asked:
         return None
     if asked not in MODES:
         from coldfork.model.errors import UsageError
 
-        raise UsageError(f"{VARIABLE}={asked} means nothing; it takes {', '.join(MODES)}")
+        raise UsageError(f"{VARIABLE}={asked} is not a mode; choose {', '.join(MODES)}")
     return asked
 
 
@@ -123,7 +124,7 @@ def _process_guard(mode: str) -> ProcessGuard:
     if sys.platform != "linux" and mode != OFF:
         from coldfork.model.errors import UsageError
 
-        raise UsageError(f"the fork guard needs Linux, and this is {sys.platform}")
+        raise UsageError(f"the fork guard needs Linux, but this is {sys.platform}")
     from coldfork.start.guard.process import HERE
 
     return HERE

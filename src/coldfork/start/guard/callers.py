@@ -1,4 +1,4 @@
-"""Who is about to fork: a warning names the program's own line, and advice fits whoever forks."""
+"""Find who is about to fork, so that a warning names the program's own line, and advice fits the caller."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MACHINERY = (
     "torch.multiprocessing",
     "torch.utils.data",
 )
-"""Modules through which others fork; a warning points past them."""
+"""Modules that fork for their callers; a warning points past them."""
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the program's own code: the line that wanted a process.
+    """Return the innermost frame of the program's own code: the line that wanted a process.
 
     Where only installed code is on the stack, as in a server that was started by its own command, it is the
-    innermost one that knows nothing of forks.
+    innermost frame outside the modules that fork.
     """
     others = list(_outside_machinery(frame))
     own = (one for one in others if not _is_installed(one))
@@ -39,16 +39,16 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def users_place(frame: FrameType | None) -> tuple[str, int] | None:
-    """The file and the line of that frame."""
+    """Return the file and the line of that frame."""
     at = users_frame(frame)
     return None if at is None else (at.f_code.co_filename, at.f_lineno or 0)
 
 
 def forking_package(frame: FrameType | None, purpose: str) -> str | None:
-    """The installed package that forks of its own accord, as a server does; None where the program does.
+    """Return the installed package that forks by itself, as a server does; None where the program does.
 
-    Who calls `os.fork` has no start method that could be another one, and where nothing on the stack is the
-    program's, nobody has asked for this one.
+    A caller of `os.fork` has no start method to choose, and where no code on the stack is the program's, the
+    user has not asked for this one.
     """
     others = list(_outside_machinery(frame))
     if not others or not _is_installed(others[0]):
@@ -67,7 +67,7 @@ def _outside_machinery(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _is_installed(frame: FrameType) -> bool:
-    """Whether code was installed: a package, the standard library, or the command that a package brings."""
+    """Return whether code was installed: a package, the standard library, or a package's command."""
     file = frame.f_code.co_filename
     return (
         is_of_the_library(file)

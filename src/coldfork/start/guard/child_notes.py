@@ -1,4 +1,4 @@
-"""Tells a framework's error in a forked child where the trouble comes from: from its parent.
+"""Add to a framework's error in a forked child that the trouble comes from its parent.
 
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
 may wait for a thread that is gone.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """The note of this process, if it was forked in spite of something, and who adds it to errors."""
+    """The note of this process, if it was forked despite reasons against it, and what adds it to errors."""
 
     def __init__(self) -> None:
         self.text: str | None = None
@@ -30,12 +30,12 @@ class Notes:
         self._place: tuple[str, int] | None = None
 
     def prepare(self, place: tuple[str, int] | None = None) -> None:
-        """In the parent, before the fork: note whose child this will be, and which line wanted it."""
+        """In the parent, before the fork: note the process, and the line that wanted the child."""
         self._parent = os.getpid()
         self._place = place
 
     def arm(self, reasons: tuple[Reason, ...]) -> None:
-        """In the child: errors about these runtimes get the note from here on."""
+        """In the child: add the note to errors about these runtimes from here on."""
         self.text = messages.note(reasons, self._parent, self._place)
         names = [reason.accelerator for reason in reasons if reason.accelerator is not None]
         if not self._touches.arm(names):

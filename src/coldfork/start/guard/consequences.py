@@ -21,7 +21,7 @@ LOG = logging.getLogger("coldfork")
 
 
 REFUSED = {"raise": Judgement.BREAKS, "strict": Judgement.BREAKS_IF}
-"""The least that each mode refuses; the others refuse nothing."""
+"""The mildest judgement that each mode refuses; other modes refuse nothing."""
 
 
 def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | None) -> None:
@@ -44,7 +44,7 @@ def let_through(call: str, reasons: tuple[Reason, ...], reason: str) -> None:
 
 
 def _only_warn(line: str, frame: FrameType | None) -> None:
-    """Warn, and refuse nothing by it: where warnings are errors, the log has it."""
+    """Warn without refusing the fork: where warnings are errors, log it."""
     try:
         _warn(line, frame)
     except UnsafeForkWarning:
@@ -52,7 +52,7 @@ def _only_warn(line: str, frame: FrameType | None) -> None:
 
 
 def _warn(line: str, frame: FrameType | None) -> None:
-    """Warn in the line that wanted a process, wherever the fork itself stands."""
+    """Warn at the line that wanted a process, wherever the fork itself is."""
     if frame is None:
         warnings.warn(line, UnsafeForkWarning, stacklevel=2)
         return

@@ -1,4 +1,4 @@
-"""The examination before a fork: what would break the child, at the price of some microseconds."""
+"""Examine before a fork what would break the child, in some microseconds."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _TASKS = "/proc/self/task"
 _NUMBA = "numba.np.ufunc.parallel"
 _PAUSE = "omp_pause_resource_all"
 _HARD = 2
-"""`omp_pause_hard` of omp.h: the threads are given back too."""
+"""`omp_pause_hard` of omp.h: the threads are released too."""
 
 
 class ForkExamination:
-    """Asks what this process holds, and asks again only when something has changed."""
+    """Finds what this process holds, and looks again only when something has changed."""
 
     def __init__(self) -> None:
         self._examined: object = None
@@ -46,7 +46,7 @@ class ForkExamination:
         self._remember = process.HERE.examination.lineage.remember
 
     def held(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
-        """What a child that this thread forks now might not be able to use; noted for the child, too."""
+        """Return what a child that this thread forks now might not be able to use; note it for the child."""
         unchanged = self._unchanged
         found: tuple[Holding, ...] = ()
         if unchanged is None or not unchanged.still():
@@ -58,9 +58,9 @@ class ForkExamination:
     def reasons(
         self, found: tuple[Holding, ...], purpose: Purpose, bodies: Iterable[Body], forks: str | None = None
     ) -> tuple[Reason, ...]:
-        """The reasons against a fork of a child that calls these, with what can be done about them here.
+        """Return the reasons against a fork of a child that calls these, with remedies that work here.
 
-        `forks` is the package that forks of its own accord.
+        `forks` is the package that forks by itself.
         """
         does = known_deeds(found, lambda: BODIES(bodies))
         reasons = tuple(runtimes.judged(found, purpose, WAKERS.of, does))
@@ -72,11 +72,11 @@ class ForkExamination:
         if self._unchanged is None:
             self._begin_comparing(observation)
         unchanged = self._unchanged
-        # Taken before, so that a change in the middle is one since.
+        # Taken before, so that a change in the middle counts as later.
         key = None if unchanged is None else unchanged.key()
         found = tuple(one for one in table.held_here() if not one.doubtful)
         if self._snapshot.latest is not self._examined:
-            # Only what has changed can have been woken since, and then it is good to know by whom.
+            # Only what has changed can have been woken since, and then the waker is worth knowing.
             self._examined = self._snapshot.latest
             if observation is not None:
                 observation.poll()
@@ -85,18 +85,18 @@ class ForkExamination:
         return found
 
     def _begin_comparing(self, observation: WakeObservation | None) -> None:
-        """From the second examination on: many a process forks once."""
+        """Compare from the second examination on: many processes fork only once."""
         poller = observation.poller if observation is not None else None
         if self._examined is not None and poller is not None:
             self._unchanged = Unchanged(poller, self._snapshot)
 
 
 class Unchanged:
-    """What the last examination saw from outside.
+    """The last examination's view from outside.
 
     After a fork the kernel copies every page of the parent at its next use, and an examination uses more than
-    a hundred of them, at up to two microseconds each. This uses few. It says less than an examination: that
-    nothing came or went, so that what was found still holds. It is believed only where nothing was found.
+    a hundred of them, at up to two microseconds each. This uses few. It says less than an examination: only
+    that nothing came or went, so that what was found still holds. It is trusted only where nothing was found.
     """
 
     def __init__(self, poller: Poller, snapshot: Snapshot) -> None:
@@ -109,7 +109,7 @@ class Unchanged:
         self._known: Key | None = None
 
     def key(self) -> Key:
-        """Everything that decides what an examination finds: who is awake, libraries, threads, settings."""
+        """Return what decides an examination's result: who is awake, libraries, threads, settings."""
         numba = sys.modules.get(_NUMBA)
         variables = self._variables.get
         return (
@@ -123,17 +123,17 @@ class Unchanged:
         )
 
     def still(self) -> bool:
-        """True while nothing has changed since an examination that found nothing."""
+        """Return True while nothing has changed since an examination that found nothing."""
         return self._known is not None and self._known == self.key()
 
     def note(self, key: Key | None) -> None:
-        """An examination that began with this key has found nothing; None for one that found something."""
+        """Note the key of an examination that found nothing; None for one that found something."""
         self._known = key if key is not None and self._tells_all(key) else None
 
     def _tells_all(self, key: Key) -> bool:
-        """Whether a change of state would change the key.
+        """Return whether any change of state would change the key.
 
-        ROCm shows in open files alone, a thread that could not be traced may be traced later, and where the
+        ROCm shows only in open files, a thread that could not be traced may be traced later, and where the
         loader's counters cannot be read a new library would not be noticed.
         """
         return (
@@ -145,13 +145,13 @@ class Unchanged:
 
 
 def _for_package(reason: Reason, forks: str) -> Reason:
-    """A reason with the remedies that are open to whoever uses a package that forks by itself."""
+    """Return a reason with the remedies open to a user of a package that forks by itself."""
     helps = runtimes.BY_ITSELF.format(forks)
     return replace(reason, remedies=tuple(helps if one == runtimes.SPAWN else one for one in reason.remedies))
 
 
 def exact_remedies(reasons: tuple[Reason, ...], loader: Callable[[], Loader]) -> tuple[Reason, ...]:
-    """The reasons with what can be done about them here, as exactly as the process shows it."""
+    """Return the reasons with remedies that are possible here, as exactly as the process shows them."""
     return tuple(_with_exact(reason, loader) for reason in reasons)
 
 
@@ -166,12 +166,12 @@ def _with_exact(reason: Reason, ask: Callable[[], Loader]) -> Reason:
             remedies.append(remedy)
         elif _has(library, loader):
             call = f'ctypes.CDLL("{library}").{_PAUSE}({_HARD})'
-            remedies.append(f"have libgomp give its pool back, in this thread, before the fork: {call}")
+            remedies.append(f"have libgomp release its pool, in this thread, before the fork: {call}")
     return replace(reason, remedies=tuple(remedies))
 
 
 def _has(library: str, loader: Loader) -> bool:
-    """Whether the library, which is loaded, has the function: those of GCC 8 and before do not."""
+    """Return whether the loaded library has the function: those of GCC 8 and before do not."""
     handle = loader.handle(library.encode("utf-8", "surrogateescape"))
     return (
         handle is not None

@@ -1,4 +1,4 @@
-"""A Python interpreter as a place for the guard's pth file: asked by running it, because only it knows."""
+"""Find where the guard's pth file goes in a Python interpreter, by running it: only it knows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from coldfork.start.guard.pth_file import PthFile
 _TIMEOUT = 60.0
 _OLDEST = (3, 11)
 
-# What it says about itself, without what this process's environment would add to its path; in any Python 3.
+# The interpreter's answer about itself, without what this process's environment would add to its path; runs
+# in any Python 3.
 _QUESTION = """
 import json, sys, sysconfig
 sys.path.pop(0)
@@ -44,13 +45,13 @@ print("it starts without running the pth file" if process is None else process.H
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """What an interpreter says about itself."""
+    """An interpreter's answer about itself."""
 
     executable: str
     version: str
     platform: str
     folders: tuple[Path, ...]
-    """Where it looks for pth files; a new one goes into the first."""
+    """The folders in which it looks for pth files; a new one goes into the first."""
     coldfork: str | None
     """The version of coldfork that it would import; None if there is none."""
     home: str | None
@@ -58,11 +59,11 @@ class Interpreter:
 
     @property
     def named(self) -> str:
-        """The interpreter in a sentence."""
+        """Return the interpreter in words."""
         return f"{self.executable} (Python {self.version})"
 
     def pth_files(self) -> list[tuple[Path, PthFile | None]]:
-        """The guard's files that it has, each with what it says; None where coldfork did not write it."""
+        """Return its guard files, each with its content; None for one that coldfork did not write."""
         found = []
         for folder in self.folders:
             path = folder / pth_file.FILE
@@ -72,25 +73,25 @@ class Interpreter:
 
 
 def ask(python: str | None) -> Interpreter:
-    """Ask an interpreter, the one that runs this by default."""
+    """Ask an interpreter, by default the one that runs this."""
     executable = python or sys.executable
     said, _ = _run(executable, "-E", "-c", _QUESTION)
     try:
         path, version, platform, folders, coldfork, home = json.loads(said.splitlines()[-1])
     except (ValueError, IndexError):
-        raise UsageError(f"{executable} does not answer as a Python does") from None
+        raise UsageError(f"{executable} does not answer like a Python") from None
     number = ".".join(map(str, version))
     if tuple(version) < _OLDEST:
-        raise UsageError(f"{executable} is Python {number}, and coldfork needs 3.11 or newer")
+        raise UsageError(f"{executable} is Python {number}, but coldfork needs 3.11 or newer")
     places = tuple(Path(folder) for folder in dict.fromkeys(folders))
     return Interpreter(path or executable, number, platform, places, coldfork, home)
 
 
 def install(interpreter: Interpreter, mode: str) -> Path:
-    """Write the pth file, and see that it switches the guard on."""
+    """Write the pth file, and check that it turns the guard on."""
     if interpreter.platform != "linux":
         raise UsageError(
-            f"the fork guard needs Linux, and {interpreter.executable} runs on {interpreter.platform}"
+            f"the fork guard needs Linux, but {interpreter.executable} runs on {interpreter.platform}"
         )
     if interpreter.coldfork is None:
         raise UsageError(
@@ -108,12 +109,12 @@ def install(interpreter: Interpreter, mode: str) -> Path:
             _remove(path)
         else:
             _write(path, before)
-        raise UsageError(f"the guard does not come on in {interpreter.named}, nothing was changed: {said}")
+        raise UsageError(f"the guard does not come on in {interpreter.named}, so nothing was changed: {said}")
     return path
 
 
 def uninstall(interpreter: Interpreter) -> list[Path]:
-    """Remove the pth files; the paths that were removed."""
+    """Remove the pth files, and return their paths."""
     paths = [path for path, _ in interpreter.pth_files()]
     for path in paths:
         _remove(path)
@@ -121,7 +122,7 @@ def uninstall(interpreter: Interpreter) -> list[Path]:
 
 
 def _mode_in(interpreter: Interpreter) -> str:
-    """The mode that the guard has in a program of this interpreter, or why it has none."""
+    """Return the guard's mode in a program of this interpreter, or why it has none."""
     try:
         said, complaint = _run(interpreter.executable, "-E", "-c", _MODE)
     except UsageError as error:
@@ -130,7 +131,7 @@ def _mode_in(interpreter: Interpreter) -> str:
 
 
 def _write(path: Path, text: bytes) -> None:
-    """Write at once or not at all: an interpreter may start at any moment."""
+    """Write the file whole or not at all: an interpreter may start at any moment."""
     try:
         handle, name = tempfile.mkstemp(prefix=".coldfork-", suffix=".tmp", dir=path.parent)
         try:
@@ -153,7 +154,7 @@ def _remove(path: Path) -> None:
 
 
 def _run(executable: str, *arguments: str) -> tuple[str, str]:
-    """What a program of an interpreter prints and complains of, whatever mode was chosen for this process."""
+    """Run a program with an interpreter, whatever this process's mode, and return its output and errors."""
     environment = {name: value for name, value in os.environ.items() if name != "COLDFORK_GUARD"}
     try:
         done = subprocess.run(
@@ -169,9 +170,9 @@ def _run(executable: str, *arguments: str) -> tuple[str, str]:
     except OSError as error:
         raise UsageError(f"cannot run {executable}: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
-        raise UsageError(f"{executable} does not answer within {_TIMEOUT:.0f} seconds") from None
+        raise UsageError(f"{executable} did not answer within {_TIMEOUT:.0f} seconds") from None
     if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise UsageError(f"{executable} ended with status {done.returncode}: {last}")
     return done.stdout, done.stderr
 
@@ -182,7 +183,7 @@ READ = (
     "a data set's __getitem__, __getitems__ or __iter__, collate_fn and worker_init_fn",
     "a preexec_fn",
 )
-"""What a worker is certain to call, which is read while a device is awake."""
+"""Code that a worker will certainly call, which is read while a device is awake."""
 
 SECONDS = DEADLINE
 
@@ -191,4 +192,4 @@ UNREAD = (
     "code of installed packages, compiled code, and sources that have changed since they were loaded",
     "workers of a process in which only a runtime without a device is awake",
 )
-"""Where a fork is judged by what the process holds alone."""
+"""Where a fork is judged only by what the process holds."""

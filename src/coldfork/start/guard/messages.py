@@ -1,4 +1,4 @@
-"""The words of the guard to its user."""
+"""The guard's messages to the user."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from coldfork.model.decisions import Reason
     from coldfork.model.states import Waker
 
-_UNSEEN = "nothing in the child can see that, so that this is all the warning there is"
+_UNSEEN = "nothing in the child can detect that, so this is the only warning"
 _STRICT = 'it is let through, because it may work; guard("strict") refuses it'
 
 
 def refusal(call: str, reasons: Sequence[Reason]) -> str:
-    """Why a fork was refused, who is to blame, and what to do instead."""
+    """Say why a fork was refused, who is to blame, and what to do instead."""
     first = f"{call} was refused, and no process was started: {clauses(reasons)}"
     return "\n".join([first, *_conditions(reasons), *_below(reasons)])
 
 
 def line(call: str, reasons: Sequence[Reason]) -> str:
-    """The same in one line, for a fork that happens in spite of it."""
+    """Say the same in one line, for a fork that happens nevertheless."""
     help_ = next(iter(_remedies(reasons)), None)
     story = [f"{call} hands its child what it cannot use: {clauses(reasons)}", *conditions(reasons)]
     if help_:
@@ -35,7 +35,7 @@ def line(call: str, reasons: Sequence[Reason]) -> str:
 
 
 def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None = None) -> str:
-    """What is added to a framework's error in a poisoned child: what is known about its parent."""
+    """Return the note for a framework's error in a poisoned child: what is known about its parent."""
     where = "" if place is None else f", at {place[0]}:{place[1]},"
     first = f"coldfork: this process was forked from process {parent}{where} in spite of this:"
     texts = dict.fromkeys(f"  {reason.text}" for reason in reasons)
@@ -43,14 +43,14 @@ def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None =
 
 
 def conditions(reasons: Sequence[Reason]) -> list[str]:
-    """What breaks the child, each once; where no hook in the child can see it, that this is all there is."""
+    """Return what breaks the child, each once; where the child cannot detect it, add that."""
     told = dict.fromkeys(reason.condition for reason in reasons if reason.condition is not None)
     unseen = [one for one in reasons if one.judgement is Judgement.BREAKS_IF and not one.watched]
     return [*filter(None, told), _UNSEEN] if unseen else [*filter(None, told)]
 
 
 def clauses(reasons: Sequence[Reason]) -> str:
-    """The reasons in one sentence."""
+    """Return the reasons in one sentence."""
     return "; ".join(dict.fromkeys(reason.text for reason in reasons))
 
 
@@ -74,7 +74,7 @@ def _below(reasons: Sequence[Reason], *, blocks: bool = True) -> Iterator[str]:
 
 
 def _remedies(reasons: Sequence[Reason]) -> list[str]:
-    """What helps against all of the reasons first: a remedy for one of several is none."""
+    """Return the remedies that help against all of the reasons: a remedy for one of several is none."""
     offered = [remedy for reason in reasons for remedy in reason.remedies]
     every = [remedy for remedy in offered if all(remedy in reason.remedies for reason in reasons)]
     return list(dict.fromkeys(every or offered))
@@ -82,7 +82,7 @@ def _remedies(reasons: Sequence[Reason]) -> list[str]:
 
 def _waking(accelerator: str, waker: Waker) -> Iterator[str]:
     if waker.module is None and waker.line is None:
-        yield f"  {accelerator} was woken while several threads ran, by one of them: {_threads(waker)}"
+        yield f"  {accelerator} was woken by one of several running threads: {_threads(waker)}"
         return
     yield f"  {accelerator} was woken by {_who(waker)}, on {waker.thread}"
     for number, site in enumerate(waker.import_chain, 1):

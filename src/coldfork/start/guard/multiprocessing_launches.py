@@ -1,7 +1,7 @@
-"""A check before multiprocessing forks: before its pipes exist, so that a refusal leaves nothing behind.
+"""Check before multiprocessing forks: before its pipes exist, so that a refusal leaves nothing behind.
 
-`Popen._launch` makes four file descriptors and then forks. Vetoed in the fork, each start would lose them.
-Spawn and forkserver have a `_launch` of their own and are left alone.
+`Popen._launch` makes four file descriptors and then forks. A refusal in the fork itself would lose them at
+each start. Spawn and forkserver have a `_launch` of their own and are left alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Examiner(Protocol):
-        """What examines the process."""
+        """The guard, as far as launches need it."""
 
         def before_launch(self, process: Any) -> bool: ...
 

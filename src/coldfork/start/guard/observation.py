@@ -1,6 +1,7 @@
-"""Watches who wakes what, so that a refusal can name the line; it costs some microseconds an import.
+"""Watch who wakes what, so that a refusal can name the line; this costs some microseconds an import.
 
-Nothing can be woken before native code is loaded. Until then nothing is asked, and what asks is not imported.
+Nothing can be woken before native code is loaded. Until then nothing is asked, and the code that asks is not
+imported.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ _STARTS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 
 
 class Sensor:
-    """What is awake in this process; nothing, until something native has been loaded."""
+    """Tells what is awake in this process; nothing, until native code has been loaded."""
 
     def __init__(self) -> None:
         self.poller: Poller | None = None
         self.begun: Callable[[], None] = lambda: None
-        """What to do when there is something to ask from now on."""
+        """Called when there is something to ask from now on."""
         self.forked: Callable[[], None] = lambda: None
-        """What to do at the first question in a forked child."""
+        """Called at the first question in a forked child."""
         self._pid = getpid()
         self._modules = sys.modules
         self._begins = False
 
     def awake(self) -> tuple[tuple[str, str | None], ...]:
-        """The accelerators that are awake, each with its level."""
+        """Return the accelerators that are awake, each with its level."""
         if self._pid != getpid():
             self._pid = getpid()
             self.forked()
@@ -55,12 +56,12 @@ class Sensor:
         return () if self.poller is None else self.poller.awake()
 
     def _ctypes_is_whole(self) -> bool:
-        """False while somebody is importing `ctypes`: what asks needs it, and would get half of it."""
+        """Return False while `ctypes` is being imported: the code that asks would get half of it."""
         spec = getattr(self._modules.get("ctypes"), "__spec__", None)
         return not getattr(spec, "_initializing", False)
 
     def begin(self) -> None:
-        """Ask in earnest from here on. What that takes is imported now; our own wrappers let it pass."""
+        """Ask for real from here on. What that takes is imported now; our own wrappers ignore it."""
         if self._begins:
             return
         self._begins = True
@@ -92,7 +93,7 @@ class WakeObservation:
 
     @property
     def poller(self) -> Poller | None:
-        """What is asked; None until something native has been loaded."""
+        """Return the poller; None until native code has been loaded."""
         return self._sensor.poller
 
     def begin(self) -> None:
@@ -104,7 +105,7 @@ class WakeObservation:
             self._hear_threads()
         elif any(map(_is_foreign, _files())):
             self._sensor.begin()
-        # What is awake by now was woken before anybody watched.
+        # What is awake by now was woken before the watch began.
         self._attribution.start()
         self._imports.install()
         self._waking.install()
@@ -120,7 +121,7 @@ class WakeObservation:
         self._hear_no_more = lambda: None
 
     def poll(self) -> None:
-        """Ask now whether something woke since it was asked last."""
+        """Ask now whether something woke since the last question."""
         if self._watches:
             self._attribution.poll()
 
@@ -129,7 +130,7 @@ class WakeObservation:
         also(name)
 
     def _switch(self, load: Load | None) -> None:
-        """A module is about to be loaded: from the first native one on there is something to ask."""
+        """Note that a module is about to be loaded: from the first native one on, there is work to do."""
         if self._sensor.poller is None and load is not None and _is_foreign(load.path):
             self._sensor.begin()
 
@@ -158,7 +159,7 @@ class WakeObservation:
 
 
 def _files() -> Iterator[object]:
-    """The files of the modules that are loaded; none is asked for it, as one may load itself when asked."""
+    """Yield the files of the loaded modules, without reading attributes that might load a lazy one."""
     for module in tuple(sys.modules.values()):
         try:
             yield object.__getattribute__(module, "__dict__").get("__file__")
@@ -167,5 +168,5 @@ def _files() -> Iterator[object]:
 
 
 def _is_foreign(path: object) -> bool:
-    """Whether a module is native code and not one of the standard library's."""
+    """Return whether a module is native code outside the standard library."""
     return type(path) is str and path.endswith(_SUFFIXES) and "lib-dynload" not in path

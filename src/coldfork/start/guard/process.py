@@ -1,7 +1,7 @@
-"""The guard of this process: one audit hook, and what it does before a fork.
+"""The guard of this process: one audit hook, and its actions before a fork.
 
-Neither an audit hook nor a handler of forks can be removed. So there is one of each for the process, and a
-table of actions that is empty while the guard is off: an event then costs one look-up in an empty table.
+Neither an audit hook nor a fork handler can be removed. So there is one of each for the process, and a table
+of actions that is empty while the guard is off: an event then costs one look-up in an empty table.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ OFF = "off"
 _OURS = "coldfork.start.guard"
 _MOST_TROUBLES = 20
 _SITE = "site"
-"""It imports sitecustomize, and what pth files name: no sign of a program. What those import may be one."""
+"""The module that imports sitecustomize, and what pth files name: no sign of a program by itself."""
 FORKING = frozenset({"multiprocessing.popen_fork", "billiard.popen_fork", "multiprocess.popen_fork"})
 """The module in which multiprocessing forks, and those of the packages that carry a copy of it."""
 SELF_TEST = "coldfork.guard"
-"""The audit event that only the guard raises, to learn whether its own hook is heard."""
+"""The audit event that only the guard raises, to learn whether its own hook receives it."""
 
 ALLOWED: ContextVar[Permission | None] = ContextVar("coldfork.allow_fork", default=None)
 
@@ -46,7 +46,7 @@ class ProcessGuard:
         self.observation: WakeObservation | None = None
         self.notes: Notes | None = None
         self.troubles: list[str] = []
-        """What went wrong in the guard itself; a fork is never stopped by that."""
+        """Failures of the guard itself, which never stop a fork."""
         self._modes: list[ModeRequest] = []
         self._actions: dict[str, Action] = {}
         self._listens = False
@@ -55,7 +55,7 @@ class ProcessGuard:
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
     def push(self, request: ModeRequest) -> None:
-        """A mode was asked for: it holds from now on, and replaces that of a plain call just before."""
+        """Apply a requested mode from now on, in place of that of a plain call just before."""
         if self._modes and not self._modes[-1].is_block:
             request.replaces = self._modes.pop()
             request.replaces.replaces = None
@@ -63,13 +63,13 @@ class ProcessGuard:
         self._apply()
 
     def enter(self, request: ModeRequest) -> None:
-        """What was asked for last is a block: what it replaced comes back when it ends."""
+        """Note that the latest request is a block: what it replaced returns when the block ends."""
         if request.replaces is not None and request in self._modes:
             self._modes.insert(self._modes.index(request), request.replaces)
         request.replaces = None
 
     def remove(self, request: ModeRequest) -> None:
-        """A block has ended: what it began goes, and so does what was asked for inside it without a block."""
+        """Note that a block has ended: drop its mode, and those requested inside it without a block."""
         if request not in self._modes:
             return
         index = self._modes.index(request)
@@ -79,7 +79,7 @@ class ProcessGuard:
         self._apply()
 
     def listen(self) -> None:
-        """Install the audit hook and the handlers of forks, once for the process."""
+        """Install the audit hook and the fork handlers, once for the process."""
         if self._listens:
             return
         heard: list[object] = []
@@ -90,9 +90,7 @@ class ProcessGuard:
         if not heard:
             from coldfork.model.errors import UsageError
 
-            raise UsageError(
-                "the fork guard cannot be installed: another audit hook of this process forbids it"
-            )
+            raise UsageError("cannot install the fork guard: another audit hook of this process forbids it")
         self._listens = True
         os.register_at_fork(after_in_parent=self._forked_in_parent, after_in_child=self._forked_in_child)
 
@@ -107,12 +105,12 @@ class ProcessGuard:
         self.observation.begin()
 
     def observe_later(self) -> None:
-        """Watch from the first import on that is not of the standard library: a plain script pays nothing."""
+        """Watch from the first import outside the standard library on: a plain script pays nothing."""
         if self.observation is None:
             self._actions["import"] = self._import
 
     def before_launch(self, process: Any) -> bool:
-        """Examine before multiprocessing makes its pipes; False where nobody asked for it."""
+        """Examine before multiprocessing makes its pipes; False where the guard is off."""
         if self.mode == OFF:
             return False
         call = f"multiprocessing {getattr(process, 'name', 'process')}"
@@ -121,11 +119,11 @@ class ProcessGuard:
         return True
 
     def after_launch(self) -> None:
-        """The launch is over, in the parent."""
+        """Note, in the parent, that the launch is over."""
         self._cleared.discard(get_ident())
 
     def against(self, call: str, frame: FrameType | None, process: Any = None) -> tuple[Reason, ...]:
-        """What speaks against a fork now, for what the child is for; empty where that cannot be found out."""
+        """Return what speaks against a fork now, for the child's purpose; empty where that is unknown."""
         try:
             examination = self._examination
             if examination is None:
@@ -186,7 +184,7 @@ class ProcessGuard:
         top = name.partition(".")[0]
         if (top in sys.stdlib_module_names or top == "coldfork") and name not in FORKING:
             return
-        # Above this method stands the hook, and above that whoever imports.
+        # The hook's frame is above this method's, and above that is the importer's.
         if sys._getframe(2).f_globals.get("__name__") == _SITE:
             return
         try:
@@ -203,7 +201,7 @@ class ProcessGuard:
     def _before(self, call: str) -> None:
         me = get_ident()
         if me in self._cleared:
-            # Examined a moment ago, and gone before the fork, so that the child does not inherit it.
+            # Examined a moment ago, and removed before the fork, so that the child does not inherit it.
             self._cleared.discard(me)
             return
         self._examine(call, _caller_frame(sys._getframe()))
@@ -237,7 +235,7 @@ class ProcessGuard:
         self._hand_on(reasons, users_place(frame))
 
     def _hand_on(self, reasons: tuple[Reason, ...], place: tuple[str, int] | None) -> None:
-        """Let the child that is forked in spite of it know why its framework fails."""
+        """Tell the child that is forked nevertheless why its framework fails."""
         from coldfork.start.guard.child_notes import Notes
 
         if self.notes is None:
@@ -260,7 +258,7 @@ class ProcessGuard:
                 self.troubles.append(f"notes: {type(error).__name__}: {error}")
 
     def _trouble(self, what: str, error: BaseException) -> None:
-        """The guard itself failed somewhere: the program goes on, and the log has it once."""
+        """Note that the guard itself failed: the program goes on, and it is logged once."""
         trouble = f"{what}: {type(error).__name__}: {error}"
         if trouble in self.troubles or len(self.troubles) >= _MOST_TROUBLES:
             return
@@ -269,9 +267,7 @@ class ProcessGuard:
             _load("logging")
             import logging
 
-            logging.getLogger("coldfork").warning(
-                "the fork guard failed, and the program goes on: %s", trouble
-            )
+            logging.getLogger("coldfork").warning("the fork guard failed; the program goes on: %s", trouble)
         except Exception:
             return
 
@@ -279,7 +275,7 @@ class ProcessGuard:
 def _load(name: str) -> None:
     """Import a module so that no other thread forks meanwhile.
 
-    Whoever forks comes here first, and waits for a thread that is importing what this takes.
+    A forking thread comes here first, and waits for a thread that is importing what this takes.
     """
     from coldfork.observe.late_imports import LATE
 
@@ -287,7 +283,7 @@ def _load(name: str) -> None:
 
 
 def _caller_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame that is not the guard's own; None where a thread began in `os.fork` itself."""
+    """Return the innermost frame outside the guard; None where a thread began in `os.fork` itself."""
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
         frame = frame.f_back
     return frame

@@ -1,4 +1,4 @@
-"""What the guard of a process needs to know of those who asked for it, or for a fork."""
+"""Requests for modes and forks, as far as the guard of a process needs to know them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class ModeRequest(Protocol):
-    """One mode that was asked for: by a plain call, or for a block."""
+    """One requested mode: by a plain call, or for a block."""
 
     mode: str
     is_block: bool
@@ -19,4 +19,4 @@ class Permission(Protocol):
 
     reason: str
     pid: int
-    """The process that entered the block: its children are not let through."""
+    """The process that entered the block: its children's forks are not let through."""

@@ -1,7 +1,7 @@
 """The file of `coldfork guard install`: one line in site-packages that Python runs whenever it starts.
 
-The line is all there is to it. It switches the guard on if coldfork is there, does nothing if coldfork was
-removed, and tells in one line what went wrong otherwise. No interpreter fails to start because of it.
+That line is everything. It turns the guard on if coldfork is there, does nothing if coldfork was removed, and
+otherwise reports in one line what went wrong. No interpreter fails to start because of it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ NOT_COVERED = (
     "a fork made by C code, such as a library's or uWSGI's, which raises no event in Python",
     (
         "Python started with -S, which reads no .pth file; with -I, with -E and with a cleared environment "
-        "the guard is on, in the installed mode, unless coldfork itself is found through PYTHONPATH only"
+        "the guard is on, in the installed mode, unless coldfork itself is found only through PYTHONPATH"
     ),
     "other interpreters, which need an installation of their own, and subinterpreters",
 )
-"""What an installed guard does not see."""
+"""Cases that an installed guard does not see."""
 
-# In a virtual environment Python runs the line twice; what went wrong is said once.
+# In a virtual environment Python runs the line twice; an error is reported once.
 _PROGRAM = """\
 try:
     if os.environ.get("COLDFORK_GUARD") != "off":
@@ -36,7 +36,7 @@ except Exception as error:
 """
 # Python runs only lines that begin with "import", and each by itself.
 _LINE = "import os, sys; exec({program!r})  # coldfork {version}: guard, mode {mode}\n"
-# The file of any version counts: the comment at its end says that it is ours.
+# The file of any version counts: the comment at its end identifies it.
 _KNOWN = re.compile(
     r"import [^;\n]+; exec\((?P<program>.+)\)  # coldfork (?P<version>\S+): guard, mode (?P<mode>[a-z]+)\n"
 )
@@ -44,7 +44,7 @@ _KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PthFile:
-    """What an installed file says of itself."""
+    """The content of an installed file."""
 
     mode: str
     version: str
@@ -52,12 +52,12 @@ class PthFile:
 
 
 def written(mode: str, version: str) -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     return _LINE.format(program=_PROGRAM.format(mode=mode), version=version, mode=mode)
 
 
 def read(text: str) -> PthFile | None:
-    """What the text of a file says; None if no version of coldfork wrote it, or it is damaged."""
+    """Parse the text of a file; None if no version of coldfork wrote it, or it is damaged."""
     known = _KNOWN.fullmatch(text)
     if known is None or not _begins(known["program"], known["mode"]):
         return None
@@ -65,7 +65,7 @@ def read(text: str) -> PthFile | None:
 
 
 def _begins(literal: str, mode: str) -> bool:
-    """Whether a program, as it stands in the line, can run and switches the guard on in this mode."""
+    """Return whether the program in the line can run and turns the guard on in this mode."""
     try:
         program = ast.literal_eval(literal)
         compile(program, FILE, "exec")

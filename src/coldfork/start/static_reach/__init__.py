@@ -1,1 +1,1 @@
-"""What importing a module would wake, as `coldfork check` says, without importing it."""
+"""Find what importing a module would wake, by `coldfork check`, without importing it."""

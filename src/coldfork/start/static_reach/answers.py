@@ -1,6 +1,6 @@
-"""Answers to the question what importing a module would reach, asked for and handed on.
+"""Answers to the question what importing a module would reach.
 
-It comes through a port, `Reach`: a function from a target to an answer.
+They come through a port, `Reach`: a function from a target to an answer.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class ReachAnswer:
 
     @classmethod
     def unknown(cls, module: str, reason: str) -> ReachAnswer:
-        """The answer when there is none."""
+        """Make the answer for a module without one."""
         return cls(module, Reached.UNKNOWN, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the source of a module lies."""
+    """The place of a module's source."""
 
     module: str
-    """The name under which it is checked; that of the file for a script."""
+    """The name under which it is checked; for a script, that of the file."""
     root: str
     """The folder that holds its top package."""
     path: str
-    """What has to be checked: the top package, or the folder of a lone module."""
+    """The path to check: the top package, or the folder of a lone module."""

@@ -1,7 +1,7 @@
-"""Keeps answers about modules in the cache folder until what they rest on changes; never needed.
+"""Keep answers about modules in the cache folder until something they rest on changes; never needed.
 
 An answer holds while the files beside the module, the folders on `sys.path`, the interpreter, the profile and
-coldfork itself are the same. Installing a package changes the folder it goes to, and so does removing one.
+coldfork itself are the same. Installing or removing a package changes the package's folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _MOST_FILES = 2000
-"""Beyond that, looking whether anything changed would cost more than a decision may."""
+"""With more files, checking for changes would cost more than a decision may."""
 _IN_VAIN_SECONDS = 600.0
 _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 
@@ -35,7 +35,7 @@ class KeptAnswer:
 
     @classmethod
     def of(cls, place: Place, search: Sequence[str]) -> KeptAnswer:
-        """Where the answer lies, and what it has to rest on."""
+        """Return where the answer is kept, with what it rests on."""
         name = digest((place.module, place.path, profile(), *sys.version_info, __version__))
         file = KeptFile.of("reach", name)
         stamp = _stamp(place, search) if file.possible else None
@@ -43,11 +43,11 @@ class KeptAnswer:
 
     @property
     def possible(self) -> bool:
-        """Whether an answer can be kept at all."""
+        """Return whether an answer can be kept at all."""
         return self._file.possible
 
     def read(self) -> ReachAnswer | None:
-        """The answer, or None if there is none that holds."""
+        """Return the answer, or None if there is none that holds."""
         stored = self._file.read()
         try:
             if stored is None or stored["stamp"] != self._stamp or time() > stored.get("until", inf):
@@ -57,9 +57,9 @@ class KeptAnswer:
             return None
 
     def write(self, answer: ReachAnswer) -> None:
-        """Keep an answer; trouble with it is no trouble.
+        """Keep an answer; failures are ignored.
 
-        That there was none is kept for some minutes, so that not every process of a tree waits for it.
+        A missing answer is kept for some minutes, so that not every process of a tree waits for it.
         """
         fields = ("module", "reached", "reason", "accelerator", "verdict", "path", "line")
         stored: dict[str, Any] = {
@@ -72,10 +72,10 @@ class KeptAnswer:
 
 
 def _stamp(place: Place, search: Sequence[str]) -> str | None:
-    """What changes with the files beside the module; None when they are too many to look at."""
+    """Return a stamp that changes with the files beside the module; None if they are too many."""
     files = []
-    # What was installed changes by being installed again, which changes a folder of `sys.path`, and is mostly
-    # too large to be looked through; the files that lead to the module are looked at all the same.
+    # Installed code changes by being installed again, which changes a folder of `sys.path`, and it is mostly
+    # too large to be searched; the files that lead to the module are checked all the same.
     installed = os.path.basename(place.root) in _LEFT_OUT
     for found in _on_the_way(place) if installed else _files(place.root):
         files.append(found)
@@ -86,7 +86,7 @@ def _stamp(place: Place, search: Sequence[str]) -> str | None:
 
 
 def _on_the_way(place: Place) -> Iterator[tuple[str, int, int]]:
-    """The module's own file, and those of the packages that are imported before it."""
+    """Yield the module's own file, and those of the packages that are imported before it."""
     path = place.root
     for part in place.module.split("."):
         path = os.path.join(path, part)
@@ -99,7 +99,7 @@ def _on_the_way(place: Place) -> Iterator[tuple[str, int, int]]:
 
 
 def _files(folder: str) -> Iterator[tuple[str, int, int]]:
-    """Every Python file in a folder and below it, with its time and size."""
+    """Yield every Python file in a folder and below it, with its time and size."""
     waiting = [folder]
     while waiting:
         try:

@@ -1,4 +1,4 @@
-"""Has `coldfork check` look at a module in another process, and waits for its answer so long."""
+"""Have `coldfork check` examine a module in another process, and wait a limited time for its answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RULES = (
 
 
 def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
-    """The answer for one module, or why there is none."""
+    """Return the answer for one module, or why there is none."""
     if not sys.executable:
         return ReachAnswer.unknown(place.module, "this interpreter has no command that could be started")
     done = ask_our_own(COMMAND, json.dumps(question(place, search)), deadline)
@@ -44,14 +44,14 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
 def judged(
     module: str, findings: Sequence[dict[str, Any]], skipped: int, unfinished: Sequence[dict[str, Any]] = ()
 ) -> ReachAnswer:
-    """The answer in what `coldfork check` found: the surest line that wakes a device."""
+    """Derive the answer from the findings of `coldfork check`: the surest line that wakes a device."""
     waking = [finding for finding in findings if finding["effect"] in WAKING]
     if not waking:
         if skipped:
             return ReachAnswer.unknown(module, f"{skipped} of the files it imports could not be read")
         if unfinished:
             where = f"{unfinished[0]['path']}:{unfinished[0]['line']}"
-            return ReachAnswer.unknown(module, f"it takes too long to follow what it runs, at {where}")
+            return ReachAnswer.unknown(module, f"following what it runs takes too long, at {where}")
         return ReachAnswer(module, Reached.NOTHING)
     first = min(waking, key=lambda one: (WAKING.index(one["effect"]) > 1, _SURENESS.index(one["verdict"])))
     return ReachAnswer(
@@ -66,7 +66,7 @@ def judged(
 
 
 def question(place: Place, search: Sequence[str]) -> dict[str, Any]:
-    """The question that the check is asked."""
+    """Return the question for the check."""
     return {
         "paths": [place.path],
         "entries": [place.module],
@@ -78,7 +78,7 @@ def question(place: Place, search: Sequence[str]) -> dict[str, Any]:
 
 
 def _folders(search: Sequence[str], place: Place) -> list[str]:
-    """Where this program finds its packages, the standard library and the place itself left out."""
+    """Return where this program finds its packages, without the standard library and the place itself."""
     standard = os.path.dirname(os.__file__)
     beside = {os.path.abspath(folder or os.curdir) for folder in search}
     return sorted(

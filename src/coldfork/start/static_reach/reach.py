@@ -1,6 +1,6 @@
-"""What importing a module would do to accelerators, as `coldfork check` says, without importing it.
+"""Tell what importing a module would do to accelerators, by `coldfork check`, without importing it.
 
-`StaticReach` hands out an answer that was kept, or has another process check the module and waits for it.
+`StaticReach` returns a kept answer, or has another process check the module and waits for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coldfork.start.targets import Target
 
 DEADLINE = 20.0
-"""So many seconds a check may take before its answer is given up."""
+"""How many seconds a check may take before its answer is given up."""
 
 
 class StaticReach:
@@ -28,10 +28,10 @@ class StaticReach:
         self._deadline = deadline
         self._search = sys.path if search is None else search
         self._not_kept: dict[Place, ReachAnswer] = {}
-        """The answers that cannot be kept: to wait for one once in a process is enough."""
+        """The answers that cannot be kept: waiting for one once in a process is enough."""
 
     def __call__(self, target: Target) -> ReachAnswer:
-        """What importing the target's module reaches; never raises and never imports it."""
+        """Return what importing the target's module reaches; never raises and never imports it."""
         if target.module.partition(".")[0] in sys.stdlib_module_names and target.module != "__main__":
             return ReachAnswer(target.module, Reached.NOTHING, "it belongs to the standard library")
         try:
@@ -43,7 +43,7 @@ class StaticReach:
             return ReachAnswer.unknown(target.module, f"{type(error).__name__}: {error}")
 
     def _answer(self, place: Place) -> ReachAnswer:
-        # Only here: most decisions need neither another process nor the cache.
+        # Imported only here: most decisions need neither another process nor the cache.
         from coldfork.start.static_reach import cache, check_process
 
         kept = cache.KeptAnswer.of(place, self._search)
@@ -57,7 +57,7 @@ class StaticReach:
 
 
 def located(target: Target, search: Sequence[str]) -> Place | str:
-    """Where a target's source lies, found without importing anything; or why it cannot be told."""
+    """Return where a target's source is, found without importing anything; or why it cannot be told."""
     module, file = target.module, target.file
     if module == "__main__":
         main = getattr(sys.modules.get("__main__"), "__spec__", None)
@@ -71,7 +71,7 @@ def located(target: Target, search: Sequence[str]) -> Place | str:
     if os.path.isdir(origin):
         return Place(module, os.path.dirname(origin), origin)
     if not origin.endswith(".py"):
-        return f"{os.path.basename(origin)} has no source that could be read"
+        return f"{os.path.basename(origin)} has no readable source"
     folder = os.path.dirname(origin)
     return Place(module, folder, folder)
 
@@ -82,12 +82,12 @@ def _script(file: str | None) -> Place | str:
     path = os.path.abspath(file)
     name, suffix = os.path.splitext(os.path.basename(path))
     if suffix != ".py" or not name.isidentifier():
-        return f"{os.path.basename(path)} cannot be named as a module"
+        return f"{os.path.basename(path)} cannot be a module's name"
     return Place(name, os.path.dirname(path), os.path.dirname(path))
 
 
 def _origin(top: str, search: Sequence[str]) -> str | None:
-    """The folder of a top-level package, or the file of a top-level module."""
+    """Return the folder of a top-level package, or the file of a top-level module."""
     spec: Any = getattr(sys.modules.get(top), "__spec__", None) or _found(top, search)
     if spec is None:
         return None

@@ -1,6 +1,6 @@
-"""CUDA-graph semantics on CPU tensors: what is captured is recorded and not executed, and replay executes it.
+"""CUDA-graph semantics on CPU tensors: captured work is recorded and not executed, and replay executes it.
 
-Importing this package costs nothing of torch; `capture()` imports what it needs.
+Importing this package imports nothing of torch; `capture()` imports what it needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def capture(pool: Pool | None = None) -> AbstractContextManager[Graph]:
     """Record the torch operators of a `with` block without executing them, as a device does.
 
     The block's outputs hold poison until `graph.replay()` computes them. `pool` is another graph's `.pool`:
-    the memory that both no longer need for anything else is then shared between them.
+    the two graphs then share the memory that both no longer need for anything else.
     """
     from coldfork.virtual.capturing.graph import capturing
 

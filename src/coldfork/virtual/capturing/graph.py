@@ -1,4 +1,4 @@
-"""A captured graph: what was recorded, to be executed on the same memory as often as asked."""
+"""A captured graph: recorded work, to be executed on the same memory as often as requested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from coldfork.virtual.errors import POOL_IS_GONE, CaptureError, ReplayError
 
 
 class Graph(RecordedRegion):
-    """What a captured region recorded, to be executed on the same memory as often as asked."""
+    """The recorded work of a captured region, to be executed on the same memory as often as requested."""
 
     def __init__(self, pool: Pool, holdings: Holdings) -> None:
         super().__init__(pool, holdings)
@@ -32,7 +32,7 @@ class Graph(RecordedRegion):
         self._lock = threading.Lock()
 
     def replay(self) -> None:
-        """Execute what was recorded, on the memory it was recorded with."""
+        """Execute what was recorded, on the memory that it was recorded with."""
         self._require_ready()
         with self._lock:
             self._poison_freed()
@@ -42,7 +42,7 @@ class Graph(RecordedRegion):
             self.replays += 1
 
     def explain_poison(self, tensor: Any = None) -> PoisonRead | None:
-        """Which operator, on which line, read uninitialised memory, so that this tensor holds poison.
+        """Find the operator, with its line, that read uninitialised memory, so that this tensor holds poison.
 
         Without a tensor: the first operator of the graph that does. None when there is none. The graph is
         replayed once for it, and all memory is left as it was.
@@ -58,16 +58,16 @@ class Graph(RecordedRegion):
             memory.poison_if_freed()
 
     def reset(self) -> None:
-        """Forget the records and give up their memory; the graph cannot be replayed any more."""
+        """Drop the records and release their memory; the graph cannot be replayed any more."""
         self._require_ready()
         self._drop()
         self.pool.leave(self)
         self._state = "reset"
 
     def lend(self, tensor: Any) -> Any:
-        """A tensor for the same memory that does not keep it from other graphs of the pool.
+        """Return a tensor for the same memory that does not keep it from other graphs of the pool.
 
-        What it holds is good until one of them is replayed.
+        Its content is valid until one of them is replayed.
         """
         key = tensor.untyped_storage()._cdata
         memory = next((one for one in reversed(self._memories) if one.key == key), None)
@@ -84,8 +84,8 @@ class Graph(RecordedRegion):
             raise ReplayError(
                 {
                     "capturing": "this graph is still being captured; replay it after the `with` block",
-                    "failed": "this graph's capture failed, so there is nothing to replay; capture it anew",
-                    "reset": "this graph was reset; capture it anew",
+                    "failed": "this graph's capture failed, so there is nothing to replay; capture it again",
+                    "reset": "this graph was reset; capture it again",
                 }[self._state]
             )
 
@@ -126,7 +126,7 @@ def capturing(pool: Pool | None) -> Iterator[Graph]:
 
 
 class ProcessCaptures:
-    """What captures of one process share: only one runs at a time, and shapes are learned once."""
+    """The shared state of a process's captures: only one runs at a time, and shapes are learned once."""
 
     def __init__(self) -> None:
         self.lock: threading.Lock = threading.Lock()
@@ -161,13 +161,13 @@ HERE = ProcessCaptures()
 def compiled_graphs_shown() -> AbstractContextManager[None]:
     """Let the modes of this thread see what compiled graphs do, where they run and are not captured."""
     if "torch._dynamo" in sys.modules:
-        # What is compiled in the block is to be seen as well.
+        # Graphs that are compiled in the block are to be seen as well.
         importlib.import_module("torch._inductor.output_code")
     return HERE.compiled_calls.shown()
 
 
 def refuse_while_capturing(what: str) -> None:
-    """Raise what a device raises if this thread is capturing."""
+    """Raise a device's error if this thread is capturing."""
     recorder = HERE.recorder
     if recorder is not None and recorder.thread == threading.get_ident():
         raise recorder.refuse(what, "is work that a capture cannot hold")

@@ -1,4 +1,4 @@
-"""The memory of captured graphs: whose it is, and what it holds while nothing was computed into it."""
+"""The memory of captured graphs: its owners, and its content before anything was computed into it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8_C01D_0000_0000))[0]
 """A NaN whose payload no arithmetic produces by itself; it survives the conversion to shorter types."""
 
 _BYTE = 0xA5
-"""What every byte of a poisoned integer holds."""
+"""The value of every byte of a poisoned integer."""
 
 
 def poison_value(dtype: Any) -> Any:
-    """What an element of this type holds while nothing was computed into it; None where bytes must do."""
+    """Return an element's value before anything was computed into it; None where bytes must do."""
     if dtype.is_complex:
         return complex(_NAN, _NAN)
     if dtype.is_floating_point:
@@ -43,7 +43,7 @@ def poison_storage(storage: Any, dtype: Any) -> None:
     flat = torch.empty(0, dtype=dtype).set_(storage)
     value = poison_value(dtype)
     if value is None:
-        # 0x7f is a NaN in every float of eight bits but those without a negative zero, where 0x80 is.
+        # 0x7f is a NaN in every eight-bit float except those without a negative zero, where 0x80 is.
         flat.view(torch.uint8).fill_(0x80 if "uz" in str(dtype) else 0x7F)
     else:
         flat.fill_(value)
@@ -58,13 +58,13 @@ class Kind(StrEnum):
     POOL = "pool"
     """It was allocated in the captured region."""
     OUTSIDE = "outside"
-    """It was there before: parameters, buffers, inputs, what a warm-up run left behind."""
+    """It existed before: parameters, buffers, inputs, what a warm-up run left behind."""
     CONSTANT = "constant"
     """A value that the host knew while capturing; it is baked into the graph."""
 
 
 class Block:
-    """One storage of torch, and how many of the references to it are graphs' own."""
+    """One storage of torch, and how many of the references to it belong to graphs."""
 
     __slots__ = ("graphs", "held", "key", "nbytes", "storage")
 
@@ -77,13 +77,13 @@ class Block:
         self.graphs: int = 0
 
     def is_free(self) -> bool:
-        """True when no tensor of the program lies in it any more, and nothing that autograd keeps."""
+        """Return True if no tensor of the program uses it any more, and nothing that autograd keeps."""
         return bool(_uses(self.key) <= self.held)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Memory:
-    """One allocation that a captured region uses, however many tensors and views lie in it."""
+    """One allocation that a captured region uses, however many tensors and views share it."""
 
     serial: int
     """Counts the allocations of a graph: a block that is used twice is two of them."""
@@ -92,14 +92,14 @@ class Memory:
     born: int | None
     """The number of the record that allocated it, for memory of the pool."""
     dtype: Any
-    """What it was first seen to hold."""
+    """The type in which it was first used."""
     held: int = 0
     freed: bool = False
-    """True once the program had let go of memory from outside that the graph still uses."""
+    """True once the program had released memory from outside that the graph still uses."""
 
     @property
     def key(self) -> int:
-        """What `tensor.untyped_storage()._cdata` is for each tensor that lies in it."""
+        """The `tensor.untyped_storage()._cdata` of each tensor that uses it."""
         return self.block.key
 
     @property
@@ -113,8 +113,8 @@ class Memory:
         return int(self.block.storage.nbytes())
 
     def poison_if_freed(self) -> None:
-        """A device would have given this memory to somebody else by now: let it hold nothing of use."""
-        # Storage that cannot be resized belongs to somebody else, such as an array of numpy.
+        """Poison it if a device would have given this memory to another allocation by now."""
+        # Storage that cannot be resized has another owner, such as an array of numpy.
         if self.kind is Kind.OUTSIDE and not self.freed and self.block.is_free() and self.storage.resizable():
             self.freed = True
             poison_storage(self.storage, self.dtype)
@@ -131,7 +131,7 @@ class Holdings:
         self._gone: deque[list[Memory]] = deque()
 
     def block(self, storage: Any) -> Block:
-        """The block of a storage."""
+        """Return the block of a storage."""
         block = self._blocks.get(storage._cdata)
         if block is None:
             block = self._blocks[storage._cdata] = Block(storage)
@@ -141,15 +141,15 @@ class Holdings:
         """Count a graph's references until it is gone."""
         for memory in memories:
             memory.block.graphs += 1
-        # A graph may die at any point of any thread, so that the counting is left to the next who asks.
+        # A graph may die at any point of any thread, so the next caller does the counting.
         weakref.finalize(graph, self._gone.append, memories).atexit = False
 
     def release(self, memories: list[Memory]) -> None:
-        """A graph gave up its references."""
+        """Note that a graph dropped its references."""
         self._gone.append(memories)
 
     def settle(self) -> None:
-        """Take off the references of graphs that are gone."""
+        """Subtract the references of graphs that are gone."""
         # Called before each allocation.
         while self._gone:
             memories = self._gone.popleft()
@@ -166,7 +166,7 @@ class Poisoning:
     """Poison for what one capture allocates.
 
     Nothing is computed while a region is captured, so memory that was poisoned in it holds its poison until
-    the end, and is not filled again when the region uses it again.
+    the end, and is not filled again when the region reuses it.
     """
 
     __slots__ = ("_holding",)
@@ -175,7 +175,7 @@ class Poisoning:
         self._holding: dict[int, Any] = {}
 
     def fill(self, tensor: Any, block: Block, value: Any) -> None:
-        """Let a new tensor hold poison; `value` is None where its storage must be filled byte by byte."""
+        """Fill a new tensor with poison; `value` is None where its storage must be filled byte by byte."""
         dtype = tensor.dtype
         if self._holding.get(block.key) is dtype:
             return
@@ -204,12 +204,12 @@ class Pool:
         return bool(self.graphs) and not self._alive
 
     def enter(self, graph: Any) -> None:
-        """One more graph was captured with it."""
+        """Note that one more graph was captured with it."""
         self.graphs += 1
         self._alive.add(graph)
 
     def leave(self, graph: Any) -> None:
-        """A graph gave up its memory."""
+        """Note that a graph released its memory."""
         self._alive.discard(graph)
 
     @property
@@ -222,7 +222,7 @@ class Pool:
         self._free.setdefault(block.nbytes, deque()).append(block)
 
     def take(self, nbytes: int) -> Block | None:
-        """A block of this size that nobody needs any more."""
+        """Return a block of this size that is not needed any more."""
         blocks = self._free.get(nbytes)
         if blocks:
             for _ in range(min(len(blocks), 4)):

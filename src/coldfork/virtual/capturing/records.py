@@ -1,4 +1,4 @@
-"""What a captured region recorded: its operators in their order, and the memory that they use."""
+"""The records of a captured region: its operators in order, and the memory that they use."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from coldfork.virtual.capturing.memory import Holdings, Kind, Memory, Pool
 from coldfork.virtual.capturing.operators.schemas import Operator, ResultPlan
 
 Place = tuple[CodeType, int]
-"""A line as cheaply as it can be kept: the code object and the number."""
+"""A line in its cheapest form: the code object and the number."""
 
 GENERATED = "<torch.compile>"
-"""The file that the code of compiled graphs is said to come from."""
+"""The file name in the code of compiled graphs."""
 
 
 class Places:
     """Finds the program's own line in a stack, and remembers which code is the program's."""
 
     def __init__(self) -> None:
-        # All of coldfork: its graph manager stands between a program's line and the operator.
+        # All of coldfork: its graph manager is between a program's line and the operator.
         generated = ("<frozen ", "<eval_with_key>", GENERATED)
         self._torch = (_folder(coldfork.__file__), _folder(torch.__file__), *generated)
         self._library = _folder(os.__file__)
         self._known: dict[CodeType, bool] = {}
 
     def here(self, depth: int = 1) -> Place | None:
-        """The line that is running now."""
+        """Return the line that is running now."""
         frame: FrameType | None = sys._getframe(depth)
         known = self._known
         while frame is not None:
@@ -48,11 +48,11 @@ class Places:
         return None
 
     def is_programs(self, code: CodeType) -> bool:
-        """True for what is neither torch's nor Python's own, nor ours."""
+        """Return True for code that is neither torch's nor Python's own, nor coldfork's."""
         path = code.co_filename
         if path.startswith(self._torch):
             return False
-        # Packages that are installed lie in the folder of the standard library, and are the program's.
+        # Installed packages are inside the standard library's folder, but count as the program's.
         return not path.startswith(self._library) or "site-packages" in path or "dist-packages" in path
 
 
@@ -61,7 +61,7 @@ def _folder(file: str) -> str:
 
 
 def as_frame(place: Place | None) -> Frame | None:
-    """A place in the words the rest of coldfork uses."""
+    """Return a place as the frame that the rest of coldfork uses."""
     if place is None:
         return None
     code, line = place
@@ -69,7 +69,7 @@ def as_frame(place: Place | None) -> Frame | None:
 
 
 def written(where: Frame | None) -> str:
-    """A line as messages write it."""
+    """Return a line as messages write it."""
     return f"{where.path}:{where.line}" if where is not None else "an unknown line"
 
 
@@ -79,7 +79,7 @@ class Use:
 
     memory: Memory
     tensor: Any
-    """A tensor of the graph's own that sees the same elements as the program's did."""
+    """A tensor of the graph's own with the same elements as the program's."""
 
 
 class Record:
@@ -97,7 +97,7 @@ class Record:
         plan: ResultPlan,
     ) -> None:
         self.number: int = number
-        """Its place in the order of execution, from 0."""
+        """Its number in the order of execution, from 0."""
         self.operator: Operator = operator
         self.place: Place | None = place
         self.call: Callable[..., object] = step[0]
@@ -106,7 +106,7 @@ class Record:
         self.read: list[Use] = used[0]
         self.wrote: list[Use] = used[1]
         self.spared: list[Use] = []
-        """What of `wrote` keeps some of the elements that it had."""
+        """The parts of `wrote` that keep some of their elements."""
         self.plan: ResultPlan = plan
 
     @property
@@ -126,7 +126,7 @@ class Record:
 
     @property
     def reads(self) -> tuple[Memory, ...]:
-        """The memory whose contents it depends on."""
+        """The memory whose content it depends on."""
         return tuple(dict.fromkeys(use.memory for use in self.read))
 
     @property
@@ -143,7 +143,7 @@ class RecordedRegion:
 
     def __init__(self, pool: Pool, holdings: Holdings) -> None:
         self.pool = pool
-        """Give it to another `capture(pool=...)` to share memory."""
+        """Pass it to another `capture(pool=...)` to share memory."""
         self._records: list[Record] = []
         self._memories: list[Memory] = []
         self._outside: list[Memory] = []
@@ -163,7 +163,7 @@ class RecordedRegion:
 
     @property
     def pointers(self) -> tuple[Frame | None, ...]:
-        """The lines that took a tensor's address while capturing: what they do with it is not recorded."""
+        """The lines that took a tensor's address while capturing: their use of it is not recorded."""
         return tuple(as_frame(place) for place in self._pointers)
 
     @property
@@ -183,5 +183,5 @@ class RecordedRegion:
         self._holdings.release(list(self._memories))
         self._records.clear()
         self._outside = []
-        # The list itself is what the end of this graph gives back, and it has been given back already.
+        # The end of this graph returns this list's content, which has been returned already.
         self._memories.clear()

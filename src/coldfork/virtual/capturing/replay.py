@@ -1,4 +1,4 @@
-"""Executing a captured graph, and finding which operator of it read uninitialised memory first."""
+"""Execute a captured graph, and find its first operator that read uninitialised memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 
 @contextmanager
 def below() -> Iterator[None]:
-    """Below autograd, autocast and modes, which have had their say when the operators were recorded."""
+    """Run below autograd, autocast and modes, which acted when the operators were recorded."""
     with (
         _disable_current_modes(),
         torch._C._AutoDispatchBelowADInplaceOrView(),
@@ -32,7 +32,7 @@ def below() -> Iterator[None]:
 
 
 def execute(records: Iterable[Record]) -> None:
-    """Run them in their order."""
+    """Run the records in order."""
     with below():
         record = None
         try:
@@ -47,14 +47,14 @@ def execute(records: Iterable[Record]) -> None:
 
 
 def require_sizes(records: Iterable[Record]) -> None:
-    """After a first replay: no operator may have given its results another size than capture expected."""
+    """After a first replay, check that no operator gave its results another size than capture expected."""
     for record in records:
         fresh = list(fresh_in(record.plan.results, record.operator))
         for use, expected in zip(record.wrote[len(record.wrote) - len(fresh) :], fresh, strict=False):
             if tuple(use.tensor.shape) != expected.size:
                 raise ReplayError(
                     f"{record.name}, captured at {written(record.where)}, gave its result the size "
-                    f"{tuple(use.tensor.shape)}, where capture had expected {expected.size}"
+                    f"{tuple(use.tensor.shape)}, but capture had expected {expected.size}"
                 )
 
 
@@ -76,7 +76,7 @@ class PoisonRead:
     """The first operator that read memory into which nothing had been written."""
 
     operator: str
-    """Its name; empty where nothing ever wrote the tensor that was asked about."""
+    """Its name; empty if the tensor in question was never written."""
     where: Frame | None
     """The line of the program that called it."""
     memory: Memory
@@ -84,7 +84,7 @@ class PoisonRead:
     allocated: Frame | None
     """The line that allocated the memory, where that happened in the captured region."""
     state: str
-    """What is wrong with the memory, in words."""
+    """The fault of the memory, in words."""
 
     def __str__(self) -> str:
         allocated = f" (allocated at {written(self.allocated)})" if self.allocated else ""
@@ -121,7 +121,7 @@ def explain(graph: RecordedRegion, tensor: Any) -> PoisonRead | None:
 
 
 def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) -> None:
-    """Execute one record, and carry to what it writes what it owes to unwritten memory."""
+    """Execute one record, and pass the taint of unwritten memory on to what it writes."""
     partial = any(word in record.name for word in _PARTIAL)
     kept = [
         (use, use.tensor.clone())
@@ -159,7 +159,7 @@ def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) 
 
 
 def _given(record: Record, use: Use) -> bool:
-    """Whether a tensor that is written was there before, and is not a new result."""
+    """Return whether a tensor that is written existed before, and is not a new result."""
     return any(use.tensor is one.tensor for one in record.read)
 
 
@@ -175,7 +175,7 @@ def _target(graph: RecordedRegion, tensor: Any) -> Use:
     for memory in reversed(graph.memories):
         if memory.key == key:
             return Use(memory, tensor.detach())
-    raise CaptureError("this tensor lies in memory that the graph neither reads nor writes")
+    raise CaptureError("the graph neither reads nor writes the memory of this tensor")
 
 
 def _poison_read(graph: RecordedRegion, record: Record, use: Use) -> PoisonRead:
@@ -191,12 +191,12 @@ def _state(memory: Memory) -> str:
         return "nothing in the graph has written before"
     if memory.freed:
         return "the program freed after the capture"
-    return "holds poison: what was to fill it was captured and has not been replayed"
+    return "holds poison: the work that fills it was captured and has not been replayed"
 
 
 @contextmanager
 def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
-    """Put back what the replay changes."""
+    """Restore what the replay changes."""
     state = torch.default_generator.get_state()
     storages = {memory.key: memory.storage for memory in graph.memories}
     kept = [(storage, storage.clone()) for storage in storages.values()]
@@ -209,24 +209,24 @@ def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
 
 
 CLEAN = 0
-"""Computed from what was there."""
+"""Computed from valid content."""
 UNWRITTEN = 1
 """Nothing was written here."""
 TAINTED = 2
 """From here on: the number of the record that read something unwritten, plus this."""
 
 _TELLING = 4
-"""From this many bytes on, an integer that holds poison does so for no other reason."""
+"""An integer of at least this many bytes holds poison for no other reason."""
 
 
 class Shadow:
-    """One number for each byte of the memory of a graph."""
+    """One number for each byte of a graph's memory."""
 
     def __init__(self) -> None:
         self._codes: dict[Memory, Any] = {}
 
     def of(self, memory: Memory, tensor: Any) -> Any:
-        """The codes of a tensor's elements, with one more dimension for the bytes of each."""
+        """Return the codes of a tensor's elements, with one more dimension for the bytes of each."""
         codes = self._codes.get(memory)
         if codes is None:
             codes = self._codes[memory] = _first_codes(memory, tensor.dtype)
@@ -238,11 +238,11 @@ class Shadow:
         )
 
     def write(self, memory: Memory, tensor: Any, code: int, where: Any = None) -> None:
-        """Set the codes of a tensor's elements, or of those for which `where` holds."""
+        """Set the codes of a tensor's elements, or of those for which `where` is true."""
         codes = self.of(memory, tensor)
         for dimension, step in enumerate(tensor.stride()):
             if step == 0 and tensor.shape[dimension] > 1:
-                # The same bytes again and again: once is enough, and more is refused.
+                # The same bytes repeated: once is enough, and more is refused.
                 codes = codes.narrow(dimension, 0, 1)
                 where = where.narrow(dimension, 0, 1) if where is not None else None
         if where is None:
@@ -252,7 +252,7 @@ class Shadow:
 
 
 def lowest(codes: Any, at_least: int) -> int | None:
-    """The smallest code that is not below a bound: the earliest record, or None."""
+    """Return the smallest code that is not below a bound: the earliest record, or None."""
     found = codes[codes >= at_least]
     return int(found.min()) if found.numel() else None
 
@@ -269,7 +269,7 @@ def _first_codes(memory: Memory, dtype: Any) -> Any:
 
 
 def holds_poison(tensor: Any) -> Any:
-    """Which elements hold the very bits that capture poisons memory with."""
+    """Return which elements hold the exact bits with which capture poisons memory."""
     kind = tensor.dtype
     if kind is torch.bool or kind.itemsize == 1:
         return torch.zeros(tensor.shape, dtype=torch.bool)

@@ -1,1 +1,1 @@
-"""The virtual device as torch sees it: what is filled in where torch would ask CUDA."""
+"""The virtual device as torch sees it: replacements where torch would ask CUDA."""

@@ -1,4 +1,4 @@
-"""Fills in what a CPU build of torch lacks, and puts it in the place of what a build for real devices has."""
+"""Add what a CPU build of torch lacks, and replace what a build for real devices has."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _CLASSES = (
     "_CudaDeviceProperties",
     "_cudart",
 )
-"""What of torch._C is in a build for CUDA alone, beside its functions that begin with `_cuda_`."""
+"""Names of torch._C that exist only in a build for CUDA, beside its functions that begin with `_cuda_`."""
 
 
 class TorchFill:
-    """The steps to take after each of torch's modules was imported."""
+    """The steps to run after the import of each of torch's modules."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -50,7 +50,7 @@ class TorchFill:
         self._redirection = Redirection(machine)
 
     def steps(self) -> dict[str, After]:
-        """The steps by module, in the order in which they must be taken where torch is imported already."""
+        """Return the steps by module, in the order in which they must run if torch is imported already."""
         steps: dict[str, After] = {
             "torch.version": self.version,
             "torch._C": self.compiled,
@@ -66,15 +66,15 @@ class TorchFill:
         built_for = getattr(version, "cuda", None) or getattr(version, "hip", None)
         if built_for and hasattr(sys.modules.get("torch"), "cuda"):
             raise VirtualDeviceError(
-                "this torch is built for real devices and was imported before the virtual one was there; "
-                "install the virtual device first, or use the CPU build of torch"
+                "install the virtual device before importing torch, or use the CPU build of torch: this "
+                "one is built for real devices and is already imported"
             )
         rocm = self._machine.setup.profile.accelerator == "rocm"
         version.cuda = None if rocm else TOOLKIT  # type: ignore[attr-defined]
         version.hip = version.rocm = ROCM if rocm else None  # type: ignore[attr-defined]
 
     def compiled(self, compiled: ModuleType) -> None:
-        """Add the functions of a CUDA build: those simulated, and for the others one that says it is not."""
+        """Add the functions of a CUDA build: simulated ones, and for the others one that says it is not."""
         if hasattr(compiled, "_cuda_getDeviceCount"):
             _take_out(compiled)
         for name, value in self._functions.named().items():
@@ -87,7 +87,7 @@ class TorchFill:
                 setattr(compiled, name, refusal(f"torch._C.{name}"))
 
     def cuda(self, cuda: ModuleType) -> None:
-        """Renew what torch.cuda copied from torch._C, and what it put there because it found no CUDA."""
+        """Renew what torch.cuda copied from torch._C, and what it set there because it found no CUDA."""
         compiled = sys.modules["torch._C"]
         functions = self._functions.named()
         for name, original in _BOUND_AT_IMPORT:
@@ -104,18 +104,18 @@ class TorchFill:
             self._answer_for_nvml(cuda)
 
     def _answer_for_nvml(self, cuda: ModuleType) -> None:
-        # There is no library to ask, and torch would go to the driver instead, which is another effect.
+        # There is no library to ask, and torch would go to the driver instead, which has other effects.
         count = self._machine.setup.count
         cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
         cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]
 
 
 def _take_out(compiled: ModuleType) -> None:
-    """Make a build for real devices one for CPUs: its functions would ask the real driver."""
+    """Turn a build for real devices into one for CPUs: its functions would ask the real driver."""
     for name in [name for name in vars(compiled) if name.startswith("_cuda_")]:
         delattr(compiled, name)
     for name in _CLASSES:
-        # torch.cuda puts a stand-in where it finds none.
+        # torch.cuda sets a stand-in where it finds none.
         if hasattr(compiled, name):
             delattr(compiled, name)
     # Its C++ part asks the driver by itself, in backward passes for instance, and can do without an answer.
@@ -123,7 +123,7 @@ def _take_out(compiled: ModuleType) -> None:
 
 
 def _declared(compiled: ModuleType) -> list[str]:
-    """The names that this version of torch declares for builds with CUDA; its own type stub lists them."""
+    """Return the names that this torch declares for builds with CUDA; its own type stub lists them."""
     folder = Path(compiled.__file__ or "").parent
     try:
         text = (folder / "_C" / "__init__.pyi").read_text(encoding="utf-8")

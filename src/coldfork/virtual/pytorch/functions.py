@@ -1,4 +1,4 @@
-"""What `torch._C` has in a CUDA build and not in a CPU build, as far as it is about initialisation."""
+"""The initialisation functions that `torch._C` has in a CUDA build but not in a CPU build."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 _ROCM_ARCHITECTURES = "gfx90a gfx942 gfx1100 gfx1201"
 
 CUDA = 1
-"""What torch calls the kind of device, as a number."""
+"""torch's number for the kind of device."""
 
 _POOLS = ("all", "small_pool", "large_pool")
 _AMOUNTS = ("current", "peak", "allocated", "freed")
 
 
 class CudaDeviceProperties:
-    """What `torch.cuda.get_device_properties` gives."""
+    """The result of `torch.cuda.get_device_properties`."""
 
     def __init__(self, machine: Machine, index: int) -> None:
         profile = machine.setup.profile
@@ -64,14 +64,14 @@ class CudaDeviceProperties:
 
 
 class TorchFunctions:
-    """The functions, by the names they have in `torch._C`; each does to the driver what torch's own does."""
+    """The functions, by their names in `torch._C`; each has the same effect on the driver as torch's own."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._streams = threading.local()
 
     def named(self) -> dict[str, object]:
-        """Every name to set in `torch._C`."""
+        """Return every name to set in `torch._C`."""
         methods = {name: getattr(self, name) for name in dir(type(self)) if name.startswith("_cuda_")}
         constants: tuple[tuple[str, object], ...] = (
             ("_cuda_emptyCache", None),
@@ -113,7 +113,7 @@ class TorchFunctions:
         cuda._get_device_properties = self.properties  # type: ignore[attr-defined]
 
     def properties(self, index: int) -> CudaDeviceProperties:
-        """What is known of a device."""
+        """Return what is known of a device."""
         return CudaDeviceProperties(self._machine, index)
 
     def _cuda_getDevice(self) -> int:
@@ -144,7 +144,7 @@ class TorchFunctions:
         self._machine.driver.retain(self._machine.chosen)
 
     def _cuda_getArchFlags(self) -> str:
-        # It is odd, but torch counts this question among those after which a fork is bad.
+        # Oddly, torch counts this question among those after which a fork is bad.
         self._machine.driver.watch_forks()
         return _ROCM_ARCHITECTURES if self._machine.setup.profile.accelerator == "rocm" else _ARCHITECTURES
 
@@ -166,7 +166,7 @@ class TorchFunctions:
         vars(self._streams)[str(device_index)] = stream_id
 
     def memory(self, index: int) -> tuple[int, int]:
-        """The free and the whole memory of a device; asking creates its context."""
+        """Return the free and the whole memory of a device; asking creates its context."""
         self._machine.driver.retain(index)
         return self._machine.setup.profile.memory, self._machine.setup.profile.memory
 
@@ -198,7 +198,7 @@ class TorchFunctions:
         return stats | dict.fromkeys(counters, 0) | {"max_split_size": -1}
 
     def accelerator_named(self) -> dict[str, object]:
-        """What `torch.accelerator` asks, where `torch._C` has it; most is CUDA's own under a second name."""
+        """Return what `torch.accelerator` asks, if `torch._C` has it; most is CUDA's under a second name."""
         cuda = self.named()
         same = {
             "_accelerator_emptyCache": "_cuda_emptyCache",
@@ -221,7 +221,7 @@ class TorchFunctions:
         return sys.modules["torch"].device("cuda")
 
     def _get_accelerator(self, check: bool | None = None) -> object:
-        # This one asks the driver from C++, where nothing marks the forks that come later (pytorch 190708).
+        # This one asks the driver from C++, where later forks are not marked (pytorch 190708).
         self._machine.wake_unnoticed()
         return sys.modules["torch"].device("cuda")
 
@@ -252,7 +252,7 @@ class TorchFunctions:
 
 
 class Cudart(ModuleType):
-    """Stands for `torch._C._cudart`, CUDA's runtime library as torch shows it."""
+    """Stands in for `torch._C._cudart`, CUDA's runtime library as torch shows it."""
 
     class cudaError(int):  # noqa: N801 (the name is CUDA's)
         """A code of the runtime library."""
@@ -264,7 +264,7 @@ class Cudart(ModuleType):
         self.cudaMemGetInfo = functions.memory
 
     def cudaGetErrorString(self, code: int) -> str:
-        """What a code means."""
+        """Return the meaning of a code."""
         return "no error" if code == 0 else "unknown error"
 
     def __getattr__(self, name: str) -> object:
@@ -274,7 +274,7 @@ class Cudart(ModuleType):
 
 
 def refusal(name: str) -> Callable[..., object]:
-    """A function that can only say that it is not simulated."""
+    """Return a function that only says that it is not simulated."""
 
     def not_simulated(*_: object, **__: object) -> object:
         raise NotSimulatedError(name, INSTEAD)
@@ -284,8 +284,8 @@ def refusal(name: str) -> Callable[..., object]:
 
 
 INSTEAD = (
-    "it exists for its initialisation only. Work on tensors of the CPU, run this part on a real device, "
-    "or let coldfork.virtual.device(..., redirect=True) do the work on the CPU"
+    "work on CPU tensors, run this part on a real device, or let coldfork.virtual.device(..., "
+    "redirect=True) do the work on the CPU: the virtual device can only be initialised"
 )
 
 
@@ -298,5 +298,5 @@ def _answering(name: str, answer: object) -> Callable[..., object]:
 
 
 def lazy_init() -> None:
-    """Have torch initialise CUDA, or raise as it does in a child forked too late."""
+    """Have torch initialise CUDA, or raise its error in a child forked too late."""
     vars(sys.modules["torch.cuda"])["_lazy_init"]()

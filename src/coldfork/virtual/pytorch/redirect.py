@@ -1,4 +1,4 @@
-"""Does on the CPU what was meant for the device, after waking it: opted into with `redirect=True`."""
+"""Do on the CPU what was meant for the device, after waking it: opted into with `redirect=True`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAKERS = ("tensor", "as_tensor", "asarray")
 
 
 class Redirection:
-    """What a redirecting device adds to torch, and what must live as long as torch does."""
+    """The additions of a redirecting device to torch, which must live as long as torch does."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -62,7 +62,7 @@ class Redirection:
             places = [self._where(argument) for argument in arguments]
             names = {word: self._where(value) if word == "device" else value for word, value in words.items()}
             result: Any = move(tensor, *places, **names)
-            # On a device it would have been a copy, so that changing it would leave the original alone.
+            # On a device it would have been a copy, so changing it must leave the original alone.
             asked = [*arguments, *words.values()]
             redirected = any(
                 given is not kept for given, kept in zip(asked, [*places, *names.values()], strict=True)
@@ -81,7 +81,7 @@ class Redirection:
         return kernel
 
     def _where(self, asked: Any) -> Any:
-        """The CPU for a device of CUDA, and anything else as it is."""
+        """Return the CPU for a device of CUDA, and anything else as it is."""
         torch: Any = sys.modules["torch"]
         if isinstance(asked, int) and not isinstance(asked, bool):
             return asked

@@ -1,4 +1,4 @@
-"""Tensors, graphs and streams: wake the device where the real thing does, then say that it ends here."""
+"""Tensors, graphs and streams: wake the device where a real one wakes, then refuse what is not simulated."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _CLASSES = {
     "_cuda_endAllocateToPool": "torch.cuda.use_mem_pool()",
     "_cuda_releasePool": "torch.cuda.use_mem_pool()",
 }
-"""Stand-ins that a CPU build has for what is in CUDA builds, and what they are for users."""
+"""The stand-ins of a CPU build for classes of CUDA builds, with their names for users."""
 
 
 def refuse_classes(compiled: ModuleType) -> None:
     """Let torch's stand-ins for CUDA's classes say that these are not simulated."""
     for name, what in _CLASSES.items():
         kind = getattr(compiled, name, None)
-        # A real class behind the name would be one of a build with CUDA, which has them taken out before.
+        # A real class behind the name would come from a build with CUDA, whose classes were removed before.
         if isinstance(kind, type) and "__new__" in vars(kind):
             kind.__new__ = _refusing(what)  # type: ignore[assignment, method-assign]
 
@@ -45,12 +45,12 @@ def _refusing(what: str) -> Callable[..., object]:
 def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
     """Refuse tensors on the device where torch's C++ part prepares to make one.
 
-    It calls `torch.cuda._lazy_init` first, at every attempt until one succeeds, and so does Python code that
-    has nothing to do with tensors. Code that calls it by its name is Python's, and code that does not know
-    the name has asked for a tensor.
+    It first calls `torch.cuda._lazy_init`, at every attempt until one succeeds, and so does Python code that
+    has nothing to do with tensors. A caller whose code contains that name is Python code; a caller without it
+    has asked for a tensor.
 
-    torch.cuda itself finds the name among its globals, where the function stays as it was; only those who
-    look at the module from outside, as C++ does, are given another.
+    torch.cuda itself finds the name among its globals, where the function stays as it was; only code that
+    looks at the module from outside, as C++ does, gets another one.
     """
 
     def _lazy_init() -> None:
@@ -67,7 +67,7 @@ def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
 
 
 def spare_fake_tensors(fake_tensor: ModuleType, machine: Machine) -> None:
-    """Keep fake tensors away from a device that can hold no tensor, but let them wake it as they do."""
+    """Keep fake tensors away from a device that can hold no tensor, but let them wake it as usual."""
     _avoid_making_tensors(fake_tensor.FakeTensorMode)
     initialise: Callable[[Any], None] | None = getattr(fake_tensor, "init_gpu_context", None)
     name = "init_gpu_context"
@@ -100,7 +100,7 @@ def _avoid_making_tensors(mode: type) -> None:
 
 
 def stand_in_streams(compiled: ModuleType, machine: Machine) -> None:
-    """Give torch's stand-ins for the classes below `torch.cuda.Stream` and `torch.cuda.Event` a behaviour.
+    """Give torch's stand-ins for the base classes of `torch.cuda.Stream` and `torch.cuda.Event` a behaviour.
 
     They are changed and not replaced, because `torch.cuda.Stream` was derived from them when it was imported.
     """
@@ -112,7 +112,7 @@ def stand_in_streams(compiled: ModuleType, machine: Machine) -> None:
 
 
 def _stream(machine: Machine) -> dict[str, object]:
-    """The default stream of a device is always there, and nothing is ever queued in it."""
+    """Return a stream's methods: a device's default stream always exists, and nothing is queued in it."""
 
     numbers = itertools.count(1)
 
@@ -145,7 +145,7 @@ def _stream(machine: Machine) -> dict[str, object]:
 
 
 def _event(machine: Machine) -> dict[str, object]:
-    """An event can be made, as that touches nothing; recording it needs work that it could mark."""
+    """Return an event's methods: making one touches nothing; recording it needs work that it could mark."""
     redirect = machine.setup.redirect
 
     def make(kind: type, **_: object) -> object:
@@ -167,7 +167,7 @@ def _event(machine: Machine) -> dict[str, object]:
 
 
 def _nothing(*_: object, **__: object) -> None:
-    """Nothing is ever queued, so that there is nothing to wait for."""
+    """Return at once: nothing is ever queued, so there is nothing to wait for."""
 
 
 def _note_time(event: Any, stream: object = None) -> None:

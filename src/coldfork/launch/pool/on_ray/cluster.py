@@ -87,7 +87,7 @@ class Connection:
         self._which = _which(ray)
 
     def lasts(self) -> bool:
-        """Whether it is still there. Without this check, a call of Ray would start a cluster."""
+        """Return whether it is still there. Without this check, a call of Ray would start a cluster."""
         return bool(self._which) and _which(self._ray) == self._which
 
     def kill(self, actor: Any) -> None:

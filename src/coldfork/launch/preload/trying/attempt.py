@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 DEVICE, LOCK, RAISES, BREAKS = "device", "lock", "raises", "breaks"
-"""What may be wrong with a module beyond what `left_behind` finds. The last two are an import that raises,
-and a forked child that could not do its work although nothing else was seen. Frozen values show when two
-processes are compared.
+"""Faults of a module beyond those that `left_behind` finds.
+
+The last two are an import that raises, and a forked child that could not do its work although nothing else
+was seen. Frozen values show when two processes are compared.
 """
 _PROCESSORS = {"OMP_NUM_THREADS": "2"}
 """Makes the child run in parallel where it can, whatever machine this is."""

@@ -77,7 +77,7 @@ class Tree:
         self.current: Node = self.root
         self.nodes: dict[str, Node] = {}
         self.items: dict[str, Node] = {}
-        """What was loaded for each requested module."""
+        """The modules that were loaded for each requested module."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
         """Take note of a load that begins or ends, or of what is imported next."""
@@ -109,14 +109,14 @@ def untainted(node: Node, is_tainted: Callable[[str], bool]) -> Iterator[Node]:
 
 
 class Heard:
-    """What a child has reported of its attempt."""
+    """The reports of a child about its attempt."""
 
     def __init__(self) -> None:
         self.tree: Tree = Tree()
         self.stains: list[Event] = []
         self.raised: list[Event] = []
         self.breaks: Event | None = None
-        """What a forked child of it could not do."""
+        """The work that a forked child of it could not do."""
         self.waker: Event | None = None
         self.clean: bool = False
         self.ended: bool = False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, object]
     Seen = dict[Key, tuple[str | None, Site]]
-    """What is there, with the module and line during which it was first seen."""
+    """Everything that is there, with the module and line during which it was first seen."""
 
 
 _PATIENCE = 50

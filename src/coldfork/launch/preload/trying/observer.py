@@ -68,7 +68,7 @@ class Observer:
         self.left_behind.begin()
 
     def module(self) -> str | None:
-        """The module that is being loaded now."""
+        """Return the module that is being loaded now."""
         return self._open[-1][0].name if self._open else None
 
     def _here(self) -> tuple[str | None, Site]:

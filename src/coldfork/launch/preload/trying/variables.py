@@ -25,7 +25,7 @@ _DEEPEST = 3
 
 
 class Variables:
-    """What has been read and set since the last `forget`, each with the first and the last reader or writer.
+    """The variables read and set since the last `forget`, each with the first and the last reader or writer.
 
     What C code reads does not show. Copying the whole environment counts as reading nothing here, because the
     aim is to find lines that freeze one variable; a server counts a copy as a read of all (`server.reads`).

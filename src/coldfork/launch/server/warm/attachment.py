@@ -47,7 +47,7 @@ class Cold:
 
 
 class Handover:
-    """What a caller passes to a supervisor."""
+    """The things that a caller passes to a supervisor."""
 
     def __init__(
         self, job: Mapping[str, Any], mark: str, lock: int, given: int | None, mask: Iterable[int] | None

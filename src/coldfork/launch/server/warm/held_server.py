@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 class Unlike(StrEnum):
-    """What to do when a server does not suit a script."""
+    """The consequence of a server not suiting a script."""
 
     STALE = "stale"
     """Replace the server: it suits no script any more."""

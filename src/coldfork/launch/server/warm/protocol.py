@@ -137,7 +137,7 @@ class Wanted:
 
 
 class Facts:
-    """What decides which server a script may come from."""
+    """The facts that decide which server a script may come from."""
 
     def __init__(
         self,

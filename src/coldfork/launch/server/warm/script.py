@@ -28,7 +28,7 @@ _CANNOT_OPEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What a script has from its server."""
+    """The things that a script has from its server."""
 
     path: list[str]
     """The import path, without the script's own folder."""

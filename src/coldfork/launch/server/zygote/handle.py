@@ -69,7 +69,7 @@ class Zygote:
 
     @property
     def on_error(self) -> str:
-        """What happens to a module that cannot be preloaded."""
+        """The treatment of a module that cannot be preloaded."""
         return str(self._terms["on_error"])
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.requests import Started
 
     class Starter(Protocol):
-        """What a context gets its workers from: a `Zygote`."""
+        """The source of a context's workers: a `Zygote`."""
 
         @property
         def preload(self) -> tuple[str, ...]: ...
@@ -202,7 +202,7 @@ def _bare() -> ZygoteProcess:
 
 
 class ZygoteContext(contexts.BaseContext):
-    """What `multiprocessing.get_context` returns for the start method, for the workers of one server."""
+    """The context that `multiprocessing.get_context` returns for the method, for one server's workers."""
 
     def __init__(self, zygote: Starter, name: str) -> None:
         self.zygote = zygote

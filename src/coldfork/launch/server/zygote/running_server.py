@@ -67,7 +67,7 @@ class RunningServer:
         self.importing: str | None = None
         """The module that it was importing when it last reported."""
         self.trouble: str | None = None
-        """What ended it, if it could still say so."""
+        """The cause of its end, if it could still report that."""
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
         """Its users, where it is shared."""
         self._terms = terms

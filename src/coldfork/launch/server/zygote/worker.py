@@ -30,7 +30,7 @@ _STREAMS = (0, 1, 2)
 
 
 class Kit:
-    """What a worker has from its server."""
+    """The things that a worker has from its server."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""What `torch.compile` made of a program: its kernels as operators, which modes can see."""
+"""Code that `torch.compile` made: its kernels as operators, which modes can see."""

@@ -1,4 +1,4 @@
-"""Lets the modes of a thread see what compiled graphs do while they run there."""
+"""Let the modes of a thread see what compiled graphs do while they run there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _A_GRAPH = "a graph of torch.compile"
 
 
 class CompiledCalls:
-    """The calls of compiled graphs in this process; those of some threads run by their operators."""
+    """The calls of compiled graphs in this process; on some threads they run by their operators."""
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -35,11 +35,11 @@ class CompiledCalls:
     def shown(self, refuse: Refuse | None = None) -> Iterator[None]:
         """Run compiled graphs of this thread by their operators.
 
-        What cannot be shown so is given to `refuse`; without it, it runs as it is, and nobody sees it.
+        What cannot be shown this way is passed to `refuse`; without `refuse`, it runs as it is, unseen.
         """
         module = sys.modules.get(_OUTPUT_CODE)
         if module is None:
-            # Nothing was compiled by then, so there is nothing to show.
+            # Nothing had been compiled by then, so there is nothing to show.
             yield
             return
         thread = threading.get_ident()
@@ -86,18 +86,18 @@ class CompiledCalls:
         except AssertionError as error:
             if refuse is None:
                 raise
-            why = f"what it calls has another layout than the compiler counted on ({error})"
+            why = f"its arguments are laid out differently from what the compiler expected ({error})"
             raise refuse(_A_GRAPH, why) from None
 
 
 COMPILES = (
-    "compiles here for the first time, or for other arguments than before; the compiler saves and restores "
-    "random numbers, and may measure and load kernels: call it with such arguments before the capture"
+    "compiles here for the first time, or for new arguments; the compiler saves and restores random "
+    "numbers, and may measure and load kernels: call it with such arguments before the capture"
 )
-LIBRARY = "it runs a library that torch's compiler made ahead of time, and what that writes is not known"
+LIBRARY = "it runs a library that torch's compiler made ahead of time, so it is not known what it writes"
 
 STEPS = (("torch._dynamo.convert_frame", "_compile"), ("torch._inductor.compile_fx", "_compile_fx_inner"))
-"""Where it begins; an error that is raised further in comes out wrapped in another one."""
+"""The beginning of a compilation; an error that is raised deeper arrives wrapped in another one."""
 
 LIBRARIES = (
     ("torch._inductor.output_code", "CompiledAOTI", ("__call__",)),
@@ -105,7 +105,7 @@ LIBRARIES = (
     ("torch._C._aoti", "AOTIModelPackageLoader", ("run", "boxed_run")),
     ("torch._C._aoti", "AOTIModelContainerRunnerCpu", ("run", "boxed_run")),
 )
-"""What runs whole programs that were compiled ahead of time."""
+"""The functions that run whole programs compiled ahead of time."""
 
 _FOLDERS = tuple(
     os.path.join(os.path.dirname(torch.__file__), room) + os.sep  # noqa: PTH118, PTH120 - as in code objects
@@ -114,7 +114,7 @@ _FOLDERS = tuple(
 
 
 def is_compiling() -> bool:
-    """Whether the compiler is what is running here, and not something that it made."""
+    """Return whether the compiler itself is running here, and not something that it made."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name in _AT_WORK and frame.f_code.co_filename.startswith(_FOLDERS):
@@ -127,12 +127,12 @@ _AT_WORK = frozenset(("_compile", "preserve_rng_state", "_compile_fx_inner", "co
 
 
 def times_compiled() -> int:
-    """How many functions torch's compiler has compiled in this process."""
+    """Return how many functions torch's compiler has compiled in this process."""
     module = sys.modules.get("torch._dynamo.utils")
     return int(module.counters["frames"]["ok"]) if module is not None else 0
 
 
 def what_is_compiled(code: Any) -> str:
-    """The function that is being compiled, in words."""
+    """Return the function that is being compiled, in words."""
     name = getattr(code, "co_qualname", "")
     return f"torch.compile of {name}" if name else "torch.compile"

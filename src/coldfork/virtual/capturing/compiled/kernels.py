@@ -1,4 +1,4 @@
-"""Makes operators of the kernels that torch's compiler wrote, so that every mode sees them run.
+"""Make operators of the kernels that torch's compiler wrote, so that every mode sees them run.
 
 The compiler calls its kernels with addresses, past torch's dispatcher. Here each becomes an operator whose
 schema says what it reads and writes, and a graph gets a twin that calls the operators instead.
@@ -21,13 +21,13 @@ from coldfork.virtual.capturing.records import GENERATED
 
 
 class Trials:
-    """Remembers what came out of the trials, for each kernel and shape."""
+    """Remembers the results of the trials, for each kernel and shape."""
 
     def __init__(self) -> None:
         self._spared: dict[Any, tuple[bool, ...]] = {}
 
     def spared(self, operator: Operator, args: Any, kwargs: Any, safe: bool) -> tuple[bool, ...]:
-        """For each output, whether some of its elements keep what they held, or may keep it."""
+        """Return for each output whether some of its elements keep their value, or may keep it."""
         key = (operator, *map(key_of, args), *map(key_of, kwargs.values()))
         known = self._spared.get(key)
         if known is None:
@@ -37,7 +37,7 @@ class Trials:
 
 
 def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
-    """After two runs on different bytes, what a kernel leaves alone still differs."""
+    """Run a kernel twice on different bytes: elements that it leaves alone still differ."""
     left = []
     for filling in (0x00, 0xFF):
         twins = Twins(scratch)
@@ -48,7 +48,7 @@ def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
         try:
             operator.func(*mine, **by_name)
         except RuntimeError:
-            # It checks its indices, and those on scratch memory have no meaning.
+            # The kernel checks its indices, and those on scratch memory are meaningless.
             return (True,) * len(outs)
         left.append(outs)
     return tuple(not torch.equal(one, other) for one, other in zip(*left, strict=True))
@@ -59,10 +59,10 @@ def _raw(tensor: Any) -> Any:
 
 
 _ALLOCATORS = ("empty_strided_cpu", "empty_strided_cpu_pinned")
-"""What a generated module calls to get memory without asking the dispatcher."""
+"""The functions with which a generated module gets memory without asking the dispatcher."""
 
 _TELLING = 12
-"""So many characters of a module's name, which is a hash of what is in it, tell it from others."""
+"""How many characters of a module's name, a hash of its content, identify it."""
 
 
 class Kernels:
@@ -76,7 +76,7 @@ class Kernels:
         self._twins: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def twin(self, compiled: Any) -> Callable[..., Any]:
-        """The function of a compiled graph with operators in place of its kernels."""
+        """Return a compiled graph's function with operators in place of its kernels."""
         call = compiled.current_callable
         function = getattr(call, "__func__", call)
         namespace = getattr(function, "__globals__", {})
@@ -97,12 +97,12 @@ class Kernels:
         return MethodType(_moved(function, names), runner)
 
     def spared(self, operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
-        """For each output of a kernel, whether it keeps some of the elements that it had, or may."""
+        """Return for each output of a kernel whether it keeps some of its elements, or may."""
         safe = operator.short not in self._dividing
         return self._trials.spared(operator, args, kwargs, safe)
 
     def _names(self, namespace: dict[str, Any]) -> dict[str, Any]:
-        """The names of a generated module, with operators where its kernels are."""
+        """Return the names of a generated module, with operators in place of its kernels."""
         names = dict(namespace)
         file = Path(namespace["__file__"])
         for signature in signatures(file.read_text(encoding="utf-8")):
@@ -115,8 +115,8 @@ class Kernels:
         return names
 
     def _called(self, signature: Signature, module: str, kernel: Callable[..., None]) -> Any:
-        """What is called like a kernel, and calls its operator."""
-        # Another module may define a kernel of the same name, and mean something else by it.
+        """Return a function that is called like a kernel, and calls its operator."""
+        # Another module may define a different kernel with the same name.
         name = f"{signature.name}_{module[:_TELLING]}"
         operator = self._operators.get(name)
         if operator is None:
@@ -154,8 +154,8 @@ def _empty_strided(size: Any, stride: Any, dtype: Any) -> Any:
 
 
 def _moved(function: FunctionType, names: dict[str, Any]) -> FunctionType:
-    """A function that finds other things under its global names."""
-    # Its lines are none of the program's.
+    """Return a function with other globals."""
+    # Its lines are not the program's.
     code = function.__code__.replace(co_filename=GENERATED)
     moved = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     moved.__kwdefaults__ = function.__kwdefaults__

@@ -1,4 +1,4 @@
-"""What the kernels of a compiled graph read and write, taken from the source that torch's compiler wrote."""
+"""Find what the kernels of a compiled graph read and write in the source that torch's compiler wrote."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Parameter:
 
     @property
     def points(self) -> bool:
-        """Whether a tensor is given for it."""
+        """Whether its argument is a tensor."""
         return self.kind.endswith("*")
 
     @property
@@ -38,11 +38,11 @@ class Parameter:
 
     @property
     def overwrites(self) -> bool:
-        """Whether it writes there and does not read what was there before."""
+        """Whether the kernel writes there without reading the previous content."""
         return self.writes and not self.name.startswith("in_out")
 
     def declared(self) -> str:
-        """It in the schema of an operator."""
+        """Return its declaration in the schema of an operator."""
         if self.overwrites:
             return f"Tensor({self.name}!) {self.name}"
         if self.points:
@@ -56,23 +56,23 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kernel's name and what it takes, in the order of its call."""
+    """A kernel's name and its parameters, in the order of the call."""
 
     name: str
     parameters: tuple[Parameter, ...]
     divides: bool
-    """Whether it may divide integers: by zero, where they have no meaning, and that ends the process."""
+    """Whether it may divide integers: meaningless ones may be 0, which would end the process."""
 
     @property
     def schema(self) -> str:
-        """An operator's arguments: what is only written comes by name, as `out=` does."""
+        """Return an operator's arguments: what is only written is given by name, as `out=` is."""
         given = [one.declared() for one in self.parameters if not one.overwrites]
         outs = [one.declared() for one in self.parameters if one.overwrites]
         return f"({', '.join([*given, *(['*'] if outs else []), *outs])}) -> ()"
 
 
 def signatures(source: str) -> Iterator[Signature]:
-    """The kernels that a generated module defines."""
+    """Yield the kernels that a generated module defines."""
     for statement in ast.parse(source).body:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
             continue
@@ -91,7 +91,7 @@ def _signature(name: str, kinds: list[str], code: str) -> Signature:
     found = _PARAMETERS.search(code, code.find('extern "C"'))
     names = [one.split()[-1].lstrip("*") for one in found[1].split(",")] if found else []
     if len(names) != len(kinds):
-        raise UnreadableKernelError(f"{name} has {len(kinds)} parameters, and {len(names)} names")
+        raise UnreadableKernelError(f"{name} has {len(kinds)} parameters, but {len(names)} names")
     body = code[found.end() :] if found else ""
     divides = bool(_DIVISION.search(body) and _INTEGER_VALUES.search(" ".join((*kinds, body))))
     return Signature(name, tuple(map(Parameter, names, kinds)), divides)

@@ -1,1 +1,1 @@
-"""What an operator does to its arguments, and what its results look like."""
+"""The effect of an operator on its arguments, and the form of its results."""

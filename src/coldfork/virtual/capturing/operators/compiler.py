@@ -1,4 +1,4 @@
-"""Keeping torch's compiler out: its import takes seconds, and it would compile modes as well."""
+"""Keep torch's compiler out: its import takes seconds, and it would compile modes as well."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _MARK = "__dynamo_disable"
-"""Where torch keeps the version of a function that its compiler does not look into."""
+"""The attribute with which torch marks the version of a function that its compiler does not look into."""
 
 _HIDDEN = "_hidden_from_compiler"
 
 _WRAPPERS = ("_compile.py", "wrappers.py", "decompositions.py")
-"""Where the layers around a reference implementation are written."""
+"""The files with the layers around a reference implementation."""
 
 _ROOMS = ("torch._refs", "torch._decomp", "torch._prims")
 
 
 class UncompiledMode(TorchDispatchMode):  # type: ignore[misc]
-    """A dispatch mode for which torch's compiler is not imported, and which sees what was compiled run."""
+    """A dispatch mode that does not import torch's compiler, and that sees compiled code run."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Torch would import its compiler here, only to tell it not to look."""
+        """Keep torch from importing its compiler here, only to tell it not to look."""
         return False
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Torch would otherwise not run what it has compiled, but the functions that it was compiled from."""
+        """Have torch run what it has compiled, and not the functions that it was compiled from."""
         return True
 
     def __enter__(self) -> Any:
-        """Begin; where the compiler is there, it is told not to look."""
+        """Begin; if the compiler is imported, tell it not to look."""
         hide_from_compiler(type(self))
         return super().__enter__()
 
 
 def hide_from_compiler(kind: type[UncompiledMode]) -> None:
-    """Have a mode's own function run as it is, where torch's compiler has been imported by now."""
+    """Have a mode's own function run uncompiled, if torch's compiler has been imported by now."""
     if "torch._dynamo" in sys.modules and not hasattr(kind.__torch_dispatch__, _HIDDEN):
         hidden = torch._disable_dynamo(kind.__torch_dispatch__, recursive=True)
         setattr(hidden, _HIDDEN, True)
@@ -51,8 +51,8 @@ def hide_from_compiler(kind: type[UncompiledMode]) -> None:
 class KeptOut:
     """Lets torch's reference implementations run without importing torch._dynamo.
 
-    Each of them would import it on its first use, only to tell it not to look inside. Whoever imports the
-    compiler later finds everything as it was.
+    Each of them would import it on its first use, only to tell it not to look inside. A later import of the
+    compiler finds everything as it was.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class KeptOut:
 
 
 def _hidden() -> Iterator[FunctionType]:
-    """What torch would hide from its compiler, found behind its reference implementations."""
+    """Yield the functions that torch would hide from its compiler, behind its reference implementations."""
     seen = set[int]()
     waiting: list[Any] = []
     for room, module in list(sys.modules.items()):

@@ -1,4 +1,4 @@
-"""Learning what results look like without computing them, once for each shape of arguments."""
+"""Learn the form of results without computing them, once for each shape of arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from coldfork.virtual.capturing.operators.schemas import (
 )
 
 _LIMIT = 65536
-"""How many shapes are remembered; a program that needs more computes some of them anew."""
+"""How many shapes are remembered; a program that needs more computes some of them again."""
 
 
 _OTHERWISE_ON_META = frozenset(
@@ -44,16 +44,16 @@ _OTHERWISE_ON_META = frozenset(
         "aten::_linalg_svd",
     )
 )
-"""Their meta kernels answer for other devices; on the CPU some results have other sizes or strides."""
+"""Operators whose meta kernels answer for other devices: on the CPU some results differ in size or stride."""
 
 
 _QUANTIZED = frozenset((torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4))
 _INTERNAL = ("INTERNAL ASSERT FAILED", "Internal error")
-"""Words of torch's own faults; a program's say what is wrong with its arguments."""
+"""Phrases in torch's internal errors; a program's errors say what is wrong with its arguments."""
 
 
 class UnknownShape(Exception):
-    """Torch cannot say what the results look like without computing them."""
+    """Torch cannot tell the form of the results without computing them."""
 
     def __init__(self, message: str, waits: bool = False) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class UnknownShape(Exception):
 
 
 def key_of(value: Any) -> Any:
-    """What the results' looks depend on: everything but the elements of tensors."""
+    """Return what the form of the results depends on: everything but the elements of tensors."""
     if isinstance(value, torch.Tensor):
         try:
             laid_out = value.stride()
@@ -78,7 +78,7 @@ def key_of(value: Any) -> Any:
 
 
 class Shapes:
-    """Remembers what results look like."""
+    """Remembers the form of results."""
 
     def __init__(self) -> None:
         self._plans: dict[Any, ResultPlan] = {}
@@ -87,7 +87,7 @@ class Shapes:
         """True while torch computes shapes: what it does meanwhile is not the program's doing."""
 
     def plan(self, operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-        """The results of this call, without computing them."""
+        """Return the form of this call's results, without computing them."""
         key = (
             operator,
             torch.get_default_dtype(),
@@ -108,15 +108,16 @@ class Shapes:
 
 
 def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-    """Let the meta kernel of an operator say what its results look like, or try it on scratch memory."""
+    """Let an operator's meta kernel tell the form of its results, or try it on scratch memory."""
     for tensor in tensors_in((args, kwargs)):
         if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
             raise UnknownShape(
-                f"its argument is {tensor.layout} on {tensor.device}; only plain CPU tensors are simulated"
+                f"its argument is {tensor.layout} on {tensor.device}, but only plain CPU tensors are "
+                "simulated"
             )
     for one in pytree.tree_leaves((args, kwargs)):
         if isinstance(one, torch.dtype) and one in _QUANTIZED:
-            raise UnknownShape("its result is quantized, and only plain tensors are simulated")
+            raise UnknownShape("its result is quantized, but only plain tensors are simulated")
         if isinstance(one, torch.device) and one.type == "meta":
             raise UnknownShape("its result is on meta, where there is nothing to compute")
     if operator.is_kernel:
@@ -137,13 +138,13 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
         # Where torch returns nothing at all, meta kernels return an empty tensor.
         return _on_scratch(operator, args, kwargs)
     if any(plan.outs):
-        # Meta kernels lay out tensors that grow in their own way.
+        # Meta kernels lay out growing tensors differently.
         return _on_scratch(operator, args, kwargs)
     return plan
 
 
 def _without_generator(value: Any) -> Any:
-    """No shape depends on one, some meta kernels refuse it, and no trial may draw from the program's own."""
+    """Drop the generator: no shape depends on it, some meta kernels refuse it, and trials must not draw."""
     return None if isinstance(value, torch.Generator) else value
 
 
@@ -154,7 +155,7 @@ def _on_meta(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
 
 
 def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-    """Compute it once on numbers of no meaning, leaving the random numbers as they were."""
+    """Compute it once on meaningless numbers, leaving the random numbers as they were."""
     twins = Twins(scratch)
     mine, by_name = twins.of(args), twins.of(kwargs)
     state = torch.default_generator.get_state()
@@ -167,19 +168,19 @@ def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
     for one in tensors_in(results):
         if one.layout is not torch.strided or one.is_nested or one.is_quantized:
             kind = "nested" if one.is_nested else "quantized" if one.is_quantized else one.layout
-            raise UnknownShape(f"its result is {kind}, and only plain tensors are simulated")
+            raise UnknownShape(f"its result is {kind}, but only plain tensors are simulated")
     return _plan(operator, results, twins, args, kwargs, (mine, by_name))
 
 
 class Twins:
-    """Makes one tensor for each that is given, however often it is."""
+    """Makes one tensor for each given one, however often it occurs."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
         self.known: dict[int, Any] = {}
 
     def of(self, value: Any) -> Any:
-        """The same arguments with a twin for each tensor."""
+        """Return the same arguments with a twin for each tensor."""
         return mapped(value, self._twin)
 
     def _twin(self, value: Any) -> Any:
@@ -212,7 +213,7 @@ def _described(value: Any, given: list[int]) -> Result:
 
 
 def _selects(indices: Any, values: Any) -> bool:
-    """Whether a mask decides how many values are needed; a single value goes everywhere by itself."""
+    """Return whether a mask decides how many values are needed; a single value goes everywhere."""
     return values.numel() != 1 and any(one.dtype in (torch.bool, torch.uint8) for one in tensors_in(indices))
 
 
@@ -231,7 +232,7 @@ def _called(operator: Operator, args: Any, kwargs: Any) -> Any:
 
 
 def scratch(tensor: Any) -> Any:
-    """A tensor like another one that holds ones, or zeros where they may be indices."""
+    """Return a tensor like another one, filled with ones, or with zeros where they may be indices."""
     scratch = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
     flat = torch.empty(0, dtype=tensor.dtype).set_(scratch.untyped_storage())
     flat.fill_(1 if tensor.is_floating_point() or tensor.is_complex() else 0)
@@ -239,14 +240,14 @@ def scratch(tensor: Any) -> Any:
 
 
 def _seen_alike(tensor: Any, other: Any) -> Any:
-    """Another tensor, conjugated and negated in the eyes of torch where this one is."""
+    """Return the other tensor, conjugated and negated for torch where this one is."""
     if tensor.is_conj():
         other = torch._conj(other)
     return torch._neg_view(other) if tensor.is_neg() else other
 
 
 def _grown(out: Any, args: Any, kwargs: Any, stand_ins: dict[int, Any]) -> Fresh | None:
-    """The size an `out=` tensor gets, where it is not the one it has."""
+    """Return the size that an `out=` tensor gets, where it differs from the present one."""
     tensor = out.of(args, kwargs)
     if not isinstance(tensor, torch.Tensor):
         return None

@@ -1,4 +1,4 @@
-"""What an operator does to its arguments, read from its schema once, and what its results look like."""
+"""Read from an operator's schema, once, what it does to its arguments and what form its results have."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _UNINITIALISED = frozenset(
     ("empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided")
 )
 _VIEWS_WITHOUT_SAYING = frozenset(("_unsafe_view",))
-"""Declared to return something new, and returning a view of their argument on every device."""
+"""Declared to return something new, but returning a view of their argument on every device."""
 
 OVERWRITES = frozenset(
     ("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_")
 )
-"""In place, and blind to what was there before."""
+"""In-place operators that do not read the previous content."""
 
 _OUT_IN_ITS_OWN_WAY = frozenset(("binary_cross_entropy", "max_unpool2d", "max_unpool3d"))
-"""Their `out=` overload uses what the tensor held before, or needs more of it on the way."""
+"""Operators whose `out=` overload uses the tensor's previous content, or needs more of it on the way."""
 
 KERNELS = "inductor_kernels"
-"""Where the kernels that torch's compiler wrote are registered as operators."""
+"""The namespace in which the kernels that torch's compiler wrote are registered as operators."""
 
 _HOST = ("aten::_local_scalar_dense", "aten::item", "aten::equal", "aten::is_nonzero")
 _PASSED = ("profiler::", "prim::", "_c10d_functional::wait")
@@ -40,11 +40,11 @@ class Way(IntEnum):
     VIEW = 1
     """Executed: it only makes another tensor for the same memory."""
     RESHAPE = 2
-    """Executed: it changes how a tensor sees its memory, in place."""
+    """Executed: it changes in place how a tensor uses its memory."""
     EMPTY = 3
     """Allocates memory and writes nothing."""
     LIFT = 4
-    """Turns what the host knows into a tensor."""
+    """Turns a value that the host knows into a tensor."""
     HOST = 5
     """Asks the device for a value."""
     DECOMPOSE = 6
@@ -55,13 +55,13 @@ class Way(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Argument:
-    """Where an argument of an operator is found in a call."""
+    """The place of an operator's argument in a call."""
 
     index: int | None
     name: str
 
     def of(self, args: Any, kwargs: Any) -> Any:
-        """The value given in a call, or None."""
+        """Return the value given in a call, or None."""
         if self.index is not None and self.index < len(args):
             return args[self.index]
         return kwargs.get(self.name)
@@ -106,11 +106,11 @@ class Operator:
         room, _, short = str(schema.name).partition("::")
         self.short: str = short
         self.is_kernel: bool = room == KERNELS
-        """Whether torch's compiler wrote it, so that only trying it tells what it overwrites."""
+        """Whether torch's compiler wrote it, so that only a trial tells what it overwrites."""
         self.blind: tuple[Argument, ...] | tuple[()] = self.outs or (
             self.written if self.short in OVERWRITES else ()
         )
-        """The arguments that it writes without regard to what was there before."""
+        """The arguments that it writes without reading their previous content."""
         self.single: bool = len(schema.returns) == 1
         tags = func.tags
         self.random: bool = torch.Tag.nondeterministic_seeded in tags
@@ -119,7 +119,7 @@ class Operator:
         )
         self.way: Way = _way(func, schema, self)
         self.call: Any = func._op
-        """The operator without Python's share of calling it."""
+        """The operator without the overhead of calling it from Python."""
 
 
 def _alias(result: Any, pairs: list[tuple[Argument, Any]]) -> Argument | None:
@@ -165,7 +165,7 @@ class Operators:
         self._known: dict[Any, Operator] = {}
 
     def of(self, func: Any) -> Operator:
-        """What is known about an overload."""
+        """Return what is known about an overload."""
         known = self._known.get(func)
         if known is None:
             known = self._known[func] = Operator(func)
@@ -173,7 +173,7 @@ class Operators:
 
 
 def out_variant(operator: Operator) -> tuple[Any, tuple[str, ...]] | None:
-    """The overload that writes the same results to given tensors, and the names it gives them."""
+    """Return the overload that writes the same results to given tensors, and its names for them."""
     if operator.written or not operator.name.startswith("aten::") or operator.short in _OUT_IN_ITS_OWN_WAY:
         return None
     schema = operator.func._schema
@@ -201,20 +201,20 @@ class Fresh:
         self.dtype: Any = tensor.dtype
         reach = [step * (size - 1) for size, step in zip(self.size, self.stride, strict=True)]
         self.poison: Any | None = poison_value(self.dtype) if 0 not in self.stride else None
-        """What fills it until it is computed; None where its storage must be filled byte by byte."""
+        """The value that fills it until it is computed; None if its storage must be filled byte by byte."""
         self.nbytes = (sum(reach) + 1) * self.dtype.itemsize if tensor.numel() else 0
 
 
 @dataclass(slots=True)
 class Constant:
-    """A result that is no tensor, or none at all."""
+    """A result that is not a tensor, or None."""
 
     value: Any
 
 
 @dataclass(slots=True)
 class Same:
-    """A result that is one of the arguments, counted among all tensors given."""
+    """A result that is one of the arguments, by its number among all given tensors."""
 
     number: int
 
@@ -224,14 +224,14 @@ Result = Fresh | Constant | Same | list[Any]
 
 @dataclass(slots=True, eq=False)
 class ResultPlan:
-    """The results of an operator, and the sizes that its `out=` arguments will have."""
+    """The form of an operator's results, and the sizes that its `out=` arguments will have."""
 
     results: tuple[Result, ...]
     outs: tuple[Fresh | None, ...]
 
 
 def tensors_in(value: Any) -> Iterator[Any]:
-    """All tensors of a call's arguments, in their order."""
+    """Yield all tensors of a call's arguments, in order."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple):
@@ -243,7 +243,7 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 
 def mapped(value: Any, change: Any) -> Any:
-    """The arguments of a call with each tensor and device changed."""
+    """Return a call's arguments with each tensor and device changed."""
     if isinstance(value, torch.Tensor | torch.device):
         return change(value)
     if type(value) is list:
@@ -256,7 +256,7 @@ def mapped(value: Any, change: Any) -> Any:
 
 
 def fresh_in(results: Any, operator: Operator) -> Iterator[Fresh]:
-    """The new tensors among the results of an operator, in their order."""
+    """Yield the new tensors among the results of an operator, in order."""
     for alias, result in zip(operator.aliases, results, strict=False):
         if alias is None:
             for one in result if isinstance(result, list) else (result,):

@@ -1,7 +1,4 @@
-"""Ways around the recorder: to the host, which no operator shows, and through other threads.
-
-Both are watched while a capture runs.
-"""
+"""Watch for what bypasses the recorder: host access, which no operator shows, and other threads."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from coldfork.virtual.capturing.recording.refusals import no_array, not_simulate
 
 
 class Replacements(ExitStack):
-    """What is replaced while a capture runs; other threads get what was there before."""
+    """Functions replaced while a capture runs; other threads get the originals."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
@@ -67,8 +64,8 @@ class Replacements(ExitStack):
 
 _READS = "reads the device's memory on the host"
 _WAITS = "waits for the device"
-_ASKS = "asks whether the device is done"
-_SEEDS = "moves the random numbers while nothing is drawn; seed before the capture"
+_ASKS = "asks whether the device is finished"
+_SEEDS = "changes the random numbers outside of a drawing operator; seed before the capture"
 _BEHIND = "it copies memory behind torch's operators; use clone() instead"
 
 
@@ -77,13 +74,13 @@ _SEEDING = ("manual_seed", "seed", "set_rng_state")
 
 
 class HostAccess(Replacements):
-    """Refuses what reads a tensor on the host, on the thread that captures, for as long as it does."""
+    """Refuses what reads a tensor on the host, on the capturing thread, while it captures."""
 
     def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
         closed = (
             (tensor, _OF_TENSORS, _READS, refusal),
-            (tensor, ("numpy", "__array__"), "takes the device's memory for an array of the host", no_array),
+            (tensor, ("numpy", "__array__"), "turns the device's memory into an array of the host", no_array),
             (tensor, ("__deepcopy__", "__dlpack__"), _BEHIND, not_simulated),
             (torch.UntypedStorage, ("tolist", "__getitem__", "cpu"), _READS, refusal),
             (torch.utils.dlpack, ("to_dlpack",), _BEHIND, not_simulated),
@@ -108,13 +105,14 @@ class HostAccess(Replacements):
         self._replace(torch, "tensor_split", self._tensor_split)
         return self
 
-    # --- what replaces them ------------------------------------------------------------------------------
+    # --- replacements
+    # ----------------------------------------------------------------------------------------
 
     def _to(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        # A device given as an object is what `other.device` gives; written out, it means the host.
+        # A device given as an object may come from `other.device`; written as text, it means the host.
         if any(isinstance(one, str) and one.partition(":")[0] == "cpu" for one in (*args, *kwargs.values())):
             raise self._recorder.refuse(
-                '.to("cpu")', f'{_READS}; where the CPU stands for the device, say torch.device("cpu")'
+                '.to("cpu")', f'{_READS}; where the CPU stands for the device, write torch.device("cpu")'
             )
         return original(tensor, *args, **kwargs)
 
@@ -129,10 +127,12 @@ class HostAccess(Replacements):
         return original(tensor)
 
     def _tensor_split(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        # It reads where to split without calling any operator, so that poison would be read in silence.
+        # It reads the split points without calling any operator, so poison would be read silently.
         for one in (*args, *kwargs.values()):
             if isinstance(one, torch.Tensor) and self._recorder.kind_of(one) is Kind.POOL:
-                raise self._recorder.refuse("tensor_split() by a tensor", "reads on the host where to split")
+                raise self._recorder.refuse(
+                    "tensor_split() by a tensor", ("reads the split points on the host")
+                )
         return original(tensor, *args, **kwargs)
 
 
@@ -144,7 +144,7 @@ class Elsewhere(UncompiledMode):
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Compiled kernels pass no mode; torch then runs what they were compiled from instead."""
+        """Have torch run what graphs were compiled from, because compiled kernels ignore modes."""
         return False
 
     def __init__(self, recorder: Recorder, operators: Operators) -> None:
@@ -157,14 +157,14 @@ class Elsewhere(UncompiledMode):
         if self._recorder.capturing and operator.way not in _HARMLESS:
             raise self._recorder.refuse(
                 f"{operator.name} on the thread {threading.current_thread().name}",
-                "is work of another thread than the one that captures",
+                "is work of a thread other than the capturing one",
             )
         return func(*args, **kwargs or {})
 
 
 @contextmanager
 def watched_threads(recorder: Recorder, operators: Operators) -> Iterator[None]:
-    """Watch the threads and the thread pools that the capturing thread gives work to."""
+    """Watch the threads and the thread pools to which the capturing thread gives work."""
     start, submit = threading.Thread.start, ThreadPoolExecutor.submit
 
     def started(thread: Any) -> None:
@@ -197,7 +197,7 @@ def _watched(work: Callable[..., Any], recorder: Recorder, operators: Operators)
 
 
 class CompilerAccess(Replacements):
-    """Refuses to compile, on the thread that captures."""
+    """Refuses to compile, on the capturing thread."""
 
     def __enter__(self) -> CompilerAccess:
         self._close_loaded()
@@ -205,7 +205,7 @@ class CompilerAccess(Replacements):
         return self
 
     def _compile(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        # What it makes is compiled when it is called; but this may have imported the compiler.
+        # What it returns is compiled when called; but this call may have imported the compiler.
         made = original(*args, **kwargs)
         hide_from_compiler(type(self._recorder))
         self._close_loaded()

@@ -1,4 +1,4 @@
-"""Recording operators instead of executing them: a dispatch mode below autograd."""
+"""Record operators instead of executing them: a dispatch mode below autograd."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Recorder(UncompiledMode):
         self.capturing: bool = True
         """False once the capture is over, for threads that outlive it."""
         self.broken: CaptureError | None = None
-        """The first thing that the device would have refused; nothing after it counts."""
+        """The first operation that the device would have refused; nothing after it counts."""
         self._operators = operators
         self.shapes = shapes
         self._kernels = kernels
@@ -89,7 +89,7 @@ class Recorder(UncompiledMode):
         return self._ask(operator, args, kwargs)
 
     def _higher_order(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """An operator that calls functions: what they consist of is captured one by one."""
+        """Capture an operator that calls functions by capturing their operators one by one."""
         if func.name() in _CHOOSING:
             raise self.refuse(func.name(), "reads a value of the device on the host, to choose what runs")
         run = func.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
@@ -142,10 +142,10 @@ class Recorder(UncompiledMode):
         return tuple(results) if results else None
 
     def _spared(self, operator: Operator, outs: list[Use], args: Any, kwargs: Any) -> list[Use]:
-        """What was there before, and a kernel writes parts of: the others are for later readers."""
+        """Return the outputs of which a kernel writes only parts: later readers may read the other parts."""
         if not operator.is_kernel or not any(use.memory.kind is Kind.OUTSIDE for use in outs):
             return []
-        # The outputs come by name, in the order of the schema, and each is one tensor.
+        # The outputs are given by name, in the order of the schema, and each is one tensor.
         kept = self._kernels.spared(operator, args, kwargs)
         return [use for use, some in zip(outs, kept, strict=True) if some and use.memory.kind is Kind.OUTSIDE]
 
@@ -160,7 +160,7 @@ class Recorder(UncompiledMode):
             raise self.refuse(operator.name, str(unknown), not_simulated) from None
 
     def _mine(self, value: Any, uses: list[Use]) -> Any:
-        """An argument for the replay: no change of the program's tensors can reach it."""
+        """Make an argument for the replay that no change of the program's tensors can reach."""
         if isinstance(value, torch.Tensor):
             kept = value.detach()
             storage = kept.untyped_storage()
@@ -176,7 +176,7 @@ class Recorder(UncompiledMode):
         return value
 
     def _make(self, result: Any, args: Any, kwargs: Any, number: int, fresh: list[Use]) -> Any:
-        """A result for the program; the graph gets a tensor of its own for the same memory."""
+        """Make a result for the program; the graph gets a tensor of its own for the same memory."""
         if isinstance(result, Fresh):
             made, memory = self._allocate(result, number)
             kept = made.detach()
@@ -217,7 +217,7 @@ class Recorder(UncompiledMode):
         return memory
 
     def _grow(self, operator: Operator, plan: ResultPlan, args: Any, kwargs: Any) -> None:
-        """Give the tensors that results are written to the sizes and strides that the operator gives them."""
+        """Resize the tensors for results to the sizes and strides that the operator gives them."""
         for place, grown in zip(operator.outs, plan.outs, strict=True):
             if grown is not None:
                 out = place.of(args, kwargs)
@@ -228,7 +228,7 @@ class Recorder(UncompiledMode):
                 self._claim_growth(operator, out, before)
 
     def _claim_growth(self, operator: Operator, tensor: Any, before: int) -> None:
-        """The memory of a tensor that was empty until now."""
+        """Claim the memory of a tensor that was empty until now."""
         storage = tensor.untyped_storage()
         if storage.nbytes() <= before:
             return
@@ -256,7 +256,7 @@ class Recorder(UncompiledMode):
         if tensor.dim() and tensor.numel():
             raise self.refuse(
                 "a tensor made from values of the host",
-                "is copied from pageable memory, and the host waits for that; make it before the capture",
+                "is copied from pageable memory, for which the host waits; make it before the capture",
             )
         memory = self._remember(Kind.CONSTANT, tensor.untyped_storage(), None, tensor.dtype)
         memory.held = 0
@@ -272,14 +272,14 @@ class Recorder(UncompiledMode):
     # --- what is refused ----------------------------------------------------------------------------------
 
     def refuse(self, what: str, why: str, kind: Any = refusal) -> CaptureError:
-        """The device's error; from here on the capture is invalid."""
+        """Return the device's error; from here on the capture is invalid."""
         error: CaptureError = kind(what, why, as_frame(self.places.here(2)))
         if self.broken is None:
             self.broken = error
         return error
 
     def kind_of(self, tensor: Any) -> Kind:
-        """Where the memory of a tensor came from, as far as this capture knows."""
+        """Return where a tensor's memory came from, as far as this capture knows."""
         memory = self._memories.get(tensor.untyped_storage()._cdata)
         return memory.kind if memory is not None else Kind.OUTSIDE
 
@@ -292,12 +292,12 @@ class Recorder(UncompiledMode):
                 )
 
     def end(self) -> None:
-        """Let go of what only recording needs."""
+        """Drop what only recording needs."""
         self.capturing = False
         self._memories.clear()
 
 
 def _given_for(arguments: Iterable[Argument], args: Any, kwargs: Any, uses: list[Use]) -> list[Use]:
-    """The tensors that are given for some arguments, in their order."""
+    """Return the tensors given for some arguments, in order."""
     of_tensor = {id(use.tensor): use for use in uses}
     return [of_tensor[id(one)] for argument in arguments for one in tensors_in(argument.of(args, kwargs))]

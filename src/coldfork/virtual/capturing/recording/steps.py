@@ -1,4 +1,4 @@
-"""How one operator is executed at each replay: into the memory that capture gave its results."""
+"""Execute one operator at each replay, into the memory that capture gave its results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.virtual.capturing.operators.schemas import Fresh, Operator, Result
 from coldfork.virtual.capturing.records import Use
 from coldfork.virtual.errors import ReplayError
 
-# One name a line would be two pages.
+# One name a line would fill two pages.
 _SHORTCUTS = frozenset(
     """
     add.Tensor sub.Tensor mul.Tensor div.Tensor maximum minimum pow.Tensor_Scalar pow.Tensor_Tensor where.self
@@ -39,7 +39,7 @@ class Steps:
         self._variants: dict[Operator, Any] = {}
 
     def step(self, operator: Operator, plan: ResultPlan, args: Any, kwargs: Any, fresh: list[Use]) -> Step:
-        """What to call at each replay, and with what."""
+        """Return the function to call at each replay, with its arguments."""
         if not fresh:
             return _in_place(operator), args, kwargs
         variant = self._variants.get(operator)
@@ -99,7 +99,7 @@ def _copying(operator: Operator, plan: ResultPlan, buffers: list[Any]) -> Callab
 def _store(result: Any, buffer: Any) -> None:
     if result.shape != buffer.shape or result.dtype != buffer.dtype:
         raise ReplayError(
-            f"it returned {tuple(result.shape)} of {result.dtype}, "
-            f"where capture had expected {tuple(buffer.shape)} of {buffer.dtype}"
+            f"it returned {tuple(result.shape)} of {result.dtype}, but capture had expected "
+            f"{tuple(buffer.shape)} of {buffer.dtype}"
         )
     buffer.copy_(result)

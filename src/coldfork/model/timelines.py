@@ -14,20 +14,20 @@ from enum import StrEnum
 from coldfork.model.forking.judgement import Deed, Held, Purpose, Verdict, judge
 from coldfork.model.states import Frame, Level, State, Status, Waker
 
-# : Runtimes that do not survive a fork and are not devices. Any other name in a recording is an accelerator.
+#: Runtimes that do not survive a fork and are not devices. Any other name in a recording is an accelerator.
 FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
 
 #: The kind of a happening: a forked child uses what its parent held.
 TOUCHES = "touches-poisoned"
 
-# : The standard library's own ways of starting processes: their caller is the line to look at.
+#: The standard library's own ways of starting processes: their caller is the line to look at.
 _STARTERS = re.compile(
     r"<frozen |(?:^|/)python3\.\d+/"
     r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
 )
 
 
-# : Installed files: a line of the program asked for what they do.
+#: Installed files: a line of the program asked for what they do.
 _INSTALLED = re.compile(r"<frozen |/(?:site|dist)-packages/|/lib(?:64)?/python3\.\d+/")
 
 

@@ -46,7 +46,7 @@ VARIABLE = "COLDFORK_WATCH"
 VIRTUAL = "COLDFORK_VIRTUAL"
 STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 
-# : The code for `python -c` in a process that is watched in the mode "probe".
+#: The code for `python -c` in a process that is watched in the mode "probe".
 PROBE = "from coldfork.observe.probing import probe; probe()"
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EVERY = "*"
 """Stands for every module: expensive, and for an import that ends before it can be asked."""
 
-# : C functions in which a thread only waits, and wakes nothing.
+#: C functions in which a thread only waits, and wakes nothing.
 WAITING = frozenset({
     "_queue.SimpleQueue.get", "_thread.RLock.acquire", "_thread._ThreadHandle.join", "_thread.lock.acquire",
     "RLock.acquire", "SimpleQueue.get", "_ThreadHandle.join", "lock.acquire", "posix.read", "posix.waitpid",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from coldfork.observe.attribution import Attribution
 
 
-# : Their content is looked up by name at each import, and typeshed knows only some of it.
+#: Their content is looked up by name at each import, and typeshed knows only some of it.
 bootstrap: Any = _frozen_importlib
 external: Any = _frozen_importlib_external
 

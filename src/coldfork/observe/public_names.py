@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    # : A name's value in words, and whether they describe it fully: of many objects only the type is known.
+    #: A name's value in words, and whether they describe it fully: of many objects only the type is known.
     Told = tuple[str, bool]
 
 _PLAIN = frozenset({"bool", "bytes", "complex", "ellipsis", "float", "int", "NoneType", "range", "str"})

@@ -15,7 +15,7 @@ from coldfork.model.errors import UsageError
 CUDA = "CUDA_VISIBLE_DEVICES"
 HIP = "HIP_VISIBLE_DEVICES"
 ROCR = "ROCR_VISIBLE_DEVICES"
-# : CUDA and HIP read this as "no device at all", and no program as "not set".
+#: CUDA and HIP read this as "no device at all", and no program as "not set".
 NONE = "-1"
 AUTO = ("auto", "free")
 

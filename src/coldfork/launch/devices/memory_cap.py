@@ -24,8 +24,8 @@ from coldfork.model.errors import LeaseError, UsageError
 UNKNOWN = "neither MPS nor a framework with a cap of its own was found here"
 _MIB = 1 << 20
 _FRACTION = "per_process_memory_fraction"
-# : The first that is set counts in torch's allocator for CUDA; its general allocator reads them in reverse
-# order.
+#: The first that is set counts in torch's allocator for CUDA; its general allocator reads them in reverse
+#: order.
 _TORCH = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _JAX = "XLA_CLIENT_MEM_FRACTION"
 _OLDER_JAX = "XLA_PYTHON_CLIENT_MEM_FRACTION"
@@ -38,8 +38,8 @@ _USUAL_PIPES = "nvidia-mps"
 """MPS's default folder among the temporary files."""
 LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 _SECONDS = 20.0
-# : The program that asks an interpreter; it imports no framework. The key is sought in torch's own headers, :
-# because torch rejects a key that it does not know.
+#: The program that asks an interpreter; it imports no framework. The key is sought in torch's own headers,
+#: because torch rejects a key that it does not know.
 _PROGRAM = """
 import glob, importlib.util, json, os
 

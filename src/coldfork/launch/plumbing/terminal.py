@@ -44,7 +44,7 @@ if TYPE_CHECKING:
             """Send it a signal."""
 
 
-# : These signals concern the process that caused them.
+#: These signals concern the process that caused them.
 _FAULTS = {
     signal.SIGILL,
     signal.SIGTRAP,
@@ -55,7 +55,7 @@ _FAULTS = {
     signal.SIGSYS,
 }
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
-# : The kernel itself sent it (Linux), for a terminal, to the whole group.
+#: The kernel itself sent it (Linux), for a terminal, to the whole group.
 _SI_KERNEL = 0x80
 #: macOS does not tell who sent a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")

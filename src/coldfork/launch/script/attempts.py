@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AGAIN = frozenset({Outcome.FAILED, Outcome.KILLED, Outcome.TIMED_OUT, Outcome.OVER_MEMORY, Outcome.OVER_CPU})
 """The outcomes after which another attempt makes sense.
 
-After a cancellation none is wanted, and of a lost script nobody knows what it has done.
+After a cancellation none is wanted, and it is not known what a lost script has done.
 """
 
 

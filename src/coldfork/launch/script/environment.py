@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from coldfork.launch.devices.choice import Lease
 
-    # : Positions in the list of devices that the caller sees, identifiers, or a lease.
+    #: Positions in the list of devices that the caller sees, identifiers, or a lease.
     Devices: TypeAlias = Sequence[int | str] | str | Lease | None
 
 METHOD = "MULTIPROCESSING_START_METHOD"
@@ -76,8 +76,8 @@ TABLE = (
     ),
 )
 
-# : Variables that `inherit_env=False` keeps: what programs need to start, which devices are visible, and
-# their MPS share. : Without MPS's variables a script would leave its caller's share and take the rest.
+#: Variables that `inherit_env=False` keeps: what programs need to start, which devices are visible, and their
+#: MPS share. Without MPS's variables a script would leave its caller's share and take the rest.
 KEPT = (
     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",

@@ -93,7 +93,7 @@ class RunDirectory:
     def __init__(self, path: Path, mark: str, lock: int, no_report: str | None = None) -> None:
         self.path = path
         self.is_usual = False
-        """Whether it is in the state folder, where nobody has asked for it."""
+        """Whether it is in the state folder, where no caller asked for it."""
         self.mark = mark
         """Tells this run from every other."""
         self.lock: int = lock
@@ -239,7 +239,7 @@ def _made(folder: Path, script: str, prefix: str = "") -> RunDirectory:
         lock = _locked(path)
     except OSError:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    assert lock is not None, "nobody else knows of this folder yet"
+    assert lock is not None, "no other process knows of this folder yet"
     return RunDirectory(path, mark, lock)
 
 

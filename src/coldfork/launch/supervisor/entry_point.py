@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 METHOD = "MULTIPROCESSING_START_METHOD"
 CHANNEL = "COLDFORK_CHANNEL"
-# : Modules in which packages keep their default context.
+#: Modules in which packages keep their default context.
 CONTEXTS = frozenset({"multiprocessing.context", "multiprocess.context"})
 _PROGRESS_SECONDS = 0.05
 _PROGRESS_SAVED = 20

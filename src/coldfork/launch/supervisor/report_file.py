@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-# : Shorter values occur inside ordinary words.
+#: Shorter values occur inside ordinary words.
 SHORTEST = 6
 _ORDINARY = frozenset({"true", "false", "none", "null", "default", "disabled", "enabled", "wayland"})
 

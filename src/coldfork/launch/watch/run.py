@@ -19,13 +19,13 @@ from coldfork.observe.processes.programs import LOCKED
 from coldfork.observe.processes.table import start_of
 from coldfork.observe.recording.events import encode
 
-# : Python's options that take a value, in the same word or the next.
+#: Python's options that take a value, in the same word or the next.
 _WITH_VALUE = frozenset("WX")
 _PLAIN = frozenset("bBdiOPqRsuvx")
 #: With these, Python starts nothing that could be watched.
 _ASKING = frozenset("V?")
 SMALLEST_LIMIT = 16 * 1024
-# : Reserved for the line that is added when the program has ended.
+#: Reserved for the line that is added when the program has ended.
 _OWN_SHARE = 512
 
 

@@ -31,18 +31,18 @@ _WORDS = {
 
 _DEEPEST = 10
 
-# : Functions that raise for an accelerator, whatever the text: module, function, accelerators.
+#: Functions that raise for an accelerator, whatever the text: module, function, accelerators.
 _SOURCES = (
     ("torch.cuda", "_lazy_init", ("cuda", "rocm")),
     ("torch.xpu", "_lazy_init", ("xpu",)),
 )
-# : Methods through which an exception leaves a child: module, class, method.
+#: Methods through which an exception leaves a child: module, class, method.
 _RUNNERS = (
     ("multiprocessing.process", "BaseProcess", "run"),
     ("billiard.process", "BaseProcess", "run"),
     ("multiprocess.process", "BaseProcess", "run"),
 )
-# : Classes in which workers wrap an error for their parent. They are given it, or take the one being handled.
+#: Classes in which workers wrap an error for their parent. They are given it, or take the one being handled.
 _CARRIERS = (
     ("multiprocessing.pool", "ExceptionWithTraceback"),
     ("multiprocess.pool", "ExceptionWithTraceback"),
@@ -53,7 +53,7 @@ _CARRIERS = (
     ("torch._utils", "ExceptionWrapper"),
 )
 _HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
-# : Functions with which a worker only logs its initializer's error, and ends with 0.
+#: Functions with which a worker only logs its initializer's error, and ends with 0.
 _LOGS = (("concurrent.futures._base", "LOGGER", "critical"),)
 
 WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS, *_LOGS))

@@ -23,7 +23,7 @@ _SONAME = b"libcuda.so.1"
 _SUCCESS = 0
 _NOT_INITIALISED = 3
 _MOST_DEVICES = 64
-# : The meanings of the driver's codes, beyond success and not being initialised.
+#: The meanings of the driver's codes, beyond success and not being initialised.
 MEANINGS = {
     4: "it is shutting down",
     34: "it is the CUDA toolkit's stub and no driver",

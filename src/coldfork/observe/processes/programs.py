@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# : Python's own options that keep coldfork out, and why.
+#: Python's own options that keep coldfork out, and why.
 LOCKED = {
     "E": "makes Python ignore PYTHONPATH",
     "I": "makes Python ignore PYTHONPATH",

@@ -16,7 +16,7 @@ __all__ = ["REDACTED", "command", "environment", "is_secret", "text", "value_of"
 
 REDACTED = "<redacted>"
 
-# : Variables that decide what accelerators do, and so belong in a recording.
+#: Variables that decide what accelerators do, and so belong in a recording.
 PREFIXES = (
     "ACCELERATE_", "CUBLAS_", "CUDA_", "CUDNN_", "FLASHINFER_", "GPU_", "HIP_", "HSA_", "JAX_", "KMP_",
     "MKL_", "MULTIPROCESSING_", "NCCL_", "NUMBA_", "NUMEXPR_", "NVIDIA_", "OCL_", "OMP_", "ONEAPI_",

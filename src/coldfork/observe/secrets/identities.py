@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 _HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 _GROUPS = (8, 4, 4, 4, 12)
 _UUID_LENGTH = sum(_GROUPS) + len(_GROUPS) - 1
-# : Folders that contain users' homes.
+#: Folders that contain users' homes.
 _HOMES = ("/home/", "/Users/", "/export/home/", "C:\\Users\\")
 _ENDS_NAME = frozenset("/\\ \t\r\n\"'`,;:()[]{}<>")
-# : Users and hosts that exist everywhere, and identify nobody.
+#: Users and hosts that exist everywhere, and identify nobody.
 _NOBODY = frozenset({"root", "localhost", "localhost.localdomain", "nobody", "user", "ubuntu", "app"})
 
 HOME = "~"

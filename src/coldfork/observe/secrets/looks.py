@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# : Prefixes by which services mark their keys.
+#: Prefixes by which services mark their keys.
 MARKS = (
     "hf_", "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-",
     "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "npm_", "pypi-", "dckr_pat_", "nvapi-", "AKIA",

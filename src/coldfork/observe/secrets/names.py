@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-# : A name that contains one of these anywhere has a secret value.
+#: A name that contains one of these anywhere has a secret value.
 _ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "REQUIREPASS")
-# : These count as a whole part of a name, or as its end: `DB_PASS`, `oauth`, `ACCESSKEY`.
+#: These count as a whole part of a name, or as its end: `DB_PASS`, `oauth`, `ACCESSKEY`.
 _AT_THE_END = ("SECRET", "SECRETS", "TOKEN", "KEY", "AUTH", "COOKIE", "COOKIES", "AUTHORIZATION", "BEARER")
-# : These count only as a whole part: `--pin`, but not `--pinned`.
+#: These count only as a whole part: `--pin`, but not `--pinned`.
 _PARTS = frozenset({
     "AUTHENTICATION", "CERT", "CERTIFICATE", "DSN", "LICENSE", "PASS", "PAT", "PIN", "PRIVATE", "PW", "PWD",
     "SALT", "SAS", "SESSION", "SESSIONID", "SIG", "SIGNATURE",
 })  # fmt: skip
 #: Ordinary words that end like one of the above.
 _ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
-# : A plural is usually a count and not a secret, unless the name says of what.
+#: A plural is usually a count and not a secret, unless the name says of what.
 _PLURALS = frozenset({"KEYS", "TOKENS"})
 _OF_ACCESS = frozenset({"ACCESS", "API", "AUTH", "BEARER", "REFRESH", "SECRET"})
 _SHORTEST_KEY = 8
-# : Folders: `PWD` is the current one, but `Pwd=` in a connection string is a password.
+#: Folders: `PWD` is the current one, but `Pwd=` in a connection string is a password.
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _BEGIN_A_PATH = ("/", "~", "$", ".", "%")
 
-# : Values under a secret name that are no secrets.
+#: Values under a secret name that are no secrets.
 HARMLESS_VALUES = frozenset({
     "true", "false", "none", "null", "yes", "no", "on", "off", "auto", "default", "disabled", "enabled",
     "str", "int", "float", "bool", "bytes",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Options that take `user:password`.
 _USERS = frozenset({"-u", "-U", "--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"})
-# : Programs with one-letter options for a password: in the same word, and in the next one.
+#: Programs with one-letter options for a password: in the same word, and in the next one.
 _ATTACHED = dict.fromkeys(("mysql", "mariadb", "sshpass", "7z", "7za", "7zr", "unrar"), "-p")
 _NEXT = {
     **dict.fromkeys(("sshpass", "mongo", "impacket"), "-p"),
@@ -22,8 +22,8 @@ _NEXT = {
 }
 _LOGIN = "login"
 _SEPARATORS = frozenset({";", "|", "||", "&", "&&", "(", "{"})
-# : A password follows these words anywhere, and the plain word only in a file of logins or a command to : set
-# one.
+#: A password follows these words anywhere, and the plain word only in a file of logins or a command to set
+#: one.
 _ALWAYS = frozenset({"requirepass", "masterauth"})
 _PLAIN = frozenset({"password", "passwd", "passphrase"})
 _BEFORE_PLAIN = frozenset({"machine", "login", "account", "set", "requirepass", "alter", "create"})

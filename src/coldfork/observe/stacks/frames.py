@@ -86,10 +86,10 @@ _OWN_FOLDER = __file__.rpartition("/stacks/")[0] + "/"
 _ENTERING = ("enter", "enter_body")
 """The methods of `imports.Imports` that look before a module is loaded."""
 
-# : Comprehensions, which before Python 3.12 have frames of their own.
+#: Comprehensions, which before Python 3.12 have frames of their own.
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
-# : Libraries whose functions users know: the first of them on the stack is "the call".
+#: Libraries whose functions users know: the first of them on the stack is "the call".
 ACCELERATOR_LIBRARIES = frozenset({
     "cuda", "cudf", "cuml", "cupy", "cutlass", "deep_ep", "flashinfer", "intel_extension_for_pytorch",
     "jax", "jaxlib", "numba", "paddle", "pycuda", "pynvml", "pyopencl", "rmm", "taichi", "tensorflow",
@@ -270,5 +270,5 @@ def _top(frame: FrameType) -> str:
     return name.partition(".")[0] if isinstance(name, str) else ""
 
 
-# : `types.MethodType`, the only part of `types` that is needed here.
+#: `types.MethodType`, the only part of `types` that is needed here.
 _METHOD = type(StackView(None, None, ()).site)

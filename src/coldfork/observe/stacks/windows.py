@@ -23,11 +23,11 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-# : macOS counts only for whole processes.
+#: macOS counts only for whole processes.
 _COUNTS_THREADS = hasattr(resource, "RUSAGE_THREAD")
 
-# : Other threads may falsely seem to have computed this long, because the two clocks are read one after the
-# other.
+#: Other threads may falsely seem to have computed this long, because the two clocks are read one after the
+#: other.
 NOISE_NS = 20_000
 _TASKS = "/proc/self/task"
 

@@ -226,7 +226,7 @@ def supported() -> bool:
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")
 
 
-# : For a number with two names, the one that people know.
+#: For a number with two names, the one that people know.
 _KNOWN_AS = {"SIGCLD": "SIGCHLD", "SIGIOT": "SIGABRT", "SIGPOLL": "SIGIO"}
 
 

@@ -40,7 +40,7 @@ METHOD = "zygote"
 ASKED = ("preload", "on_error", "main", "variables", "seeds")
 """The terms of a server that one process passes to another."""
 _LOST = 255
-"""The exit code, as in multiprocessing, of a process whose real one nobody is left to report."""
+"""The exit code, as in multiprocessing, of a process whose real one can no longer be reported."""
 
 
 class Arrived:

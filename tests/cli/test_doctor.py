@@ -231,7 +231,7 @@ def test_a_failure_ends_with_1_and_a_warning_with_0(run: Run) -> None:
     bad = run("doctor", "visible-devices", env={"CUDA_VISIBLE_DEVICES": "0,0"})
     assert (bad.exit_code, bad.stderr) == (1, "")
     assert (
-        bad.stdout.splitlines()[-1] == "Next: coldfork doctor visible-devices looks again when it is mended"
+        bad.stdout.splitlines()[-1] == "Next: coldfork doctor visible-devices checks again once it is fixed"
     )
     hidden = run("doctor", "visible-devices", env={"CUDA_VISIBLE_DEVICES": ""})
     assert (hidden.exit_code, hidden.stdout.splitlines()[-2]) == (0, "1 check: 1 to look at")
@@ -264,7 +264,7 @@ def test_another_environment_is_examined_without_being_run(run: Run, project: Pa
     assert result.exit_code == 1
     assert "vLLM 0.11.0 asks for torch==2.8.0, and 2.9.0 is installed" in result.stdout
     assert "Python 3.12 on " in result.stdout
-    assert result.stdout.endswith("Next: coldfork doctor vllm --python other looks again when it is mended\n")
+    assert result.stdout.endswith("Next: coldfork doctor vllm --python other checks again once it is fixed\n")
 
 
 def test_a_result_goes_into_a_file(run: Run, project: Path) -> None:

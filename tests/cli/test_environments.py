@@ -124,7 +124,7 @@ def test_what_came_with_coldfork_is_not_taken_for_the_projects(own: Environment,
         "unset": [],
     }
     assert told(check(own, code)).endswith(
-        "packages: none was read (coldfork's own environment is another one); imported and not found: "
+        "packages: none was read (not coldfork's own environment); imported and not found: "
         "rich, tinydriver; --python PATH names an environment"
     )
 

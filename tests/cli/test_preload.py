@@ -92,7 +92,7 @@ def test_a_list_that_is_checked(searcher: Searcher, run: Run, tmp_path: Path) ->
     searcher.left = (LeftOut("json", Stain.THREAD, "the thread 'x' runs", "json/__init__.py", 7),)
     result = run("preload", "--check", "list.toml")
     assert result.exit_code == 1
-    assert result.stdout.startswith("list.toml is clean no more, because of 1 module\n")
+    assert result.stdout.startswith("list.toml is no longer clean, because of 1 module\n")
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_the_line_that_woke_the_driver_is_not_said_to_have_made_the_context(
     text = run("probe", "--virtual", "h100", "engine.deep").stdout
     assert "engine/deep.py:3" in text
     assert "initialises the CUDA driver" in text
-    assert "   = later in the same import, more than that: it creates a CUDA context\n" in text
+    assert "   = later, the same import does more: it creates a CUDA context\n" in text
     assert "read more: coldfork rule driver-init-at-import" in text
     document = json.loads(run("probe", "--virtual", "h100", "engine.deep", "--format", "json").stdout)
     assert document["modules"][0]["level"] == "context"

@@ -156,7 +156,7 @@ def test_a_pool_of_threads_that_is_gone_is_named_with_the_line(tmp_path: Path) -
 
 def test_a_program_that_waits_for_ever_and_is_no_story_says_where_it_stood(tmp_path: Path) -> None:
     said = answered(begun(tmp_path, ORDINARY, "--timeout", "4").communicate(timeout=PATIENCE)[0])
-    assert re.search(rf"stood in <module> +\S*program\.py:{line_of(ORDINARY)}\n", said) is not None
+    assert re.search(rf"was in <module> +\S*program\.py:{line_of(ORDINARY)}\n", said) is not None
     assert "next: coldfork " in said
 
 

@@ -64,7 +64,7 @@ def test_text_says_in_full_what_is_not_well_and_the_rest_in_a_line() -> None:
 ✓ coldfork  the guard is on (1 ok)
 
 8 checks: 1 failed, 1 to look at, 4 ok, 2 skipped
-Next: coldfork doctor visible-devices looks again when it is mended
+Next: coldfork doctor visible-devices checks again once it is fixed
 """)
 
 
@@ -98,7 +98,7 @@ def test_text_with_everything_has_a_line_for_each_check() -> None:
   ✓ guard  the guard is on
 
 8 checks: 1 failed, 1 to look at, 4 ok, 2 skipped
-Next: coldfork doctor visible-devices looks again when it is mended
+Next: coldfork doctor visible-devices checks again once it is fixed
 """)
 
 
@@ -222,7 +222,7 @@ def test_what_comes_next_follows_from_what_was_found() -> None:
         "Next: coldfork doctor packages --python 'my env/python' says which installed packages wake a device"
     )
     assert following(result("nvml", "Driver", fail("no", "mend")), named="x") == (
-        "Next: coldfork doctor nvml --python x looks again when it is mended"
+        "Next: coldfork doctor nvml --python x checks again once it is fixed"
     )
 
 

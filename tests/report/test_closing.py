@@ -37,7 +37,7 @@ SEVEN = ("a", "b", "c", "d", "e", "f", "g")
         (EnvironmentRead(None, Origin.OWN, True), ""),
         (
             EnvironmentRead("x", Origin.OWN, False, ("a",)),
-            f"packages: none was read (coldfork's own environment is another one); {MISSING}",
+            f"packages: none was read (not coldfork's own environment); {MISSING}",
         ),
         (
             EnvironmentRead(None, Origin.OWN, True, ("a",)),
@@ -72,7 +72,7 @@ NONE: frozenset[str] = frozenset()
         ),
         (
             ChangeScope("main", ("a.py",), None, 9, everything="b.json"),
-            "b.json changed since main: that concerns every module",
+            "b.json changed since main: that affects every module",
         ),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_new_list() -> None:
         text(FOUND)
         == """\
 2 modules may be imported before a worker is forked
-   = they spare it 94 % of its imports: 90 ms of processor time are left of 1.50 s
+   = they save it 94 % of its imports: 90 ms of 1.50 s of processor time remain
    = each was proven in a forked child on virtual:h100: it drew new seeds, its libraries went parallel, and the device could be used
 
    1.25 s  torch
@@ -76,7 +76,7 @@ left out engine.locks: the lock engine.locks.LOCK is held
   --> engine/locks.py:4
    = help: release it before the import ends
 
-1 line did not wake a device here and may elsewhere, as coldfork check reads them; a server looks for itself each time it starts:
+1 line did not wake a device here but may elsewhere, according to coldfork check; a server checks again at each start:
       torch/x.py:5  conditional, if WAKE_IT
 
 Next: coldfork preload engine.worker --output preload.toml writes the list for coldfork.zygote
@@ -88,7 +88,7 @@ def test_a_list_that_is_clean_no_more() -> None:
     assert (
         text(CHECKED)
         == """\
-preload.toml is clean no more, because of 1 module
+preload.toml is no longer clean, because of 1 module
 
 left out engine.device: cuda is awake
   --> engine/device.py:12
@@ -115,7 +115,7 @@ def test_a_list_that_is_still_clean() -> None:
 def test_too_little_and_trouble_are_said() -> None:
     short = text(replace(FOUND, rest=0.9, trouble="OSError: no device"))
     assert "   = that is less than 90 %: what is left out below costs the rest\n" in short
-    said = "a worker that was forked with the list preloaded could not work: OSError: no device"
+    said = "a worker that was forked with the list preloaded failed: OSError: no device"
     assert f"   = {said}\n" in short
 
 
@@ -132,12 +132,12 @@ def test_a_share_is_never_rounded_up() -> None:
 
 def test_where_it_was_written_is_the_next_command() -> None:
     last = text(replace(FOUND, listed="list.toml")).splitlines()[-1]
-    later = "coldfork preload --check list.toml fails when it is clean no more"
+    later = "coldfork preload --check list.toml fails once it is no longer clean"
     assert last == f'Next: coldfork.zygote(preload="list.toml") takes it; {later}'
 
 
 def test_sources_that_were_not_read_are_said() -> None:
-    assert "   = the sources were not read as well: no compiler\n" in text(
+    assert "   = the sources were not checked as well: no compiler\n" in text(
         replace(FOUND, unread="no compiler")
     )
 
@@ -162,7 +162,7 @@ def test_the_comments_of_the_file() -> None:
         "  coldfork preload engine.worker",
         "Take it with coldfork.zygote(preload=FILE). In continuous integration:",
         "  coldfork preload --check FILE",
-        "It spares a worker 94 % of its imports, as measured on virtual:h100.",
+        "It saves a worker 94 % of its imports, as measured on virtual:h100.",
     ]
     assert list(foot(FOUND)) == [
         "Left out:",

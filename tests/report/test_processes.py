@@ -73,7 +73,7 @@ def test_text() -> None:
         "\n"
         "100: cuda is awake (context): it holds /dev/nvidia-uvm open\n"
         "    woken in engine/core.py:7, by torch.cuda.init\n"
-        "    as /state/run.coldfork has it\n"
+        "    according to /state/run.coldfork\n"
         f"101, 102: cuda is poisoned: {SHARED}\n"
         "200: cuda, rocm are unknown: this user may not see it\n"
         "\n"
@@ -106,7 +106,7 @@ def test_what_other_programs_called_themselves_cannot_reach_the_terminal() -> No
         (Census(1.0, ()), "0 Python processes of this user, no accelerator poisoned in any"),
         (
             Census(1.0, (SERVER, HIDDEN)),
-            "2 Python processes of this user, no accelerator seen poisoned in any; of 1 not everything is known",
+            "2 Python processes of this user, no accelerator seen poisoned in any; not everything is known of 1",
         ),
         (Census(1.0, (SERVER,), asked=(100,)), "1 Python process under 100, no accelerator poisoned in any"),
         (

@@ -107,7 +107,7 @@ def test_a_wake_by_the_program_itself() -> None:
 def test_a_wake_that_nobody_saw() -> None:
     found = of(Tape().process().exit(2.0, states=AWAKE))
     assert (found.standing, found.wake) == (Standing.WOKEN, None)
-    assert found.headline == "cuda was found awake in process 100; who woke it was not seen"
+    assert found.headline == "cuda was found awake in process 100; what woke it was not seen"
 
 
 def test_those_who_are_spawned_after_a_wake_are_safe() -> None:

@@ -73,7 +73,7 @@ imports of 100: 5 modules, 1.90 s
      700 ms  engine
      600 ms  └─ vllm.v1.attention.backends.flash_attn  wakes cuda
 
-next: coldfork rule device-init-at-import  (says why that is trouble and what to write instead)
+next: coldfork rule device-init-at-import  (says why that is a problem and what to write instead)
 """)
 
 

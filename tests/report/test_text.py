@@ -132,7 +132,9 @@ def test_what_the_baseline_and_comments_hold_back_is_counted(
             "1 in the baseline and gone",
         ]
     )
-    assert next_command == snapshot("next: coldfork baseline prune  (drops what is gone from the baseline)")
+    assert next_command == snapshot(
+        "next: coldfork baseline prune  (drops from the baseline what is no longer found)"
+    )
 
 
 def test_a_clean_result_says_what_was_looked_at(report_of: ReportMaker) -> None:

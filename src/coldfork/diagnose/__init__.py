@@ -1,1 +1,1 @@
-"""Logs and dumps: what is read, the stories that it tells, and the culprits."""
+"""Logs and dumps: how they are read, the stories they tell, and the culprits."""

@@ -19,11 +19,11 @@ from coldfork.observe.secrets.identities import Identity
 
 Said = TypeVar("Said", Checkup, Explanation)
 _HOMES = re.compile(r"(?:[A-Za-z]:)?[/\\](?:home|Users)[/\\](?!Shared\b)[^/\\\s\"'<>:|]+")
-"""Home folders of whoever wrote a log, on any system."""
+"""Home folders of the author of a log, on any system."""
 
 
 def anonymous(said: Said, who: Identity | None = None) -> Said:
-    """The same with every text in it gone through."""
+    """Return a copy in which every text has been anonymised."""
     somebody = identity() if who is None else who
 
     def clear(text: str) -> str:
@@ -46,7 +46,7 @@ def _cleared(thing: object, clear: Callable[[str], str]) -> object:
 
 
 def identity() -> Identity:
-    """Who runs this process, and on which machine."""
+    """Return the user of this process, and its machine."""
     users = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")}
     with suppress(ImportError, KeyError, AttributeError):
         import pwd

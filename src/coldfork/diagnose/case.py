@@ -1,4 +1,6 @@
-"""What a story is told from: a log, what coldfork noted in it, and what a recording and the sources say."""
+"""The sources of a story: a log, coldfork's own notes in it, and the facts from a recording and the
+sources.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Installed = Callable[[str, Sequence[str]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """Who woke a device, from somebody who saw it: a note of coldfork's in the log, or a recording."""
+    """The waker of a device, as observed: by a note of coldfork's in the log, or by a recording."""
 
     place: Place
     module: str | None
@@ -22,16 +24,16 @@ class Waking:
     """The line of the log that says so; None for a recording."""
     chain: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
-    """From the line to the call that touched the device, where a recording has the stack."""
+    """From the line to the call that touched the device, if a recording has the stack."""
 
 
 def no_search(paths: Sequence[str]) -> tuple[Suspect, ...]:
-    """No sources are at hand."""
+    """Return no suspects, because no sources are at hand."""
     return ()
 
 
 def none_installed(distribution: str, paths: Sequence[str]) -> str | None:
-    """No environment is at hand."""
+    """Return None, because no environment is at hand."""
     return None
 
 
@@ -42,12 +44,12 @@ class Case:
     log: Log
     wakings: tuple[Waking, ...] = ()
     search: Search = no_search
-    """Looks in the sources for what wakes a device, the files that the log names first."""
+    """Searches the sources for lines that wake a device, the files that the log names first."""
     fork: Place | None = None
-    """Where a recording saw the fork."""
+    """The place of the fork, if a recording saw it."""
     installed: Installed = none_installed
-    """Knows the version of a distribution in the environment that these files belong to."""
+    """Returns the version of a distribution in the environment that these files belong to."""
 
     def errors(self, kinds: Sequence[str]) -> tuple[LoggedError, ...]:
-        """The errors of these kinds."""
+        """Return the errors of these kinds."""
         return tuple(error for error in self.log.errors if error.kind in kinds)

@@ -1,4 +1,4 @@
-"""Runs a command as if it had been typed, and keeps what it prints, with a recording where it is Python."""
+"""Runs a command as if it had been typed, and keeps its output, with a recording if it is Python."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from coldfork.model.errors import ColdforkError, UsageError
 
 _PYTHON = re.compile(r"^(?:python(?:3(?:\.\d+)?)?|pypy3?)(?:\.exe)?$")
 _DRAIN_SECONDS = 5.0
-"""How long a process that the command left behind may keep the pipes before they are given up."""
+"""How long a process that the command left behind may hold the pipes open before they are abandoned."""
 _GRACE_SECONDS = 3.0
-"""How long a command may take to end after a signal, before it is asked where it stands."""
+"""How long a command may take to end after a signal, before its stacks are taken."""
 _FAILED_PROCESS = re.compile(rb"(?:^|[\s\]])Process ([A-Za-z]\w*-[\d:]*\d+):[ \r]*$", re.MULTILINE)
 _FAILED_START = re.compile(rb", in spawn_main\b")
 """A spawned process that fails while it imports the program has no name yet."""
 _RESPAWNED = 12
-"""So many processes that fail one after the other, while the program goes on, are no accident."""
+"""This many processes that fail one after the other, while the program goes on, are no accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Ran:
     """How a command ended."""
 
     status: int
-    """As a shell would say it: 128 and the signal's number for one that a signal ended."""
+    """As a shell reports it: 128 plus the number of the signal, if a signal ended the command."""
     recording: Path | None
     why: str | None = None
-    """Why it was ended from here; None where it ended by itself."""
+    """Why coldfork ended it; None if it ended by itself."""
     asked: tuple[int, ...] = ()
     """The processes that were asked for their stacks."""
 
 
 class _Attempt:
-    """One run of a command: its output on the way to the log, and its news in their order."""
+    """One run of a command: its output on the way to the log, and its events in their order."""
 
     def __init__(self, log: IO[bytes]) -> None:
         self.log = log
@@ -60,7 +60,7 @@ class _Attempt:
         self._lock = threading.Lock()
 
     def pump(self, source: IO[bytes], target: IO[str]) -> None:
-        """Copy a stream to where it would have gone, and to the log."""
+        """Copy a stream to its usual destination and to the log."""
         shown: BinaryIO | None = getattr(target, "buffer", None)
         while block := os.read(source.fileno(), 65536):
             with self._lock:
@@ -71,7 +71,7 @@ class _Attempt:
                     shown.write(block)
                     shown.flush()
             except (OSError, ValueError):
-                shown = None  # whoever read it went away; the log goes on
+                shown = None  # the reader of the output went away; the log goes on
 
     def _count(self, block: bytes) -> None:
         if self._noticed:
@@ -83,7 +83,7 @@ class _Attempt:
             self.news.put("respawning")
 
     def so_far(self) -> io.BytesIO:
-        """All that was printed up to now."""
+        """Return everything printed up to now."""
         with self._lock:
             self.log.flush()
             return io.BytesIO(os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0))
@@ -95,9 +95,10 @@ def run(
     limit: float | None = None,
     respawning: Callable[[BinaryIO], None] | None = None,
 ) -> Ran:
-    """Run the command; what it prints goes where it would have gone, and into the log as well.
+    """Run the command; its output goes to its usual destination and to the log.
 
-    After `limit` seconds, or a while after a signal, it is ended, and its processes say where they stood.
+    After `limit` seconds, or a while after a signal, the command is ended, and its processes dump their
+    stacks.
     """
     recording = _recording(command)
     line = _watched(command, recording) if recording is not None else list(command)
@@ -136,7 +137,7 @@ def _attended(
     limit: float | None,
     respawning: Callable[[BinaryIO], None] | None,
 ) -> Ran:
-    """Wait for the command's end, and see to what happens until then."""
+    """Wait for the command's end, and handle events until then."""
     why = None if limit is None else f"it had not ended after {limit:g} s (--timeout)"
     deadline = None if limit is None else monotonic() + limit
     while True:
@@ -152,7 +153,7 @@ def _attended(
             if respawning is not None:
                 respawning(attempt.so_far())
         elif isinstance(news, int):
-            # The terminal sends Ctrl-C to the command as well; what somebody else sends is handed on.
+            # The terminal sends Ctrl-C to the command as well; signals from elsewhere are passed on.
             if news != signal.SIGINT or not sys.stdin.isatty():
                 with suppress(ProcessLookupError):
                     process.send_signal(news)
@@ -163,7 +164,7 @@ def _attended(
 
 @contextmanager
 def _heard(news: SimpleQueue[int | str]) -> Iterator[None]:
-    """SIGINT and SIGTERM are news and end nothing by themselves, so that there is an answer."""
+    """Report SIGINT and SIGTERM as events instead of dying of them, so that the run still gives an answer."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -177,7 +178,7 @@ def _heard(news: SimpleQueue[int | str]) -> Iterator[None]:
 
 
 def _recording(command: Sequence[str]) -> Path | None:
-    """Where to record; None where the command is no Python or nothing can be watched here."""
+    """Return where to record; None if the command is not Python or nothing can be watched here."""
     watchable = sys.platform == "darwin" or sys.platform.startswith("linux")
     if not watchable or _PYTHON.match(Path(command[0]).name) is None or len(command) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Explains logs: reads them, tries every story, and says which errors belong to none."""
+"""Explains logs: reads them, tries every story, and lists the errors that belong to none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_UNEXPLAINED = 20
 
 
 def read_log(stream: BinaryIO, name: str | None) -> Log:
-    """Read one log with the stories' signs in mind."""
+    """Read one log, looking for the stories' signs."""
     return read(stream, name, registry.signs())
 
 
@@ -31,7 +31,7 @@ def explain(
     fork: Place | None = None,
     installed: Installed = none_installed,
 ) -> Explanation:
-    """The stories of these logs, the surest first, and the errors that belong to none."""
+    """Return the stories of these logs, the surest first, and the errors that belong to none."""
     stories: list[Story] = []
     unexplained: list[Unexplained] = []
     remarks: list[str] = []
@@ -50,13 +50,13 @@ def explain(
 
 
 def standing(log: Log) -> Iterator[str]:
-    """Where each thread of each process stood that was asked, the program's own line if it has one."""
+    """Yield where each thread of the dumped processes was: the program's own line if it has one."""
     for stack in log.stacks:
         outer = tuple(reversed(stack.frames))
         call = roles.guilty(outer) or roles.asking(outer)
         if call is not None and stack.speaker.pid is not None:
             where = f"{call.path}:{call.line}" if call.line is not None else call.path
-            yield f"process {stack.speaker.pid} stood in {call.function}  {where}"
+            yield f"process {stack.speaker.pid} was in {call.function}  {where}"
 
 
 def _noted(log: Log) -> Iterator[Waking]:
@@ -69,7 +69,7 @@ def _noted(log: Log) -> Iterator[Waking]:
 
 
 def _merged(stories: Sequence[Story]) -> Iterator[Story]:
-    """The same story of several logs is one."""
+    """Yield the stories, merging the same story of several logs."""
     kept: dict[object, Story] = {}
     for story in stories:
         key = (story.name, story.accelerator, story.culprit and (story.culprit.path, story.culprit.line))
@@ -85,7 +85,7 @@ def _merged(stories: Sequence[Story]) -> Iterator[Story]:
 
 
 def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
-    """The errors that no story rests on, alike ones once."""
+    """Yield the errors that no story explains, similar ones once."""
     used = {line.line for story in told for line in story.evidence}
     said = {line.text for story in told for line in story.evidence}
     seen = set()
@@ -105,7 +105,7 @@ def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
 
 
 def _hands_on(error: LoggedError) -> bool:
-    """Whether the error only brings another process's one along, which the log shows as well."""
+    """Return whether the error only passes on another process's error, which is in the log as well."""
     carried = (
         error.message.startswith(("Caught ", "\n\n-- Process")) or error.kind == "ProcessRaisedException"
     )

@@ -1,4 +1,4 @@
-"""Which framework started a process, told from the calls on its stack, and how it is made to use spawn."""
+"""Recognises the framework that started a process by the calls on its stack, and how to make it use spawn."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from coldfork.diagnose.logs.records import LogFrame
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """What starts processes for a program."""
+    """A framework that starts processes for a program."""
 
     name: str
     paths: tuple[str, ...]
-    """Ends of the paths of the files whose functions run in the child, or start it."""
+    """Path endings of the files whose functions run in the child, or start it."""
     speakers: tuple[str, ...] = ()
-    """How its processes call themselves in the prefixes of a log."""
+    """The names of its processes in the prefixes of a log."""
     remedy: str | None = None
-    """How it is told to use another start method."""
+    """How to make it use another start method."""
 
 
-#: The specific ones first: they all use one of the last.
+#: The specific ones first: all of them use one of the last.
 FRAMEWORKS = (
     Framework(
         "vLLM",
@@ -110,16 +110,16 @@ _HOSTS = re.compile(
     r"(?:^|/)(?:torch/(?:utils/data|multiprocessing|distributed/(?:elastic|launcher|run)|_utils\.py)"
     r"|billiard|celery/(?:app|concurrency|worker|bin)|gunicorn|joblib|ray/(?:_private|_raylet)|multiprocess)\b"
 )
-"""Whose functions only run what they were given."""
+"""Files whose functions only run what they were given."""
 
 
 def hosts(frame: LogFrame) -> bool:
-    """Whether this call only runs what it was given: a worker's loop, a pool, a launcher."""
+    """Return whether this call only runs what it was given: a worker's loop, a pool, a launcher."""
     return _HOSTS.search("/".join(frame.parts)) is not None
 
 
 def framework(frames: Iterable[LogFrame], speaker: str | None = None) -> Framework | None:
-    """What started the process with these calls on its stack."""
+    """Return the framework that started the process with these calls on its stack."""
     paths = ["/".join(frame.parts) for frame in frames]
     for known in FRAMEWORKS:
         if any(path.endswith(f"/{end}") or path == end for path in paths for end in known.paths):

@@ -16,7 +16,7 @@ _FIELD = re.compile(r"^(Name|Version): *(\S+) *$", re.MULTILINE)
 
 
 def environments_of(paths: Iterable[str]) -> tuple[Path, ...]:
-    """The site-packages folders in which these files lie, those that are on this machine."""
+    """Return the site-packages folders that contain those of these files that are on this machine."""
     found: dict[Path, None] = {}
     for path in paths:
         head, marker, _ = path.rpartition("-packages/")
@@ -26,7 +26,7 @@ def environments_of(paths: Iterable[str]) -> tuple[Path, ...]:
 
 
 def version_of_source(folder: Path, distribution: str) -> str | None:
-    """The version of a distribution whose sources, or whose installed files, lie in this folder."""
+    """Return the version of a distribution whose sources or installed files are in this folder."""
     for place in (folder, folder.absolute().parent):
         installed = versions((place,)).get(normalised(distribution))
         if installed is not None:
@@ -38,7 +38,7 @@ def version_of_source(folder: Path, distribution: str) -> str | None:
 
 
 def _said(folder: Path) -> Iterator[tuple[str, str]]:
-    """What a tree of sources says of itself: in PKG-INFO if it was released, else in pyproject.toml."""
+    """Yield the name and version of a source tree: from PKG-INFO if it was released, else pyproject.toml."""
     for file in (folder / "PKG-INFO", *sorted(folder.glob("*.egg-info/PKG-INFO"))):
         fields = dict(_FIELD.findall(_text(file).partition("\n\n")[0]))
         if "Name" in fields and "Version" in fields:
@@ -62,7 +62,7 @@ _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def step_at(path: str, line: int) -> Step | None:
-    """The line with the function, or the class body, around it; None where the file is not here."""
+    """Return the line with the function or class body around it; None if the file is not here."""
     lines = linecache.getlines(path)
     if not 0 < line <= len(lines):
         return None
@@ -70,7 +70,7 @@ def step_at(path: str, line: int) -> Step | None:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
-    # Inner bodies come after those around them.
+    # Inner bodies come after the outer ones.
     around = [
         node.name
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Says whether a version of the package at fault mends the line that a story is about."""
+"""Looks up whether a version of the package at fault mends the line that a story is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coldfork.model.diagnosis import Step, Story
 
 
 def with_versions(story: Story, case: Case) -> Story:
-    """The story with a newer version as its remedy, where what woke the device is a published fault."""
+    """Return the story with a newer version as its remedy, if the device was woken by a published fault."""
     ways = [tuple(way) for way in _to_the_device(story, case)]
     found = {_repair(way, story.name) for way in ways}
     repair = found.pop() if len(found) == 1 else None
@@ -32,7 +32,9 @@ def _repair(way: Sequence[Step], story: str) -> Repair | None:
 
 
 def _to_the_device(story: Story, case: Case) -> Iterator[Iterable[Step]]:
-    """The calls from a line to the device: of the culprit as they were seen, else of each that is certain."""
+    """Yield the calls from a line to the device: the culprit's as seen, else those of each certain
+    suspect.
+    """
     if case.wakings:
         yield _seen(case.wakings[0])
         return
@@ -47,7 +49,7 @@ def _to_the_device(story: Story, case: Case) -> Iterator[Iterable[Step]]:
 
 
 def _seen(waking: Waking) -> Iterator[Step]:
-    """The stack that a recording has; where only the line is known, that line."""
+    """Yield the stack from a recording, or the line if only that is known."""
     yield from waking.steps
     if not waking.steps and waking.place.line is not None:
         step = step_at(waking.place.path, waking.place.line)

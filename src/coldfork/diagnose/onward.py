@@ -1,4 +1,4 @@
-"""A way on from a log that tells no story: its last error, whose it is, and one command to type next."""
+"""The way on from a log that tells no story: its last error, its origin, and one command to type next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.logs.records import Log, LogFrame, LoggedError
 from coldfork.model.diagnosis import Evidence, Onward, Place, Role
 
-#: What an error says that belongs to a check of the doctor, and the checks that look at it.
+#: Words of an error that point to a check of the doctor, and the checks to run.
 _CHECKS = (
     (r"no kernel image is available|not compatible with the current PyTorch installation", "torch driver"),
     (r"lib(?:cudart|cublas\w*|cudnn\w*|nvrtc|cusparse\w*|nccl)\.so[.\d]*: cannot open", "torch library-path"),
@@ -28,7 +28,7 @@ _WORKER = re.compile(r"worker|engine|rank|process", re.IGNORECASE)
 
 
 def onward(log: Log) -> Onward | None:
-    """Where to go from here; None where nothing was read."""
+    """Return the way on; None if nothing was read."""
     error = _last(log)
     if error is None:
         return _without_error(log)
@@ -52,7 +52,7 @@ def _without_error(log: Log) -> Onward | None:
 
 
 def _last(log: Log) -> LoggedError | None:
-    """The last error of a program: not one that only brings another along, if there is a better one."""
+    """Return the last error of a program, preferring one that does not just pass on another."""
     errors = [error for error in log.errors if not error.kind.endswith("Warning")]
     own = [error for error in errors if error.frames and error.kind and not _brings_along(error)]
     return next(iter(reversed(own or errors)), None)
@@ -71,7 +71,7 @@ def _whose(error: LoggedError, call: LogFrame | None) -> str:
     where = f"{call.path}:{call.line}" if call.line is not None else call.path
     folders = roles.package_folders(error.frames)
     if roles.role(call, folders) is Role.PROGRAM:
-        return f"it is the program's own: {where} is the last line of it on the stack"
+        return f"it is the program's own: {where} is its last line on the stack"
     return f"it is {roles.owner(call, folders)}'s: no line of the program is on the stack"
 
 

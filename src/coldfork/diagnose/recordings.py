@@ -1,4 +1,4 @@
-"""What a recording of `coldfork run` adds to a log: who woke the device, and which line forked."""
+"""Adds to a log what a recording of `coldfork run` knows: what woke the device, and which line forked."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Who woke the device and where the fork was, as the recording saw it."""
+    """What woke the device and where the fork was, as the recording saw it."""
 
     wakings: tuple[Waking, ...] = ()
     fork: Place | None = None
 
 
 def recorded(file: Path) -> Recorded:
-    """What this recording knows; nothing if it cannot be read or nothing was woken."""
+    """Return the facts in this recording; none if it cannot be read or nothing was woken."""
     try:
         recording = read(file)
         summed_up = outcome(recording)
@@ -50,7 +50,9 @@ def recorded(file: Path) -> Recorded:
 
 
 def _of_the_program(path: str, line: int | None, stack: Sequence[Frame]) -> tuple[str, int | None]:
-    """The waking line; below a launcher's, which only runs the program, the program's own innermost one."""
+    """Return the waking line; if that belongs to a launcher, which only runs the program, the program's own
+    innermost line.
+    """
     if _is_foreign(path):
         for frame in reversed(stack):
             if not _is_foreign(frame.path):

@@ -1,4 +1,4 @@
-"""Whose a line of a stack is: the program's, a framework's, a device library's, or the starter's."""
+"""The owner of each line of a stack: the program, a framework, a device library, or the starter."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from coldfork.diagnose.logs.records import LogFrame
 from coldfork.model.diagnosis import Part, Place, Role
 
 _NOWHERE = re.compile(r"^<(?:stdin|string|frozen .*|unknown|__array_function__ .*)>$|^$")
-"""No file, and no cell of a notebook or prompt that one could find again."""
+"""Neither a file, nor a cell of a notebook or prompt that could be found again."""
 _SHIM = re.compile(r"(?:^|/)(?:bin|Scripts)/(?:[^/]+(?<!\.py)|[^/]+-script\.py|[^/]+\.exe/__main__\.py)$")
-"""A file that a package puts on the path, so that its command can be typed."""
+"""A script that a package installs on the path for its command."""
 _HOMES = ("home", "Users")
-"""Below these a folder is called after a person: Ray's images run everything as `ray`."""
+"""Folders below which a folder is named after a person: Ray's images run everything as `ray`."""
 _FEWEST = 2
-"""So many libraries in one folder make it a folder of installed packages, whatever it is called."""
+"""This many libraries in one folder make it a folder of installed packages, whatever its name."""
 LAYOUTS = Path(__file__).with_name("layouts.json")
-"""The contents of known packages' folders, which `tools/signs.py` reads out of their wheels."""
+"""The contents of known packages' folders, which `tools/signs.py` reads from their wheels."""
 
 
 @lru_cache(maxsize=1)
@@ -33,7 +33,7 @@ def _layouts() -> Mapping[str, frozenset[str]]:
 
 
 def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
-    """The package in which a call stands, installed or a known one's checkout; None for the program's own."""
+    """Return the package of a call, installed or a known one's checkout; None for the program's own."""
     path = stacks.joined(frame)
     _, found, inside = path.rpartition("-packages/")
     if found:
@@ -46,7 +46,7 @@ def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
 
 
 def _known(frame: LogFrame) -> int | None:
-    """Where in the path a known package begins: below its name lies what its wheel has there."""
+    """Return where in the path a known package begins, judged by the content of its wheel below its name."""
     layouts = _layouts()
     above = ""
     for index, (part, below) in enumerate(pairwise(frame.parts)):
@@ -62,7 +62,7 @@ def _top(inside: str) -> str:
 
 
 def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
-    """The folders that hold several known libraries, as PYTHONPATH and `pip --target` make them."""
+    """Return the folders that hold several known libraries, as PYTHONPATH and `pip --target` make them."""
     found: dict[str, set[str]] = {}
     for frame in frames:
         index = None if "-packages/" in stacks.joined(frame) else _known(frame)
@@ -72,7 +72,7 @@ def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
 
 
 def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
-    """The role of one call; None for one that is nobody's: Python's own library, a prompt, a shim."""
+    """Return the role of one call; None for calls without one: Python's own library, a prompt, a shim."""
     path = stacks.joined(frame)
     if _NOWHERE.match(path) or _SHIM.search(path) or stacks.is_standard(frame):
         return None
@@ -83,10 +83,11 @@ def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
 
 
 def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """The innermost call of the outermost owner below the start of the process; the program's own before all.
+    """Return the innermost call of the outermost owner below the start of the process, preferring the
+    program.
 
-    Whoever only runs what it was given (a worker's loop, a launcher) owns nothing below it. Where nothing is
-    the program's own and the stack ends in the start of a process, it is the call that starts it.
+    Code that only runs what it was given (a worker's loop, a launcher) owns nothing below it. If nothing
+    belongs to the program and the stack ends in the start of a process, it is the call that starts it.
     """
     folders = package_folders(frames)
     below = frames[stacks.boundary(frames) :]
@@ -103,14 +104,14 @@ def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
 
 
 def asking(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """The innermost call outside the device's library: the line that asked for the device."""
+    """Return the innermost call outside the device's library: the line that asked for the device."""
     folders = package_folders(frames)
     asks = (Role.PROGRAM, Role.FRAMEWORK)
     return next((frame for frame in reversed(frames) if role(frame, folders) in asks), None)
 
 
 def parts(frames: Sequence[LogFrame]) -> tuple[Part, ...]:
-    """One line for each role that a stack shows, the outermost role first."""
+    """Return one line for each role on a stack, the outermost role first."""
     return tuple(_parts(frames))
 
 

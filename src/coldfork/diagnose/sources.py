@@ -1,4 +1,4 @@
-"""Looks in the sources for what could have woken the device that a log is about, as `coldfork check` does."""
+"""Searches the sources for lines that could have woken the device of a log, as `coldfork check` does."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from coldfork.source.files.site_packages import normalised, search_path, version
 _MOST_SUSPECTS = 8
 _MOST_LOCAL = 20
 _IN_A_BODY = frozenset({StepKind.CLASS_BODY, StepKind.CALL, StepKind.CONSTRUCT})
-"""The steps whose symbol is the function or the class in which their line stands."""
+"""The steps whose symbol is the function or class that their line is in."""
 _DEVICES = frozenset({"cuda", "rocm", "xpu", "opencl", "jax"})
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where the program's sources are, and whose environment it ran in."""
+    """The program's sources, and the environment it ran in."""
 
     folders: tuple[Path, ...] = ()
-    """Given with `--source`; without any, what the log names and is on this machine is read."""
+    """Given with `--source`; without any, the files that the log names and that are on this machine are read.
+    """
     python: Path | None = None
 
     def search(self) -> Search:
-        """A search that analyses at most once for the same files."""
+        """Return a search that analyses the same files at most once."""
         answers: dict[tuple[Path, ...], tuple[Suspect, ...]] = {}
 
         def look(paths: Sequence[str]) -> tuple[Suspect, ...]:
@@ -51,7 +52,9 @@ class Sources:
         return look
 
     def installed(self, distribution: str, paths: Sequence[str]) -> str | None:
-        """The version of a distribution: in the sources, the environment, or where the log's files lie."""
+        """Return the version of a distribution: from the sources, the environment, or the location of the
+        log's files.
+        """
         given = (version_of_source(folder, distribution) for folder in self.folders)
         found = next((version for version in given if version is not None), None)
         if found is not None:
@@ -71,7 +74,9 @@ class Sources:
 
 
 def _local(paths: Iterable[str]) -> tuple[Path, ...]:
-    """The program's own files that the log names and that are here: whole packages, or single files."""
+    """Return the program's own files that the log names and that are here: whole packages, or single
+    files.
+    """
     found: dict[Path, None] = {}
     for path in paths:
         frame = LogFrame(0, path, None, "")
@@ -82,7 +87,7 @@ def _local(paths: Iterable[str]) -> tuple[Path, ...]:
 
 
 def _top(file: Path) -> Path:
-    """The outermost package that a file belongs to, or the file itself."""
+    """Return the outermost package that a file belongs to, or the file itself."""
     top = file
     while (top.parent / "__init__.py").is_file():
         top = top.parent
@@ -90,7 +95,7 @@ def _top(file: Path) -> Path:
 
 
 def _packages(paths: Iterable[str], environment: Sequence[Path]) -> Iterator[Path]:
-    """The files of installed packages that the log names, where the environment holds them."""
+    """Yield the files of installed packages that the log names, if the environment contains them."""
     for path in paths:
         tail = "/".join(PurePosixPath(joined(LogFrame(0, path, None, ""))).parts)
         _, found, inside = tail.rpartition("-packages/")
@@ -117,7 +122,9 @@ def _counts(cause: Cause) -> bool:
 
 
 def _rank(cause: Cause, findings: dict[str, Finding], named: Sequence[str]) -> tuple[int, bool, int]:
-    """Files that the log names first, then the surest, then those that warm most modules."""
+    """Return the sort key of a cause: files that the log names first, then the surest, then the most widely
+    waking.
+    """
     in_log = any(_ends_alike(path, cause.path) for path in named)
     return (-cause.verdict.rank, not in_log, -cause.warms)
 
@@ -139,14 +146,14 @@ def _suspect(cause: Cause, finding: Finding | None) -> Suspect:
     condition = f", if {cause.condition}" if cause.condition else ""
     place = Place(cause.path, cause.line, cause.call, text)
     if finding is not None and (finding.path, finding.line) != (cause.path, cause.line):
-        # The import-time line is the one to mend; the cause may stand deeper in the chain.
+        # The import-time line is the one to mend; the cause may be deeper in the chain.
         place = Place(finding.path, finding.line, finding.chain.sink.symbol, text)
     reason = f"{cause.verdict.value}: importing it {effect}{condition}"
     return Suspect(place, reason, chain, tuple(_steps(finding)))
 
 
 def _steps(finding: Finding | None) -> Iterator[Step]:
-    """The chain's lines, each with the function that it stands in; last the function that ends it."""
+    """Yield the chain's lines, each with the function that it is in, and last the function that ends it."""
     for step in finding.chain.steps if finding is not None else ():
         if step.path is not None:
             at_top = step.kind not in _IN_A_BODY

@@ -1,4 +1,4 @@
-"""What a stack says: which part of it ran in the child, where an import stood, what touched the device."""
+"""Questions about a stack: which part ran in the child, where an import was, what touched the device."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ DEVICE_LIBRARIES = (
 
 
 def joined(frame: LogFrame) -> str:
-    """The path with slashes, whichever system wrote it."""
+    """Return the path with slashes, whatever system wrote it."""
     return "/".join(frame.parts)
 
 
 def boundary(frames: Sequence[LogFrame]) -> int:
-    """The index of the first call of the child; 0 where the stack does not show how it was started."""
+    """Return the index of the first call of the child; 0 if the stack does not show how it was started."""
     for index in range(len(frames) - 1, -1, -1):
         if any(
             joined(frames[index]).endswith(path) and frames[index].function == name
@@ -60,17 +60,17 @@ def boundary(frames: Sequence[LogFrame]) -> int:
 
 
 def is_standard(frame: LogFrame) -> bool:
-    """Whether the call stands in Python's own library."""
+    """Return whether the call is in Python's own library."""
     return _STANDARD.search(joined(frame)) is not None
 
 
 def is_installed(frame: LogFrame) -> bool:
-    """Whether the call stands in an installed package."""
+    """Return whether the call is in an installed package."""
     return _INSTALLED.search(joined(frame)) is not None
 
 
 def is_spawned_main(frames: Sequence[LogFrame]) -> bool:
-    """Whether a spawned child was importing the program that had started it."""
+    """Return whether a spawned child was importing the program that had started it."""
     return any(
         joined(frame).endswith("multiprocessing/spawn.py")
         and frame.function in ("prepare", "_fixup_main_from_path", "_fixup_main_from_name")
@@ -79,7 +79,7 @@ def is_spawned_main(frames: Sequence[LogFrame]) -> bool:
 
 
 def starting_call(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """The line of the parent that started the process, if the stack goes that far."""
+    """Return the line of the parent that started the process, if the stack goes that far."""
     for index, frame in enumerate(frames):
         path = joined(frame)
         if re.search(
@@ -90,7 +90,7 @@ def starting_call(frames: Sequence[LogFrame]) -> LogFrame | None:
 
 
 def import_site(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """The line of an import, a module's or a class body's own, below which the device was touched."""
+    """Return the line of an import at module or class level below which the device was touched."""
     first = boundary(frames)
     for index in range(len(frames) - 1, first - 1, -1):
         if _is_at_import(frames, index, first):
@@ -108,7 +108,7 @@ def _is_at_import(frames: Sequence[LogFrame], index: int, first: int) -> bool:
 
 
 def _is_imported(frames: Sequence[LogFrame], index: int, first: int) -> bool:
-    """Whether something imported this module: the program's own file is run, not imported."""
+    """Return whether something imported this module: the program's own file is run, not imported."""
     if index <= first:
         return False
     above = frames[index - 1]
@@ -139,7 +139,9 @@ def _module_above(frames: Sequence[LogFrame], index: int) -> int:
 
 
 def device_call(frames: Sequence[LogFrame], site: LogFrame) -> str | None:
-    """What was called below this line: the library's function that touches the device, as users write it."""
+    """Return the call made below this line: the library's function that touches the device, as users write
+    it.
+    """
     below = list(frames)[list(frames).index(site) + 1 :]
     for frame in below:
         parts = [part for part in frame.parts if part]

@@ -1,4 +1,4 @@
-"""Ends a command that does not end by itself; each of its Pythons says first where its threads stand."""
+"""Ends a command that does not end by itself; first, each of its Pythons dumps the stacks of its threads."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import IO
 from coldfork.launch.outside.kernel import Kernel
 
 ASKED = "Process {}: asked for its stacks, {}"
-"""Stands in the log above the stacks of a process; `logs/dumps.py` takes the process's number from it."""
+"""Precedes the stacks of a process in the log; `logs/dumps.py` reads the pid from it."""
 FAULTHANDLER = "PYTHONFAULTHANDLER"
-"""With it, a Python writes the stacks of all its threads when it gets SIGABRT."""
+"""With it, Python writes the stacks of all its threads on SIGABRT."""
 _PATIENCE = 2.0
-"""So many seconds a process has to write its stacks and to die of the signal."""
+"""How many seconds a process has to write its stacks and to die of the signal."""
 
 
 def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
-    """End a process and all below it; each writes its stacks first, the deepest first. Their numbers.
+    """End a process and all its descendants, deepest first; each writes its stacks before. Return their pids.
 
     On Linux; elsewhere the command is only ended. All are stopped before the first is ended, so that none
-    starts another in place of one that is gone.
+    starts another in place of a dead one.
     """
     if not sys.platform.startswith("linux"):
         _sent(root, signal.SIGTERM)
@@ -45,7 +45,7 @@ def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
 
 
 def _below(root: int) -> Iterator[int]:
-    """The descendants of a process, parents before their children."""
+    """Yield the descendants of a process, parents before their children."""
     kernel = Kernel()
     children: dict[int, list[int]] = {}
     for pid in kernel.pids():
@@ -65,7 +65,7 @@ def _words(pid: int) -> str:
 
 
 def _aborted(pid: int) -> None:
-    """Send SIGABRT, without a core dump, and wait until the process has died of it."""
+    """Send SIGABRT, without a core dump, and wait until the process has died."""
     import resource
 
     with suppress(OSError, ValueError):

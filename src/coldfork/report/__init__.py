@@ -1,1 +1,1 @@
-"""What a report looks like: one module per format. Renderers print what rules judged and judge nothing."""
+"""The reports: one module per format. Renderers print what the rules judged and judge nothing themselves."""

@@ -1,4 +1,4 @@
-"""The output formats by what they show and by name; a format's module is imported when it is asked for."""
+"""The output formats by subject and name; a format's module is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ FORMATS = MappingProxyType(
         ),
     }
 )
-"""What is shown, and the module of each format for it: with a function `render`, or `as_text`, `as_json`."""
+"""For each subject, the module of each format: with a function `render`, or `as_text`, `as_json`."""
 
 _ENDINGS = (
     (".speedscope.json", "speedscope"),
@@ -126,7 +126,7 @@ def renderer(shown: Literal["preload"], name: str) -> Callable[[Preloading, Opti
 @overload
 def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:
-    """The function that writes what is shown in this format."""
+    """Return the function that writes this subject in this format."""
     formats = FORMATS[shown]
     if name not in formats:
         known = f"choose one of {', '.join(formats)}"
@@ -139,7 +139,7 @@ def renderer(shown: str, name: str) -> Callable[..., str]:
 
 
 def format_of_file(output: str | None) -> str:
-    """The format of a recording that goes with where it is written: by the ending, else text."""
+    """Return the format for a recording written to this file: by its suffix, else text."""
     if output is None:
         return "text"
     file = Path(output).name.lower()

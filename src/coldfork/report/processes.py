@@ -1,6 +1,6 @@
 """The output of `coldfork ps`: a table for people, and JSON described by `schemas/ps.schema.json`.
 
-In the JSON every process stands on a line of its own, so that two outputs can be compared with `diff`.
+In the JSON every process is on a line of its own, so that two outputs can be compared with `diff`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coldfork.report.shared.quantities import duration
 from coldfork.report.shared.sheets import Sheet
 
 _HEAD = ("PID", "STARTED BY", "AGO", "ACCELERATORS", "THREADS", "COMMAND")
-# The worst first.
+# Worst first.
 _STYLES = {Status.POISONED: "error", Status.AWAKE: "note", Status.UNKNOWN: "warning", Status.COLD: "clean"}
 _MOST_LIBRARIES = 3
 _MOST_NAMED = 6
@@ -31,7 +31,7 @@ def as_text(census: Census, options: Options) -> str:
 
 
 class _Page:
-    """One text output being written."""
+    """The text output being written."""
 
     def __init__(self, census: Census, options: Options) -> None:
         self._census = census
@@ -51,7 +51,7 @@ class _Page:
     def _table(self) -> Iterator[str]:
         rows = [self._row(process) for process in self._census.processes]
         widths = [max(map(cells, column)) for column in zip(_HEAD, *rows, strict=True)]
-        # What a process runs comes last, because it alone may be of any length.
+        # The command comes last, because only it may have any length.
         widths[-1] = 0
         yield self._sheet.paint("quiet", self._line(_HEAD, widths))
         for process, row in zip(self._census.processes, rows, strict=True):
@@ -84,7 +84,7 @@ class _Page:
         )
 
     def _notes(self) -> Iterator[str]:
-        """What is to be said of the states; the same is said once, of all processes of which it is true."""
+        """Yield notes on the states; a note that holds for several processes is made once."""
         said: dict[tuple[str, ...], list[int]] = {}
         for process in self._census.processes:
             for note in _of_states(process):
@@ -105,7 +105,7 @@ class _Page:
             sentence = f"{len(poisoned)} of {total}{scope} cannot use {', '.join(lost)} any more"
             return self._sheet.paint("error", sentence)
         unsure = sum(any(state.status is Status.UNKNOWN for state in one.states) for one in census.processes)
-        known = f"; of {unsure} not everything is known" if unsure else ""
+        known = f"; not everything is known of {unsure}" if unsure else ""
         sentence = f"{total}{scope}, no accelerator {'seen ' if unsure else ''}poisoned in any{known}"
         beside = [process for process in census.processes if _lost_runtimes(process)]
         if beside:
@@ -124,7 +124,7 @@ class _Page:
 
 
 def _accelerators(states: Iterable[State]) -> str:
-    """The states that say something, the worst first; absent ones say nothing."""
+    """Return the noteworthy states, worst first, without absent accelerators."""
     by_status: dict[Status, list[str]] = {status: [] for status in _STYLES}
     for state in states:
         by_status.setdefault(state.status, []).append(state.accelerator)
@@ -168,11 +168,11 @@ def _woken_by(waker: Waker, recording: str | None) -> Iterator[str]:
     call = f", by {waker.call}" if waker.call else ""
     yield f"woken in {place}{where}{call}"
     if recording is not None:
-        yield f"as {recording} has it"
+        yield f"according to {recording}"
 
 
 def _lost_runtimes(process: RunningPython) -> list[str]:
-    """What is poisoned in a process and no device."""
+    """Return the poisoned runtimes of a process that are not devices."""
     lost = [state for state in process.states if state.status is Status.POISONED]
     return [state.accelerator for state in lost if state not in process.poisoned]
 

@@ -1,4 +1,4 @@
-"""The proof of `--prove`: lines for people, tables for a pull request, objects for programs."""
+"""The outcome of `--prove`: lines for people, tables for a pull request, objects for programs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST_CHANGES = 10
 
 
 def proof_text(proof: Proof) -> str:
-    """The proof in lines that are as long as they come."""
+    """Return the proof as lines that are not wrapped."""
     return "".join(f"{printable(line)}\n" for line in (f"proof: {proof_head(proof)}", *proof_details(proof)))
 
 
 def proof_details(proof: Proof) -> Iterator[str]:
-    """The proof in lines: each module, then the tests."""
+    """Yield the proof line by line: each module, then the tests."""
     for module in proof.modules:
         yield f"  {module.module}: {'; '.join(_clauses(module))}"
     tests = proof.tests
@@ -31,7 +31,7 @@ def proof_details(proof: Proof) -> Iterator[str]:
 
 
 def proof_markdown(proof: Proof, options: Options) -> str:
-    """The proof as tables, for whoever reviews the change."""
+    """Return the proof as tables, for reviewers of the change."""
     parts = [f"### What the fixes change\n\n{_plain(proof_head(proof))}."]
     if proof.modules:
         rows = ["| module | import before | import after | public names |", "| --- | --- | --- | --- |"]
@@ -53,7 +53,7 @@ def proof_markdown(proof: Proof, options: Options) -> str:
 
 
 def proof_object(proof: Proof) -> dict[str, Any]:
-    """The proof as JSON objects, keys in the order of the schema."""
+    """Return the proof as JSON objects, keys in the order of the schema."""
     tests = proof.tests
     return {
         "device": well_formed(proof.device),
@@ -113,7 +113,7 @@ def _end_object(end: CommandEnd) -> dict[str, Any]:
 
 
 def proof_head(proof: Proof) -> str:
-    """How many causes were mended, and what the imports came to."""
+    """Return how many causes were mended, and the outcome of the imports."""
     mended = f"{plural(proof.mended, 'cause')} mended, {proof.left or 'none'} left"
     if not proof.modules:
         return f"{mended}; no module was changed, so nothing was imported"

@@ -109,7 +109,7 @@ PYTHON: tuple[Case, ...] = (
     ),
     warn(
         "openmp",
-        "2 copies of Intel's runtime: a process that loads two may be ended",
+        "2 copies of Intel's runtime: a process that loads two may be killed",
         lambda m: m.installed("a/libiomp5.so").installed("b/lib/libiomp5.so"),
     ),
     skipped("openmp", "no folder of packages was found", nowhere),
@@ -215,7 +215,7 @@ DRIVER: tuple[Case, ...] = (
         lambda m: m.file("/proc/driver/nvidia/version").file("/dev/nvidiactl"),
     ),
     skipped("device-files", "there is no accelerator's device file here", as_it_is),
-    ok("container", "this is no container", as_it_is),
+    ok("container", "this is not a container", as_it_is),
     ok(
         "container",
         "a container of Docker, on a host without an NVIDIA driver",
@@ -241,7 +241,7 @@ DRIVER: tuple[Case, ...] = (
         "Docker: NVIDIA_DRIVER_CAPABILITIES=utility leaves CUDA out",
         lambda m: without_libraries(m).file("/.dockerenv").variables(NVIDIA_DRIVER_CAPABILITIES="utility"),
     ),
-    skipped("container", "containers are looked for on Linux, and this is darwin", mac),
+    skipped("container", "containers are detected only on Linux, and this is darwin", mac),
     ok("wsl", "WSL 2, with the driver of Windows", lambda m: wsl(m).file("/usr/lib/wsl/lib/libcuda.so.1")),
     warn(
         "wsl",

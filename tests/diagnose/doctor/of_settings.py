@@ -85,7 +85,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     fail(
         "visible-devices",
-        f"{_CUDA}=1,1: 1 is there twice, and programs see no device",
+        f"{_CUDA}=1,1: 1 is listed twice, and programs see no device",
         lambda m: m.variables(CUDA_VISIBLE_DEVICES="1,1"),
     ),
     fail(
@@ -112,12 +112,12 @@ SETTINGS: tuple[Case, ...] = (
     ok("hip-visible-devices", "HIP_VISIBLE_DEVICES=1", lambda m: m.variables(HIP_VISIBLE_DEVICES="1")),
     warn(
         "hip-visible-devices",
-        "HIP_VISIBLE_DEVICES=1, CUDA_VISIBLE_DEVICES=0: they differ, and which is heard depends on who reads them",
+        "HIP_VISIBLE_DEVICES=1, CUDA_VISIBLE_DEVICES=0: they differ, and which one applies depends on the program",
         lambda m: m.variables(HIP_VISIBLE_DEVICES="1", CUDA_VISIBLE_DEVICES="0"),
     ),
     warn(
         "hip-visible-devices",
-        "HIP_VISIBLE_DEVICES=1, ROCR_VISIBLE_DEVICES=1: the one counts among the devices that the other left",
+        "HIP_VISIBLE_DEVICES=1, ROCR_VISIBLE_DEVICES=1: one counts among the devices that the other left",
         lambda m: m.variables(HIP_VISIBLE_DEVICES="1", ROCR_VISIBLE_DEVICES="1"),
     ),
     skipped("nvidia-visible-devices", "NVIDIA_VISIBLE_DEVICES is not set", as_it_is),
@@ -136,7 +136,7 @@ SETTINGS: tuple[Case, ...] = (
         "NVIDIA_VISIBLE_DEVICES=3 let 1 in, and CUDA_VISIBLE_DEVICES counts beyond them",
         lambda m: m.file("/.dockerenv").variables(NVIDIA_VISIBLE_DEVICES="3", CUDA_VISIBLE_DEVICES="3"),
     ),
-    skipped("device-order", "there are not two devices that could be taken for each other", as_it_is),
+    skipped("device-order", "there are fewer than two devices, so none can be confused", as_it_is),
     ok(
         "device-order",
         "all devices are of one model, so that CUDA counts as nvidia-smi does",
@@ -176,7 +176,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "nvml-query",
-        "PYTORCH_NVML_BASED_CUDA_CHECK=true: torch takes all but 1 for no",
+        "PYTORCH_NVML_BASED_CUDA_CHECK=true: torch treats everything but 1 as no",
         lambda m: m.variables(PYTORCH_NVML_BASED_CUDA_CHECK="true"),
     ),
     warn(
@@ -210,7 +210,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     fail(
         "vllm-method",
-        "VLLM_WORKER_MULTIPROC_METHOD=forkserver: vLLM takes spawn and fork alone",
+        "VLLM_WORKER_MULTIPROC_METHOD=forkserver: vLLM accepts only spawn and fork",
         lambda m: m.variables(VLLM_WORKER_MULTIPROC_METHOD="forkserver"),
     ),
     ok(
@@ -221,7 +221,7 @@ SETTINGS: tuple[Case, ...] = (
     ok("thread-counts", "OMP_NUM_THREADS=4,2", lambda m: m.variables(OMP_NUM_THREADS="4,2")),
     warn(
         "thread-counts",
-        "OMP_NUM_THREADS=many is no number of threads, and is ignored",
+        "OMP_NUM_THREADS=many is not a number of threads, and is ignored",
         lambda m: m.variables(OMP_NUM_THREADS="many"),
     ),
     warn(
@@ -231,7 +231,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "thread-counts",
-        "KMP_DUPLICATE_LIB_OK hides that two OpenMP runtimes are in one process, whose results may be wrong",
+        "KMP_DUPLICATE_LIB_OK hides that two OpenMP runtimes are in one process, and results may be wrong",
         lambda m: m.variables(KMP_DUPLICATE_LIB_OK="TRUE"),
     ),
     warn(
@@ -281,7 +281,7 @@ SETTINGS: tuple[Case, ...] = (
     ),
     warn(
         "library-path",
-        "/cuda/compat holds a driver of CUDA's compatibility package, for data-centre devices alone",
+        "/cuda/compat holds a driver of CUDA's compatibility package, for data-centre devices only",
         lambda m: m.file("/cuda/compat/libcuda.so.1").variables(LD_LIBRARY_PATH="/cuda/compat"),
     ),
     fail(
@@ -383,7 +383,9 @@ LIMITS: tuple[Case, ...] = (
         lambda m: m.limit("CORE", None),
     ),
     skipped(
-        "core", "core files are looked at on Linux, and this is darwin", lambda m: m.system(platform="darwin")
+        "core",
+        "core files are examined only on Linux, and this is darwin",
+        lambda m: m.system(platform="darwin"),
     ),
     ok("cgroup", "cgroup v2: no limits", lambda m: cgroup_2(m, memory_max="max\n", cpu_max="max 100000\n")),
     ok(
@@ -414,7 +416,7 @@ LIMITS: tuple[Case, ...] = (
     ),
     fail(
         "cgroup",
-        "1000 of the 1100 processes and threads that the group allows are there",
+        "1000 of the 1100 processes and threads that the group allows exist",
         lambda m: cgroup_2(m, pids_max="1100", pids_current="1000"),
     ),
     skipped("cgroup", "no control group shows", as_it_is),

@@ -15,7 +15,7 @@ from coldfork.model.errors import UsageError
 
 _ROOM = "coldfork.diagnose.doctor"
 
-#: The groups in the order in which they are shown: the folder of each, its name, and its checks.
+#: The groups in display order: the folder of each, its name, and its checks.
 GROUPS = MappingProxyType(
     {
         "python": ("Python", ("python", "start-method", "startup-files", "openmp")),
@@ -74,16 +74,16 @@ GROUPS = MappingProxyType(
 
 
 class Check(Protocol):
-    """What each check's module holds; its docstring is its part of the documentation."""
+    """The interface of each check's module; its docstring is its documentation."""
 
     __doc__: str | None
 
     def examine(self, facts: Facts) -> Answer:
-        """Say what is found."""
+        """Return the result of the check."""
 
 
 def folders() -> dict[str, str]:
-    """Every check and its folder, in the order in which they are shown."""
+    """Return every check and its folder, in display order."""
     return {name: folder for folder, (_, names) in GROUPS.items() for name in names}
 
 
@@ -100,7 +100,7 @@ def check(name: str) -> Check:
 
 
 def _meant(name: str) -> tuple[str, ...]:
-    """A check, or all checks of a group; a check of the same name as its group is the check alone."""
+    """Return a check, or all checks of a group; a name that both share means the check alone."""
     if name in GROUPS and name not in folders():
         return GROUPS[name][1]
     check(name)
@@ -108,17 +108,17 @@ def _meant(name: str) -> tuple[str, ...]:
 
 
 def group(name: str) -> str:
-    """The name of the group that a check belongs to."""
+    """Return the name of the group that a check belongs to."""
     return GROUPS[folders()[name]][0]
 
 
 def title(name: str) -> str:
-    """What a check is about: the first line of its docstring."""
+    """Return the subject of a check: the first line of its docstring."""
     return _text(name).partition("\n")[0].rstrip(".")
 
 
 def page() -> str:
-    """All checks on one page."""
+    """Return all checks on one page."""
     parts = [_HEAD]
     for heading, names in GROUPS.values():
         parts.append(f"## {heading}")
@@ -141,7 +141,7 @@ them initialises a device in coldfork's own process. A check that fails itself i
 
 
 def examine(names: Iterable[str], facts: Facts, clock: Callable[[], float] = monotonic) -> Checkup:
-    """Run the checks that are named, else all of them."""
+    """Run the named checks, or all if none is named."""
     asked = tuple(dict.fromkeys(check for name in names for check in _meant(name)))
     results = tuple(_result(name, facts, clock) for name in asked or folders())
     python = facts.python

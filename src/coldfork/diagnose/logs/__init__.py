@@ -1,1 +1,1 @@
-"""Reading logs: bytes -> lines of processes -> tracebacks, errors, dumps and notes."""
+"""Reading logs: from bytes to lines of processes, tracebacks, errors, dumps and notes."""

@@ -1,4 +1,4 @@
-"""Stacks of running processes: what py-spy, faulthandler and gdb print of a program that hangs."""
+"""Stacks of running processes, as py-spy, faulthandler and gdb print them for a program that hangs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROCESS = re.compile(r"^Process (?P<pid>\d+): (?P<command>.+)$")
 
 
 def stacks(lines: Sequence[LogLine]) -> Iterator[Stack]:
-    """The stacks in these lines of one process."""
+    """Yield the stacks in these lines of one process."""
     index = 0
     pid: int | None = None
     while index < len(lines):
@@ -47,7 +47,9 @@ def stacks(lines: Sequence[LogLine]) -> Iterator[Stack]:
 
 
 def upside_down(error: LoggedError) -> Stack | None:
-    """The stack that gdb's `py-bt` prints: as Python does, but the innermost call first, and no error."""
+    """Return the stack that gdb's `py-bt` prints: in Python's notation, but innermost call first, without an
+    error.
+    """
     frames = error.frames
     starts = [n for n, call in enumerate(frames) if call.function == "_launch" and "popen_fork" in call.path]
     begins = [n for n, call in enumerate(frames) if call.function == "_bootstrap"]
@@ -61,7 +63,7 @@ def _begins(text: str) -> bool:
 
 
 def dumped_frame(line: LogLine) -> LogFrame | None:
-    """The call that a line of a dump names."""
+    """Return the call on a line of a dump."""
     match = _FAULT_FRAME.match(line.text) or _SPY_FRAME.match(line.text) or _GDB_FRAME.match(line.text)
     if match is None:
         return None

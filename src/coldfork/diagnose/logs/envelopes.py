@@ -8,47 +8,47 @@ import re
 from collections.abc import Iterator
 
 _ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and movements of the cursor
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles and links
     r"|\x1b[@-Z\\^_=>()][0AB]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]"
 )
 _ESCAPED_COLOUR = re.compile(r"(?:\\x1b|\\u001b|\\033|\^\[|#033)\[[0-9;]*m")
-"""What loggers that fear control characters make of a colour."""
+"""The form of a colour in loggers that escape control characters."""
 _KEYS = ("log", "message", "msg", "textPayload", "MESSAGE", "body")
-"""Where Docker, fluentd, Google, journald and OpenTelemetry keep the line."""
+"""The keys under which Docker, fluentd, Google, journald and OpenTelemetry keep the line."""
 _TRACES = ("exc_info", "exc_text", "exception", "stack_trace", "stacktrace", "traceback")
-"""Where loggers of structured documents keep a traceback: python-json-logger, structlog, ECS."""
+"""The keys of a traceback in structured logs: python-json-logger, structlog, ECS."""
 _ONE_LINE = re.compile(r"Traceback \(most recent call last\):\\n|\\n +File \\?\"[^\"]+\", line \d+")
-"""A traceback whose line ends a logger wrote as a backslash and an n."""
+"""A traceback whose line ends were written as a backslash and an n."""
 _ENDS = re.compile(r"(?<![A-Za-z]:)(?<![\w\\])\\n|[\w.]\\n(?=[A-Z ]|\\n)")
 _FEWEST_ENDS = 3
 _ESCAPED = {"\\n": "\n", "\\r": "\r", "\\t": "\t", '\\"': '"', "\\'": "'", "\\\\": "\\"}
 _PARTED = re.compile(r"(\\[nr])['\"], ['\"]")
-"""Where a list of lines was printed: the end of one, and the beginning of the next."""
+"""In a printed list of lines: the end of one, and the beginning of the next."""
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?:[a-z][\w+.-]*:)?//[^\s()]*(?:\([^\s()]*\)[^\s()]*)*\)")
-"""A link of Markdown; notebooks in editors and Colab make one of every file and every line number."""
+"""A Markdown link; notebooks in editors and Colab turn every file and every line number into one."""
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|#39|#x27);")
 _GLUED = re.compile(r"^\s*`{1,3}(?=\s*(?:File \"|Traceback \())|^\*\*(?=[A-Z])|`{3}$")
-"""Marks of Markdown on the line of a traceback itself, where a fence has no line of its own."""
+"""Markdown marks on the line of a traceback itself, if a fence has no line of its own."""
 _BAR = re.compile(r"^[^|]{0,80}?\d+%\|[^|]*\| *\S+/\S+ \[[^\]/]*(?:it/s|s/it)\]?(?=[/~\w])")
-"""A progress bar, behind which something else was written without an end of line."""
+"""A progress bar with further text after it, because no line end was written between them."""
 _CALL = re.compile(r'\s(?=File "[^"]+", line \d+)')
 _CALLED = re.compile(r'^\s*(File "[^"]+", line \d+, in <?\w+>?)(?:\(\))?\s+(\S.*)$')
 _RAISED = re.compile(r"\s(?=(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): )")
 _FEWEST_CALLS = 2
-"""So many calls on one line are a traceback whose ends of lines were lost."""
+"""This many calls on one line are a traceback whose line ends were lost."""
 _NUMBER = re.compile(r"^((?:[\w./-]+:)?\s*\d+[:|]?)\t")
-"""The number of a line; the tab behind it is as wide for all numbers."""
+"""A line number; the tab after it makes all numbers equally wide."""
 _TAB = " " * 8
 _QUOTES = str.maketrans("\u201c\u201d", '""')
-"""Quotation marks that a word processor or a chat made of those around a path."""
+"""Quotation marks around a path, as a word processor or a chat changes them."""
 
 
 def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
-    """The lines of a document in a line of a log, as plain text; mostly the line itself.
+    """Return the lines of a document inside a log line, as plain text; usually the line itself.
 
-    A document behind something else is left to a later call, where a patient caller will take that off.
+    With `patient`, a document after other text is left to a later call, when that text has been removed.
     """
     if "\u00a0" in text:
         text = text.replace("\u00a0", " ")
@@ -64,9 +64,11 @@ def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
 
 
 def parted(text: str) -> tuple[str, ...]:
-    """The lines that were written as one, with their ends escaped or left out; mostly the line itself."""
+    """Return the lines that were joined into one, with escaped or missing line ends; usually the line
+    itself.
+    """
     if text.rstrip()[-1:] == "}" and '{"' in text:
-        return (text,)  # a document, which is opened when what stands before it has been taken off
+        return (text,)  # a document, which is opened once the text before it has been removed
     if "\\n" in text and _is_escaped(text):
         text = _PARTED.sub(r"\1", text)
         unescaped = re.sub(r"\\[nrt\"'\\]", lambda found: _ESCAPED[found[0]], text)
@@ -77,7 +79,7 @@ def parted(text: str) -> tuple[str, ...]:
 
 
 def _parted(call: str) -> Iterator[str]:
-    """One call of a traceback on one line: where it stands, its source, and the error behind the last one."""
+    """Yield a call of a traceback on one line: its place, its source, and after the last one the error."""
     called = _CALLED.match(call)
     if called is None:
         yield call
@@ -89,7 +91,7 @@ def _parted(call: str) -> Iterator[str]:
 
 
 def _is_escaped(text: str) -> bool:
-    """Whether the ends of lines were written as a backslash and an n: not a single folder of Windows."""
+    """Return whether the line ends are written as a backslash and an n, and not just one Windows path is."""
     return _ONE_LINE.search(text) is not None or len(_ENDS.findall(text)) >= _FEWEST_ENDS
 
 
@@ -106,7 +108,7 @@ def _inside(text: str) -> str | None:
 
 
 def _traces(document: dict[str, object]) -> Iterator[str]:
-    """The tracebacks in a document, or one level below."""
+    """Yield the tracebacks in a document, or one level below."""
     inner = [value for value in document.values() if isinstance(value, dict)]
     for place in (document, *inner):
         for key in _TRACES:
@@ -116,7 +118,8 @@ def _traces(document: dict[str, object]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    # What a progress bar wrote over with a carriage return is gone from the screen, and from here.
+    # Text that a progress bar overwrote with a carriage return is not visible on the screen, so it is
+    # dropped.
     text = text.rstrip("\r").rpartition("\r")[2]
     if "\x1b" in text or not text.isprintable():
         text = _ESCAPES.sub("", text)

@@ -1,4 +1,4 @@
-"""Takes off a log, layer by layer, what was put around it: prefixes, quotes, numbers, indentation, cuts."""
+"""Strips a log, layer by layer, of everything around it: prefixes, quotes, numbers, indentation, cuts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from coldfork.diagnose.logs.tracebacks import LANDMARK, frame, is_begun, is_name
 _MOST_LAYERS = 6
 _LONGEST = 4000
 _LONGEST_JOINED = 64 * 1024
-"""Of rows that were one line: a whole log may have been written on it, with the error at its end."""
+"""Of rows joined into one line: a whole log may be on one line, with the error at its end."""
 _FENCE = re.compile(r"^\s*(?:```+|~~~+)[\w.+-]*$")
 _MARKS = re.compile(r"^[>#|*;%\t !/\u2502\u2503-]+")
-"""How comments, quotes, lists and indentation begin."""
+"""The marks that begin comments, quotes, lists and indented lines."""
 _LABEL = re.compile(r"[A-Za-z][\w./-]*(?:[>|:#$]+|\s[>|]+) ")
-"""The name of whoever writes, before every line."""
+"""The name of the writer, before every line."""
 _FEWEST_LABELLED = 4
 _COMMENT = re.compile(r"^\s*(?:>|#|//|\*|;|%|\||!)+ ?")
 _MOSTLY = 0.8
@@ -31,21 +31,21 @@ _FILLED = " " * 8
 _WIDEST = 400
 _FEWEST = 2
 _SHARE = 0.08
-"""The part of all rows from which it is no accident that they are as long as any."""
-#: How a line begins that goes on with nothing.
+"""The share of all rows above which it is no accident that they have the maximum length."""
+#: The beginnings of lines that never continue another line.
 _BEGINS = re.compile(
     r'Traceback \(|Process [\w:.-]+:$|\s*File "|During handling of|The above exception'
     r"|\(\w+[ \w]*=|\[[a-z_]+\d+\]:|\[?\d{4}-\d\d-\d\d|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning):"
 )
 _INNER = re.compile(r"\\n|File \".*File \"")
-"""Ends of lines within a line, or what stood on several."""
+"""Line ends within a line, or text that was on several lines."""
 _SPELLED = re.compile(r"(?:#033|\\x1b|\\033|\^\[)\[")
 _HEADED = re.compile(r'Traceback \(|Process [\w:.-]+:$|File "')
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line on its way: who wrote it, what is left of it, and how wide it was with its prefix."""
+    """A row being stripped: its writer, the remaining text, and its width including the prefix."""
 
     number: int
     speaker: Speaker
@@ -53,11 +53,11 @@ class _Row:
     width: int
     bare: bool = True
     outer: Speaker = NOBODY
-    """Who wrote it, as the layers say that were taken off before this one."""
+    """The writer, according to the layers removed before this one."""
 
 
 def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
-    """The lines of processes that stand in these lines of a file."""
+    """Return the process lines contained in these lines of a file."""
     rows = [_Row(number, NOBODY, text, len(text)) for number, text in lines]
     if rows and not rows[-1].text:
         rows.pop()
@@ -71,7 +71,7 @@ def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
         unmarked = _unmarked(rows)
         rows = unmarked if unmarked is rows else _unnumbered(unmarked)
         rows = _inherited(_unprefixed(rows, whole=whole))
-        # Rows are joined once at each layer: of what was joined, some may be as long by accident.
+        # Rows are joined once per layer: joined rows may have the maximum length by accident.
         if layer > 0 and _said(rows) == before:
             if not patient or not any('{"' in row.text for row in rows):
                 break
@@ -102,14 +102,14 @@ def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
                 spelled = "[" in text and _SPELLED.search(text) is not None
                 width = len(text) if spelled else len(part)
                 if part is text and part is row.text and row.width == width:
-                    found.append(row)  # most rows: nothing of a large log is made anew without need
+                    found.append(row)  # most rows: a large log is not copied without need
                 else:
                     found.append(replace(row, text=part[:_LONGEST_JOINED], width=width))
     return found
 
 
 def _parted(rows: Iterable[_Row]) -> list[_Row]:
-    """The rows, those apart that were written on one line."""
+    """Return the rows, splitting those that were joined on one line."""
     return [
         row if part is row.text else replace(row, text=part[:_LONGEST], width=len(part))
         for row in rows
@@ -128,7 +128,7 @@ def _unnumbered(rows: list[_Row]) -> list[_Row]:
 
 
 def _unmarked(rows: list[_Row]) -> list[_Row]:
-    """Without what all lines begin with: the mark of a comment or a quote, and indentation."""
+    """Return the rows without their common beginning: a comment or quotation mark, and indentation."""
     said = [row.text for row in rows if row.text.strip()]
     shared = _begin_alike(min(said), max(said)) if said else ""
     label = _LABEL.match(shared) if len(set(said)) >= _FEWEST_LABELLED else None
@@ -150,7 +150,7 @@ def _unmarked(rows: list[_Row]) -> list[_Row]:
     mark = _COMMENT.match(shared)
     length = len(shared) if mark is None else len(mark[0])
     if mark is None:
-        # The calls of a traceback are indented by two: where it is all there is, that belongs to them.
+        # The calls of a traceback are indented by two: if there is nothing else, that belongs to them.
         outermost = min(
             (_indent(t) for t in said if frame(t, 0) is not None and '  File "' in t), default=None
         )
@@ -173,7 +173,7 @@ def _indent(text: str) -> int:
 
 
 def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
-    """The rows without prefixes; of pieces of lines, only what stands before most of them is a prefix."""
+    """Return the rows without prefixes; of pieces of lines, only a prefix that most share is removed."""
     split = [(row, *prefixes.split(row.text)) for row in rows]
     counts = [elements for row, _, _, elements in split if row.text.strip()]
     prefixed = [elements for elements in counts if elements]
@@ -183,7 +183,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
         return rows
     uneven = most and shared < max(prefixed, default=0)
     if uneven:
-        # One collector wrote so much before every row; what some rows have behind it is of another layer.
+        # One collector wrote this before every row; whatever only some rows have after it is another layer.
         split = [(row, *prefixes.split(row.text, shared)) for row in rows]
     tight = {
         _shape(row.text, said)
@@ -193,7 +193,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
     found = []
     for row, who, said, elements in split:
         if tight and elements and _shape(row.text, said) in tight and row.text[-len(said) - 1] == " ":
-            said = f" {said}"  # this prefix ends without a blank: the first one belongs to the text
+            said = f" {said}"  # this prefix ends without a blank: the first blank belongs to the text
         if elements == 0 and row.bare and row.outer == row.speaker:
             found.append(row)
             continue
@@ -210,12 +210,12 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
 
 
 def _shape(text: str, said: str) -> str:
-    """The beginning of a row that precedes its rest, whatever its numbers are."""
+    """Return the beginning of a row before the rest, with numbers made equal."""
     return re.sub(r"\d+", "0", text[: len(text) - len(said)].rstrip())
 
 
 def _both(one: Speaker, other: Speaker) -> Speaker:
-    """The speaker that two prefixes of one line name together; the inner one knows better."""
+    """Return the speaker that two prefixes of one line name together; the inner one is more precise."""
     return Speaker(other.name or one.name, other.pid or one.pid) if one.known else other
 
 
@@ -229,11 +229,11 @@ def _stripped(row: _Row, patterns: Iterable[re.Pattern[str]]) -> _Row:
 
 
 def _inherited(rows: Sequence[_Row]) -> list[_Row]:
-    """Lines without a prefix, which belong to the process whose traceback has begun above them."""
+    """Return the rows, assigning those without a prefix to the process whose traceback began above them."""
     found: list[_Row] = []
     begun: _Row | None = None
     if len(rows) > 1 and rows[0].bare and not rows[1].bare and frame(rows[0].text, 0) is not None:
-        # What was copied began within a line, behind its prefix.
+        # The copied part began within a line, after its prefix.
         rows = [replace(rows[0], speaker=rows[1].speaker, bare=False), *rows[1:]]
     for row in rows:
         goes_on = row.bare and row.text[:2] == "  "
@@ -252,7 +252,7 @@ def _inherited(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _is_rest(text: str, above: _Row) -> bool:
-    """Whether a line without a prefix is the rest of the one above, which a console wrapped at a blank."""
+    """Return whether an unprefixed line is the rest of the one above, which a console wrapped at a blank."""
     if not above.speaker.known or not text.strip() or text[:1] == " ":
         return False
     if not above.text.strip():
@@ -261,11 +261,11 @@ def _is_rest(text: str, above: _Row) -> bool:
 
 
 def _unwrapped(rows: list[_Row]) -> list[_Row]:
-    """The rows, those that were cut at the same width joined with what follows them."""
+    """Return the rows, joining those that were cut at the same width with their continuations."""
     width = _width(rows)
     if width is None:
         return _measured(rows)
-    # Either a terminal cut lines that had prefixes, or each row got a prefix when it had been cut.
+    # Either a terminal cut prefixed lines, or each row got its prefix after the cut.
     within = not any(
         below.bare for row, below in pairwise(rows) if row.width == width and not _is_whole(row.text)
     )
@@ -291,25 +291,25 @@ def _measured(rows: Iterable[_Row]) -> list[_Row]:
 
 
 def _is_new(text: str, behind: str) -> bool:
-    """True where a line does not go on with the one before, which is as long as those that were cut."""
+    """Return True if a line does not continue the one before, whose length is that of the cut lines."""
     if _BEGINS.match(text):
         return bool(behind.strip()) and "\\n" not in behind
-    # The source line below a frame: nothing of the frame itself is so far to the right.
+    # The source line below a frame: nothing in the frame itself is so far to the right.
     return text.startswith("    ") and frame(behind, 0) is not None
 
 
 def _width(rows: Sequence[_Row]) -> int | None:
-    """The width at which lines were cut; None if they were not."""
+    """Return the width at which lines were cut; None if they were not."""
     rows = [row for row in rows if not _is_whole(row.text)]
     longest = max((row.width for row in rows), default=0)
     cut = [row.text for row in rows if row.width == longest]
-    # The same error of two workers is as long twice, and was cut by nobody.
+    # The same error of two workers has the same length twice without being cut.
     wrapped = len(set(cut)) >= _FEWEST and len(cut) >= _SHARE * len(rows)
     return longest if wrapped and _NARROWEST <= longest <= _WIDEST else None
 
 
 def _is_whole(text: str) -> bool:
-    """Whether nothing has cut this row: it was filled up, or belongs to a panel of that width, or is JSON."""
+    """Return whether this row was not cut: it was padded, belongs to a panel of that width, or is JSON."""
     if text.endswith(_FILLED):
         return True
     last = text.rstrip()[-1:]
@@ -317,7 +317,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _as_python(rows: Iterable[_Row]) -> Iterator[LogLine]:
-    """The lines of each speaker in Python's notation, and at the depth at which Python writes them."""
+    """Yield the lines of each speaker in Python's notation, at Python's indentation."""
     spoken: dict[Speaker, list[tuple[int, RawLine]]] = {}
     for place, row in enumerate(rows):
         spoken.setdefault(row.speaker, []).append((place, RawLine(row.number, row.text.rstrip())))
@@ -333,7 +333,7 @@ def _as_python(rows: Iterable[_Row]) -> Iterator[LogLine]:
 
 
 def dedented(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """The lines, tracebacks that something moved to the right moved back."""
+    """Yield the lines, with indented tracebacks moved back to the left."""
     depth = 0
     for line in lines:
         text = line.text

@@ -1,4 +1,4 @@
-"""Other ways to write a traceback, rewritten as Python writes it: rich's panels, IPython's and pytest's."""
+"""Other notations of a traceback, rewritten as Python's: rich's panels, IPython's and pytest's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PANEL_PLACE = re.compile(r"^(?P<path>\S.*?):(?P<line>\d+) in (?P<function>\S.*)
 _SHOWN = re.compile(r"^\s*\u2771 *(?P<line>\d+) (?P<source>.*)$")
 _GUIDES = re.compile(r"[\u2502\u2506\u250a]")
 _MOST_ROWS = 4
-"""Of so many rows at most is a path that a panel wrapped."""
+"""A path that a panel wrapped takes at most this many rows."""
 
 _NOTEBOOK = re.compile(
     r"^(?P<path><ipython-input-[\w-]+>|(?:[A-Za-z]:|~)?[/\\.\w][^\s\"':]*\.pyx?) in "
@@ -35,7 +35,7 @@ _CODE = re.compile(r"^>\s+(?P<source>\S.*)$")
 
 
 def rewritten(lines: Sequence[RawLine]) -> list[RawLine]:
-    """The lines, with every call on a stack as Python would have written it."""
+    """Return the lines, with every call on a stack in Python's notation."""
     found = list(lines)
     if any(
         line.text.startswith("E ") or (".py:" in line.text and _RAISED.match(line.text)) for line in found
@@ -54,7 +54,9 @@ def _frame(number: int, path: str, line: str, function: str | None) -> RawLine:
 
 
 def _unboxed(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """rich's panels: a place in one row or in several, and of the code below it the row with the arrow."""
+    """Yield the lines of rich's panels rewritten: a place in one or more rows, and the code row with the
+    arrow.
+    """
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -82,7 +84,7 @@ def _row(lines: Sequence[RawLine], index: int, text: str) -> tuple[int, tuple[Ra
         return 1, ()
     joined = ""
     for used, row in _rows(lines, index):
-        # A panel wraps at any character, and drops the blank where it wraps at one.
+        # A panel wraps at any character, and drops the blank if it wraps at one.
         for candidate in (joined + row, f"{joined} {row}".strip()):
             place = _PANEL_PLACE.match(candidate)
             if place is not None and ".py" in place["path"]:
@@ -92,7 +94,7 @@ def _row(lines: Sequence[RawLine], index: int, text: str) -> tuple[int, tuple[Ra
 
 
 def _rows(lines: Sequence[RawLine], index: int) -> Iterator[tuple[int, str]]:
-    """The rows of a panel from here, each with the number of lines up to it."""
+    """Yield the rows of a panel from here, each with the number of lines up to it."""
     for used, line in enumerate(lines[index : index + 2 * _MOST_ROWS], 1):
         row = _PANEL.match(line.text)
         if row is not None and row["text"].strip():
@@ -102,7 +104,7 @@ def _rows(lines: Sequence[RawLine], index: int) -> Iterator[tuple[int, str]]:
 
 
 def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """IPython's: a file and a function, and the line behind the arrow in the code below."""
+    """Yield IPython's lines rewritten: a file and a function, and the code line with the arrow."""
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -113,7 +115,7 @@ def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
 
 
 def _of_notebook(line: RawLine, below: Sequence[RawLine]) -> tuple[tuple[RawLine, ...], int]:
-    """The call that a line names, with its source, and how many lines of code below it say no more."""
+    """Return the call that a line names, with its source, and the number of code lines below it to skip."""
     text = line.text.strip()
     cell = _CELL.match(text)
     head = cell or _NOTEBOOK.match(text)
@@ -133,7 +135,7 @@ def _of_notebook(line: RawLine, below: Sequence[RawLine]) -> tuple[tuple[RawLine
 
 
 def _arrow(lines: Sequence[RawLine]) -> tuple[re.Match[str] | None, int]:
-    """The line of a listing to which an arrow points, and how many lines the listing has."""
+    """Return the line of a listing that an arrow points to, and the number of lines in the listing."""
     arrow, listed = None, 0
     for line in lines[:_MOST_LISTED]:
         text = line.text.strip()
@@ -146,7 +148,7 @@ def _arrow(lines: Sequence[RawLine]) -> tuple[re.Match[str] | None, int]:
 
 
 def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """pytest's: the place below its code, and that of the error below the error."""
+    """Yield pytest's lines rewritten: the place below its code, and that of the error below the error."""
     index, source = 0, ""
     while index < len(lines):
         line = lines[index]
@@ -168,7 +170,7 @@ def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
 
 
 def _run(lines: Sequence[RawLine], index: int) -> list[RawLine]:
-    """The lines behind pytest's E that begin here, without it and what indents them all."""
+    """Return the lines after pytest's E that begin here, without it and their common indentation."""
     run = []
     for line in lines[index:]:
         if not line.text.startswith("E ") and line.text != "E":
@@ -179,7 +181,7 @@ def _run(lines: Sequence[RawLine], index: int) -> list[RawLine]:
 
 
 def _raised(lines: Sequence[RawLine], index: int, source: str) -> Iterator[RawLine]:
-    """The place of the error that has just been read, which stands below it."""
+    """Yield the place of the error just read, which follows it."""
     for line in lines[index : index + 3]:
         place = _RAISED.match(line.text)
         if place is not None and place["kind"]:

@@ -41,9 +41,9 @@ _MOST_ELEMENTS = 20
 
 
 def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
-    """Who wrote the line, what is left of it, and of how many elements its prefix consisted.
+    """Return the writer of the line, the rest of it, and the number of elements in its prefix.
 
-    One blank behind the prefix belongs to the prefix.
+    One blank after the prefix belongs to the prefix.
     """
     position, name, pid, elements = 0, None, None, 0
     while elements < most and (match := _ELEMENTS.match(text, position)) and match.end() > position:
@@ -53,7 +53,7 @@ def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
         following = position
         while following < len(text) and text[following] == " ":
             following += 1
-        # A next element may stand behind any number of blanks; the text keeps all of them but one.
+        # Any number of blanks may precede the next element; the text keeps all of them but one.
         if following > position and elements < most and _ELEMENTS.match(text, following):
             position = following
         elif position < len(text) and text[position] == " ":
@@ -64,12 +64,12 @@ def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
 
 
 def without_bars(text: str) -> str:
-    """A line of an exception group without the bars in front of it."""
+    """Return a line of an exception group without the leading bars."""
     return _BARS.sub("", text, count=1) if text.lstrip()[:1] in ("|", "+") else text
 
 
 def learned(prefixes: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    """Patterns of prefixes that no rule knows, from lines on which one can see where they end."""
+    """Return patterns for unknown prefixes, learned from lines that show where they end."""
     shapes = {re.sub(r"\d+", "0", prefix): prefix for prefix in prefixes if prefix.strip()}
     return tuple(
         re.compile(re.sub(r"\d+", r"\\d+", re.escape(prefix))) for prefix in list(shapes.values())[:20]
@@ -97,14 +97,14 @@ _FEWEST = 4
 
 
 def unnumbered(lines: Sequence[RawLine]) -> Sequence[RawLine]:
-    """The lines without their numbers, if every line has one, larger than that of the line before."""
+    """Return the lines without their numbers, if every line has one that exceeds the number before."""
     matches = [match for line in lines if (match := _NUMBERED.match(line.text)) is not None]
     if len(matches) < _FEWEST or len(matches) < sum(bool(line.text.strip()) for line in lines):
         return lines
     numbers = [int(match["number"]) for match in matches]
     if not all(one < other for one, other in pairwise(numbers)):
         return lines
-    # What indents all lines alike belongs to the numbers; what is left of it to the text.
+    # Indentation that all lines share belongs to the numbers; the rest belongs to the text.
     texts = [len(match["blanks"]) for match in matches if match.end() < len(match.string)]
     indent = min(texts, default=0)
     return [RawLine(line.number, _without(line.text, indent)) for line in lines]

@@ -12,10 +12,10 @@ from coldfork.diagnose.logs.streaming import Excerpt, Passage, Signs, excerpt
 
 
 def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
-    """Read a log; of a large one, what stands around the signs."""
+    """Read a log; of a large one, only the surroundings of the signs."""
     kept = excerpt(stream, signs)
     if kept.binary:
-        return Log(name, (), (), (), ("it is no text: most of it cannot be read as lines",))
+        return Log(name, (), (), (), ("it is not text: most of it cannot be read as lines",))
     if not kept.size:
         return Log(name, (), (), (), ("it is empty",))
     lines = tuple(line for passage in _joined(kept.passages) for line in _lines(passage))
@@ -24,7 +24,7 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
         (error for said in spoken for error in tracebacks.errors(said)), key=lambda error: error.line_number
     )
     dumped = [stack for said in spoken for stack in dumps.stacks(said)]
-    # The calls of a dump look like those of a traceback that breaks off.
+    # The calls of a dump look like those of a truncated traceback.
     known = {call.line_number for stack in dumped for call in stack.frames}
     errors = [error for error in errors if error.kind or error.frames[-1].line_number not in known]
     turned = [stack for error in errors if (stack := dumps.upside_down(error)) is not None]
@@ -44,11 +44,11 @@ def _remarks(kept: Excerpt) -> tuple[str, ...]:
     if not kept.left_out:
         return ()
     size = kept.left_out // (1024 * 1024) or 1
-    return (f"{size} MB in its middle hold signs as well and were not read: there were too many",)
+    return (f"{size} MB in its middle also hold signs, but were not read: there were too many",)
 
 
 def _joined(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Passages without what lies between them are one."""
+    """Yield the passages, joining those with nothing between them."""
     current: Passage | None = None
     for passage in passages:
         if current is not None and current.first + current.data.count(b"\n") == passage.first:

@@ -1,4 +1,4 @@
-"""What reading makes of a log: lines, frames, errors and dumps of stacks."""
+"""The elements of a log that has been read: lines, frames, errors and dumped stacks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from coldfork.diagnose.logs.streaming import Passage
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Who wrote a line, as far as its prefix says; all processes without a prefix are one speaker."""
+    """The writer of a line, as far as its prefix tells; all processes without a prefix are one speaker."""
 
     name: str | None = None
     pid: int | None = None
 
     @property
     def known(self) -> bool:
-        """Whether the line says anything about who wrote it."""
+        """Whether the line tells anything about its writer."""
         return self.name is not None or self.pid is not None
 
 
@@ -26,7 +26,7 @@ NOBODY = Speaker()
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """A line as it stands in its file, without what terminals and containers add."""
+    """A line as it is in its file, without additions by terminals and containers."""
 
     number: int
     text: str
@@ -51,41 +51,41 @@ class LogFrame:
     """One call on a stack that the log shows."""
 
     line_number: int
-    """Where in the log."""
+    """The line in the log."""
     path: str
     line: int | None
     function: str
     text: str = ""
-    """The source line, where the log quotes it."""
+    """The source line, if the log quotes it."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The path in parts, whichever system wrote it."""
+        """The path in parts, whatever system wrote it."""
         return _parts(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedError:
-    """An exception, a warning or a fatal message, with the stack that stands above it."""
+    """An exception, a warning or a fatal message, with the stack above it."""
 
     line_number: int
     speaker: Speaker
     kind: str
-    """The name of the exception without its module; empty for a line that only says something."""
+    """The name of the exception without its module; empty for a line that is only a message."""
     message: str
     following: tuple[str, ...] = ()
-    """The lines below it that belong to its message, or stand where they would."""
+    """The lines below it that belong to its message, or are in the place of such lines."""
     frames: tuple[LogFrame, ...] = ()
     header: str | None = None
     """`Process ForkProcess-1:` or whatever else introduced it."""
     begins: int = 0
     """The line of the log on which it begins."""
     quoted: bool = False
-    """True where a person wrote it into a sentence, between quotation marks."""
+    """True if a person quoted it inside a sentence, between quotation marks."""
 
     @property
     def said(self) -> str:
-        """The message with what follows it, on one line."""
+        """The message with its continuation, on one line."""
         return " ".join((self.message, *self.following))
 
 
@@ -108,15 +108,15 @@ class Log:
     errors: tuple[LoggedError, ...]
     stacks: tuple[Stack, ...]
     remarks: tuple[str, ...] = field(default=())
-    """What could not be read, and why."""
+    """The parts that could not be read, with the reasons."""
     passages: tuple[Passage, ...] = ()
-    """The log as it stands in its file, or what was kept of it."""
+    """The log as it is in its file, or the parts of it that were kept."""
 
     said: str = ""
-    """All its lines as they are without their prefixes, to look for a word in all at once."""
+    """All its lines without their prefixes, for searching all at once."""
 
     def raw(self, number: int) -> str:
-        """A line as it stands in its file."""
+        """Return a line as it is in its file."""
         for passage in self.passages:
             if passage.first <= number <= passage.first + passage.data.count(b"\n"):
                 line = passage.data.split(b"\n")[number - passage.first]

@@ -1,4 +1,4 @@
-"""Reads logs of any size in blocks, and of a large one keeps only what can matter."""
+"""Reads logs of any size in blocks, and keeps only the relevant parts of a large one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 BLOCK = 128 * 1024
 _WHOLE = 3 * 512 * 1024
-"""So much from the beginning and from the end is always kept."""
+"""Of the beginning and of the end, this much is always kept."""
 _CHOSEN = 2 * 1024 * 1024
-"""So much between them, of what holds a sign."""
+"""Of the blocks between them that hold a sign, this much is kept."""
 _LONGEST_LINE = 16 * 1024
 _BINARY = 0.04
-"""The part of control characters from which a block is no text."""
+"""The share of control characters above which a block is not text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What was kept of a log."""
+    """The part of a log that was kept."""
 
     passages: tuple[Passage, ...]
     size: int
@@ -40,25 +40,25 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What is looked for in a log that is too large to keep."""
+    """What to look for in a log that is too large to keep."""
 
     anchors: tuple[bytes, ...] = ()
-    """A few words one of which stands wherever a sign does, so that most blocks are looked at quickly."""
+    """A few words, one of which occurs wherever a sign does, so that most blocks are dismissed quickly."""
     words: tuple[bytes, ...] = ()
     """The signs themselves."""
 
     def stand_in(self, data: bytes) -> bool:
-        """Whether a sign stands in this block."""
+        """Return whether this block contains a sign."""
         return any(word in data for word in self.anchors) and any(word in data for word in self.words)
 
 
 def excerpt(stream: BinaryIO, signs: Signs) -> Excerpt:
-    """Read a log to its end and keep its beginning, its end, and around every sign."""
+    """Read a log to its end and keep its beginning, its end, and the surroundings of every sign."""
     return _Keeper(signs).read(stream)
 
 
 class _Keeper:
-    """Decides block by block what is kept; the memory does not grow with the log."""
+    """Decides block by block what to keep; its memory does not grow with the log."""
 
     def __init__(self, signs: Signs) -> None:
         self._signs = signs
@@ -74,7 +74,7 @@ class _Keeper:
         self._before: Passage | None = None
 
     def read(self, stream: BinaryIO) -> Excerpt:
-        """Take in the whole stream."""
+        """Read the whole stream."""
         for passage in _passages(stream):
             self._take(passage)
         kept = (*self._kept, *self._last)
@@ -96,7 +96,7 @@ class _Keeper:
             self._choose(leaving)
 
     def _choose(self, passage: Passage) -> None:
-        """Keep a block of the middle if it holds a sign, or stands beside one that does."""
+        """Keep a block of the middle if it holds a sign, or adjoins one that does."""
         if self._signs.stand_in(passage.data):
             if self._before is not None:
                 self._keep(self._before)
@@ -121,18 +121,20 @@ def _first(passage: Passage) -> int:
 
 
 def _controls(data: bytes) -> int:
-    """How many bytes stand in no text: controls other than tabs, line ends, escapes and backspaces."""
+    """Return how many bytes never occur in text: controls other than tabs, line ends, escapes and
+    backspaces.
+    """
     return len(data) - len(data.translate(None, bytes({*range(32)} - {7, 8, 9, 10, 12, 13, 27})))
 
 
 def _passages(stream: BinaryIO) -> Iterator[Passage]:
-    """The log in blocks that end with a line."""
+    """Yield the log in blocks that end with a line."""
     first, rest = 1, b""
     for block in _utf8(stream):
         data = rest + block
         end = data.rfind(b"\n") + 1
         if not end:
-            # A line without end, such as a binary file's: cut it, so that it does not fill the memory.
+            # An endless line, such as a binary file's, is cut so that it does not fill the memory.
             if len(data) > _LONGEST_LINE:
                 yield Passage(first, data[:_LONGEST_LINE])
                 rest = b""
@@ -147,7 +149,7 @@ def _passages(stream: BinaryIO) -> Iterator[Passage]:
 
 
 def _utf8(stream: BinaryIO) -> Iterator[bytes]:
-    """The blocks of a stream; PowerShell writes UTF-16 with a mark, which becomes UTF-8."""
+    """Yield the blocks of a stream as UTF-8; PowerShell writes UTF-16 with a byte order mark."""
     block = stream.read(BLOCK)
     encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(block[:2])
     if encoding is None:

@@ -1,4 +1,4 @@
-"""Puts tracebacks together: header, calls, source lines, the exception, and what its message goes on with."""
+"""Assembles tracebacks: header, calls, source lines, the exception, and the continuation of its message."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _PLACED = re.compile(
 )
 _BEGUN = re.compile(r'^\s*File(?: ?"[^"]*(?:"(?:,(?: line ?\d*(?:,(?: in)?)?)?)?)?)?\s*$')
 LANDMARK = re.compile(r'^(?P<prefix>.*?) {2}File "[^"]+", line \d+')
-"""A call, whose line shows where a prefix that no rule knows ends."""
+"""A call whose line shows where an unknown prefix ends."""
 
 
 def frame(text: str, number: int) -> LogFrame | None:
-    """The call that a line of a traceback names."""
+    """Return the call on a line of a traceback."""
     if ".py" not in text and "File" not in text:
         return None
     match = _PYTHON.match(text) or _IPYTHON.match(text) or _PLACED.match(text)
@@ -40,12 +40,12 @@ def frame(text: str, number: int) -> LogFrame | None:
 
 
 def is_begun(text: str) -> bool:
-    """Whether a frame's line breaks off, because something wrapped it."""
+    """Return whether a frame's line breaks off because it was wrapped."""
     return _BEGUN.match(text) is not None and frame(text, 0) is None
 
 
 def joined(text: str, rest: str) -> str:
-    """The two rows of a frame's line that something wrapped, at a blank or within a word."""
+    """Return the two rows of a wrapped frame line joined, at a blank or within a word."""
     at_once, spaced = text + rest.strip(), f"{text.rstrip()} {rest.strip()}"
     return at_once if frame(at_once, 0) is not None or frame(spaced, 0) is None else spaced
 
@@ -67,7 +67,7 @@ _WARNED = re.compile(
     r"(?: (?P<message>.*))?$"
 )
 _PARTLY = re.compile(r"^[^\s:]*(?::\d+: \w*|[/\\][^\s:]*(?::\d*:?)?)$")
-"""The beginning of such a warning, which something wrapped."""
+"""The beginning of such a warning, if it was wrapped."""
 _INSIDE = re.compile(
     r"(?:^|[\s\"'(\[:`*])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
 )
@@ -77,7 +77,7 @@ _MOST_FRAMES = 1500
 
 
 def errors(lines: Sequence[LogLine]) -> Iterator[LoggedError]:
-    """Every error in these lines of one process, in their order."""
+    """Return every error in these lines of one process, in their order."""
     return _Reader(lines).errors()
 
 
@@ -126,14 +126,14 @@ class _Reader:
 
     def _frame(self, line: LogLine, text: str) -> LogFrame | None:
         while is_begun(text) and self._index < len(self._lines) and len(text) < 2000:
-            # Something wrapped the line: it goes on below.
+            # The line was wrapped and goes on below.
             text = joined(text, self._lines[self._index].text)
             self._index += 1
         found = frame(text, line.number)
         return None if found is None else replace(found, text=self._quoted())
 
     def _quoted(self, indent: str = "    ") -> str:
-        """The source line that stands below a frame or a warning; it is no line of the log's own."""
+        """Return the source line below a frame or a warning, which is not a line of the log itself."""
         if self._index >= len(self._lines):
             return ""
         text = without_bars(self._lines[self._index].text)
@@ -163,7 +163,7 @@ class _Reader:
         return None
 
     def _warned_below(self, text: str) -> re.Match[str] | None:
-        """A warning whose path something wrapped, so that its rest is the next line."""
+        """Return a warning whose path was wrapped, so that its rest is on the next line."""
         below = self._lines[self._index].text.strip() if self._index < len(self._lines) else ""
         if "Warning: " not in below or _PARTLY.match(text) is None:
             return None
@@ -172,7 +172,7 @@ class _Reader:
         return found
 
     def _indented(self, line: LogLine, text: str) -> LoggedError | None:
-        """An error below deeper indentation: a nested traceback that some logger moved to the right."""
+        """Return an error below deeper indentation: a nested traceback that a logger indented."""
         match = _EXCEPTION.match(text.strip())
         if match is None or not self._frames or not _KNOWN_KIND.search(match["kind"]) or not match["rest"]:
             return None
@@ -198,7 +198,9 @@ class _Reader:
         return made
 
     def _following(self) -> tuple[str, ...]:
-        """What the message goes on with; the lines are read again, for they may be errors themselves."""
+        """Return the continuation of the message; its lines are read again, as they may be errors
+        themselves.
+        """
         following = []
         for line in self._lines[self._index : self._index + _MOST_FOLLOWING]:
             text = line.text.strip()
@@ -221,17 +223,17 @@ class _Reader:
 
 
 def _heads(text: str) -> bool:
-    """Whether a traceback begins with this line; most lines are none, so that one look has to be quick."""
+    """Return whether a traceback begins with this line; must be quick, because few lines do."""
     return "Traceback" in text and _HEADER.search(text) is not None
 
 
 def _names(text: str) -> bool:
-    """Whether this line introduces the traceback of a process."""
+    """Return whether this line introduces the traceback of a process."""
     return ("Worker process" in text or text.startswith("Process ")) and _NAMED.match(text) is not None
 
 
 def is_named_error(text: str) -> bool:
-    """Whether a line begins with the name of an exception."""
+    """Return whether a line begins with the name of an exception."""
     match = _EXCEPTION.match(text)
     return match is not None and _KNOWN_KIND.search(match["kind"]) is not None
 

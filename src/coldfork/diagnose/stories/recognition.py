@@ -17,15 +17,17 @@ _QUOTED = re.compile(r"['\"`(\[{=]")
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One place where a trouble's sign stands."""
+    """One occurrence of a trouble's sign."""
 
     error: LoggedError
     sure: bool
-    """True when it is the message of an error of the right kind, and not just a line that says so."""
+    """True if it is the message of an error of the right kind, and not just a line with the words."""
 
 
 def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[Sighting, ...]:
-    """Where the sign of this trouble stands; `bare` is what a line has to say that is nobody's message."""
+    """Return the occurrences of this trouble's sign; `bare` is the pattern for a line that is no error's
+    message.
+    """
     assert trouble.pattern is not None
     pattern = squeezed(trouble.pattern)
     found = [
@@ -45,7 +47,7 @@ def _says(error: LoggedError, trouble: Trouble, pattern: re.Pattern[str]) -> boo
 
 
 def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sighting]) -> Iterator[Sighting]:
-    """Lines that say it themselves: no source lines, no messages of other errors."""
+    """Yield the occurrences as lines of their own: neither source lines nor messages of other errors."""
     words = tuple({needle.split()[0] for needle in trouble.needles})
     if words and not _may_say(log.said, words):
         return
@@ -65,18 +67,22 @@ def _may_say(text: str, words: Sequence[str]) -> bool:
 
 
 def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:
-    """Whether the line states it, and does not quote it: before it stands nothing, or what introduces it."""
+    """Return whether the line states the words rather than quoting them: nothing precedes them but an
+    introduction.
+    """
     match = pattern.search(_squeeze(whole))
     if match is None or match.start() >= len(_squeeze(text)):
         return False
     before = _squeeze(text)[: match.start()]
-    # Where lines are indented, they may be code: the words of a message between quotation marks.
+    # Indented lines may be code: the words of a message between quotation marks.
     is_code = text[:1] in " \t" and _QUOTED.search(before) is not None
     return not is_code and _STATEMENT.search(before) is not None
 
 
 def _taken(errors: Iterable[LoggedError]) -> dict[int, list[str]]:
-    """What errors say on which line: a file's line may hold several of a log that was written on one."""
+    """Return the texts of errors by line: a line of the file may hold several, if a log was written on one
+    line.
+    """
     taken: dict[int, list[str]] = {}
     for error in errors:
         taken.setdefault(error.line_number, []).append(error.message or error.kind)
@@ -94,6 +100,6 @@ def _squeeze(text: str) -> str:
 
 @lru_cache(maxsize=128)
 def squeezed(pattern: str) -> re.Pattern[str]:
-    """The pattern for a text without blanks, which may have been wrapped anywhere."""
+    """Return the pattern for a text without blanks, which may have been wrapped anywhere."""
     without = re.sub(r"\\s[+*?]?|\[ \][+*?]?| ", "", pattern)
     return re.compile(without)

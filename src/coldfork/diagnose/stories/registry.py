@@ -47,7 +47,7 @@ STORIES = MappingProxyType(
 
 
 class Teller(Protocol):
-    """What each story's module holds; its docstring belongs to the story's page."""
+    """The interface of each story's module; its docstring belongs to the story's page."""
 
     NAME: str
 
@@ -63,14 +63,14 @@ def teller(name: str) -> Teller:
 
 
 def told(case: Case) -> Iterator[Story]:
-    """Every story that this log tells, in the order of the list."""
+    """Yield every story that this log tells, in the order of the list."""
     for name in STORIES:
         yield from teller(name).tell(case)
 
 
-#: Part of the name of every error and warning that carries a sign; what no error carries is an anchor itself.
+#: Part of the name of every error and warning that carries a sign; a sign without an error is its own anchor.
 _OF_ERRORS = ("Error", "Warning:")
-#: The signs that some story also takes from a line of its own, which names no error.
+#: The signs that a story also accepts on a line of their own, without the name of an error.
 _ALONE = (
     "in forked subprocess",
     "driver on your system is too old",
@@ -84,7 +84,7 @@ _ALONE = (
 
 
 def signs() -> Signs:
-    """What stands wherever a story's sign does."""
+    """Return the signs of all stories and their anchors."""
     troubles = [named(name) for name in STORIES]
     alone = {needle for trouble in troubles if not trouble.kinds for needle in trouble.needles}
     words = {needle for trouble in troubles for needle in trouble.needles}
@@ -96,7 +96,7 @@ def _encoded(words: set[str]) -> tuple[bytes, ...]:
 
 
 def page(name: str) -> str:
-    """The page of one story: the table's words, and what its module says of itself."""
+    """Return the page of one story: the table's words, and its module's docstring."""
     trouble = named(name)
     title, _, rest = inspect.cleandoc(teller(name).__doc__ or "").partition("\n")
     parts = [

@@ -1,4 +1,4 @@
-"""What stories have in common: their processes, the lines they rest on, the words of the table."""
+"""Common parts of stories: their processes, the lines they rest on, the words of the table."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from coldfork.model.diagnosis import Confidence, Evidence, Part, Participant, Pl
 _HEADER = re.compile(r"^Process (?P<name>[\w:.-]+):$")
 _MOST_EVIDENCE = 12
 MOST_ERRORS = 300
-"""Of more errors with one sign the first are looked at."""
+"""With more errors of one sign, only the first ones are looked at."""
 _METHODS = (("Fork", "fork"), ("Spawn", "spawn"), ("ForkServer", "forkserver"))
 
 
 def by_sign(
     case: Case, trouble: Trouble, title: str, *, bare: str | None = None, asked: bool = False
 ) -> Iterator[Story]:
-    """The story of a trouble that its words alone give away; `asked` blames the line that asked for it."""
+    """Yield the story of a trouble recognised by its words alone; `asked` blames the line that used the
+    device.
+    """
     found = sightings(case.log, trouble, bare=bare)
     if found:
         told = story(case, trouble, title, found)
@@ -33,7 +35,9 @@ def by_sign(
 
 
 def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -> Story:
-    """One story of all these sightings, for identical tracebacks of three workers are one story."""
+    """Return one story of all these sightings, because identical tracebacks of three workers are one
+    story.
+    """
     errors = [sighting.error for sighting in found][:MOST_ERRORS]
     sure = any(sighting.sure for sighting in found)
     return Story(
@@ -53,7 +57,7 @@ def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -
 
 
 def versions(case: Case, trouble: Trouble, errors: Sequence[LoggedError]) -> Iterator[str]:
-    """The versions that decide it, where the environment of the log is at hand."""
+    """Yield the versions that decide the matter, if the environment of the log is at hand."""
     paths = [frame.path for error in errors for frame in error.frames]
     found = ((name, case.installed(name, paths)) for name in trouble.versions)
     installed = [f"{name} {version}" for name, version in found if version is not None]
@@ -62,7 +66,7 @@ def versions(case: Case, trouble: Trouble, errors: Sequence[LoggedError]) -> Ite
 
 
 def culprit(errors: Sequence[LoggedError]) -> Place | None:
-    """The guilty line in the first of these errors that shows one."""
+    """Return the guilty line in the first of these errors that shows one."""
     for error in errors:
         call = roles.guilty(error.frames)
         if call is not None:
@@ -78,7 +82,7 @@ _WRITTEN = re.compile(
 
 
 def written(case: Case, errors: Sequence[LoggedError]) -> Place | None:
-    """The place that stands before the first of these errors, where no stack does."""
+    """Return the place written before the first of these errors that has no stack but one."""
     if not errors or any(error.frames for error in errors):
         return None
     found = _WRITTEN.search(case.log.raw(errors[0].line_number))
@@ -90,7 +94,7 @@ def written(case: Case, errors: Sequence[LoggedError]) -> Place | None:
 
 
 def asker(errors: Sequence[LoggedError]) -> Place | None:
-    """The line that asked for the device, in the first of these errors that shows one."""
+    """Return the line that used the device, in the first of these errors that shows one."""
     for error in errors:
         call = roles.asking(error.frames)
         if call is not None:
@@ -99,23 +103,23 @@ def asker(errors: Sequence[LoggedError]) -> Place | None:
 
 
 def parts(errors: Sequence[LoggedError]) -> tuple[Part, ...]:
-    """The lines with their roles, of the first of these errors that shows any."""
+    """Return the lines with their roles, from the first of these errors that shows any."""
     return next((found for error in errors if (found := roles.parts(error.frames))), ())
 
 
 def place(frame: LogFrame, frames: Sequence[LogFrame]) -> Place:
-    """A call on a stack as a place of the program, with what it calls."""
+    """Return a call on a stack as a place of the program, with the function it calls."""
     return Place(frame.path, frame.line, stacks.device_call(frames, frame), frame.text)
 
 
 def participants(errors: Iterable[LoggedError]) -> tuple[Participant, ...]:
-    """The processes that these errors come from, each once."""
+    """Return the processes that these errors come from, each once."""
     alike = {_likeness(error): error for error in errors}
     return tuple(dict.fromkeys(_participant(error) for error in alike.values()))
 
 
 def _likeness(error: LoggedError) -> tuple[object, ...]:
-    """What two errors of one process have in common: of a thousand alike one is looked at."""
+    """Return the key that alike errors of one process share: of a thousand alike, one is looked at."""
     return error.header, error.speaker, len(error.frames), *((f.path, f.line) for f in error.frames[-1:])
 
 
@@ -152,7 +156,7 @@ def _method(name: str | None, frames: Sequence[LogFrame]) -> str | None:
 
 
 def evidence(case: Case, errors: Iterable[LoggedError]) -> tuple[Evidence, ...]:
-    """The lines of the log that say it, each once."""
+    """Return the lines of the log that prove it, each once."""
     lines: dict[int, Evidence] = {}
     for error in errors:
         if error.header is not None and error.begins and not _is_far(error):
@@ -173,12 +177,12 @@ def _is_far(error: LoggedError) -> bool:
 
 
 def shown(frame: LogFrame) -> str:
-    """A call on a stack in one line."""
+    """Return a call on a stack in one line."""
     where = f"{frame.path}:{frame.line}" if frame.line is not None else frame.path
     said = f"{where} in {frame.function}" if frame.function else where
     return f"{said}: {frame.text}" if frame.text else said
 
 
 def as_children(processes: Iterable[Participant], method: str) -> tuple[Participant, ...]:
-    """The same processes, of which the story itself says that they are children and how they began."""
+    """Return the same processes, marked as children started by this method, as the story itself implies."""
     return tuple(replace(process, role="child", started=process.started or method) for process in processes)

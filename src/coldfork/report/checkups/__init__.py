@@ -1,1 +1,1 @@
-"""What `coldfork doctor` says: text for people, JSON for programs, Markdown for a bug report."""
+"""The output of `coldfork doctor`: text for people, JSON for programs, Markdown for a bug report."""

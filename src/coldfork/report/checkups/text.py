@@ -1,4 +1,4 @@
-"""What `coldfork doctor` says to people: a line for each group, and below it what is not well.
+"""`coldfork doctor` as text: a line for each group, and below it whatever is not well.
 
 A group in which all is well is one line. `options.everything` shows every check on a line of its own, those
 that were skipped with the reason.
@@ -14,7 +14,7 @@ from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
 
-#: What looks closer than the check itself.
+#: Commands that look closer than the check itself.
 _CLOSER = {
     "poisoned": "coldfork ps shows the processes",
     "recordings": "coldfork report FILE shows one of them",
@@ -26,7 +26,7 @@ _PAST = frozenset({"recordings"})
 
 
 def closing(checkup: Checkup) -> str:
-    """How many checks came to what."""
+    """Return the counts of the results, in words."""
     counts = ", ".join(f"{checkup.count(health)} {_noun(health, checkup)}" for health in _shown(checkup))
     return f"{plural(len(checkup.results), 'check')}: {counts}"
 
@@ -42,16 +42,17 @@ def _noun(health: Health, checkup: Checkup) -> str:
 
 
 def following(checkup: Checkup) -> str:
-    """The command to type next."""
+    """Return the command to type next."""
     of = "" if checkup.named is None else f" --python {shlex.quote(checkup.named)}"
     for health in (Health.FAIL, Health.WARN):
         looked_at = checkup.of(health)
         for result in looked_at:
-            # What crashed is past, and mostly other work: it is looked at when nothing else is to be.
+            # A crash lies in the past and often concerns other work, so it is followed only if nothing else
+            # needs a look.
             if result.name in _CLOSER and (result.name not in _PAST or len(looked_at) == 1):
                 return _CLOSER[result.name]
         if health is Health.FAIL and checkup.of(health):
-            return f"coldfork doctor {checkup.of(health)[0].name}{of} looks again when it is mended"
+            return f"coldfork doctor {checkup.of(health)[0].name}{of} checks again once it is fixed"
     if checkup.asked:
         return f"coldfork doctor{of} runs all checks"
     names = {result.name: result.answer.health for result in checkup.results}
@@ -72,7 +73,7 @@ def render(checkup: Checkup, options: Options) -> str:
 
 
 class _Page:
-    """One text output being written."""
+    """The text output being written."""
 
     def __init__(self, checkup: Checkup, options: Options) -> None:
         self._checkup = checkup
@@ -96,7 +97,7 @@ class _Page:
         shown = [
             result for result in results if self._everything or result.answer.health.rank > Health.OK.rank
         ]
-        # Where the first check has nothing to judge, mostly the others have not either.
+        # If the first check has nothing to judge, the others usually have not either.
         mark = worst if worst.rank > Health.OK.rank else results[0].answer.health
         head = f"{self._mark(mark)} {self._sheet.paint('title', group)}"
         yield head if self._everything else f"{head}{self._told(results)}"
@@ -105,7 +106,9 @@ class _Page:
             yield from self._check(result, width)
 
     def _told(self, results: list[CheckResult]) -> str:
-        """What the head says of a group: its first check unless that is told below, and how many are well."""
+        """Return the head line of a group: its first check, unless that is shown below, and how many are
+        well.
+        """
         first = results[0].answer
         parts = [self._sheet.say(first.message)] if first.health.rank <= Health.OK.rank else []
         well = sum(result.answer.health is Health.OK for result in results)

@@ -1,1 +1,1 @@
-"""What `coldfork explain` says: text for people, JSON for programs, Markdown for a bug report."""
+"""The output of `coldfork explain`: text for people, JSON for programs, Markdown for a bug report."""

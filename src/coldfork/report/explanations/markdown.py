@@ -50,6 +50,6 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Foreign text as code, whatever backquotes it holds."""
+    """Return foreign text as Markdown code, whatever backquotes it contains."""
     shown = _plain(text)
     return f"`` {shown} ``" if "`" in shown else f"`{shown}`"

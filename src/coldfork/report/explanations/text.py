@@ -1,4 +1,4 @@
-"""What `coldfork explain` says to people: each story with its culprit, its evidence and the remedies."""
+"""`coldfork explain` as text: each story with its culprit, its evidence and the remedies."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from coldfork.report.shared.sheets import Sheet
 
 
 def where(place: Place) -> str:
-    """A place as editors take it."""
+    """Return a place in the form that editors open."""
     return place.path if place.line is None else f"{place.path}:{place.line}"
 
 
 def doing(place: Place) -> str:
-    """A place, and what it calls there."""
+    """Return a place, and the call made there."""
     return f"{where(place)}  calls {place.call}" if place.call else where(place)
 
 
 def process_sentence(processes: Sequence[Participant]) -> str:
-    """Who failed, how it was started, by what and where."""
+    """Return which process failed, and how, by which process and where it was started."""
     first = processes[0]
     names = [process.name or (f"process {process.pid}" if process.pid else "") for process in processes]
     named = ", ".join(dict.fromkeys(name for name in names if name))
     pids = [str(process.pid) for process in processes if process.pid and process.name]
     noun = "child process" if first.role == "child" else "process"
-    # Lines that do not say who wrote them may be of one process or of many.
+    # Lines that do not name their process may come from one process or from many.
     one = f"1 {noun}" if named or pids or first.pid else f"a {noun}"
     who = one if len(processes) == 1 else f"{len(processes)} {noun}es"
     sentence = f"in {who}" + (f": {named}" if named else "") + (f" (pid {', '.join(pids)})" if pids else "")
@@ -49,7 +49,7 @@ def process_sentence(processes: Sequence[Participant]) -> str:
 
 
 def evidence_lines(evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
-    """Each text of the log once, with the lines on which it stands."""
+    """Yield each text of the log once, with the numbers of its lines."""
     numbers: dict[tuple[str | None, str], list[int]] = {}
     for line in evidence:
         numbers.setdefault((line.file, line.text), []).append(line.line)
@@ -59,7 +59,7 @@ def evidence_lines(evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
 
 
 def fork_sentence(processes: Sequence[Participant]) -> str | None:
-    """The line that forked; None where that is no question."""
+    """Return the line that forked; None where forking plays no part."""
     if not any(process.started == "fork" for process in processes):
         return None
     places = dict.fromkeys(where(process.fork) for process in processes if process.fork is not None)
@@ -69,13 +69,13 @@ def fork_sentence(processes: Sequence[Participant]) -> str | None:
 
 
 def suspect_sentence(suspect: Suspect) -> str:
-    """A suspect in one line."""
+    """Return a suspect as one line."""
     return f"{doing(suspect.place)}; {suspect.reason}"
 
 
 _STYLES = {Confidence.CERTAIN: "error", Confidence.LIKELY: "warning", Confidence.POSSIBLE: "warning"}
 _MOST_CHAIN = 12
-MET = "this line met it; what caused it came before, and is not in the log"
+MET = "the error surfaced at this line; its cause came earlier and is not in the log"
 _ROLES = {
     Role.PROGRAM: "the program's line",
     Role.FRAMEWORK: "the framework's ({})",
@@ -90,7 +90,7 @@ def render(explanation: Explanation, options: Options) -> str:
 
 
 class _Page:
-    """One text output being written."""
+    """The text output being written."""
 
     def __init__(self, explanation: Explanation, sheet: Sheet) -> None:
         self._explanation = explanation
@@ -156,7 +156,7 @@ class _Page:
                 yield f"        {self._sheet.cut(step, 8)}"
 
     def _parts(self, story: Story) -> Iterator[str]:
-        """The other lines of the stack, each with its role."""
+        """Yield the other lines of the stack, each with its role."""
         others = [part for part in story.parts if part.place != story.culprit]
         if others:
             yield "  lines"

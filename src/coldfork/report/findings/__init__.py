@@ -1,1 +1,1 @@
-"""What `coldfork check` found, in every format."""
+"""The findings of `coldfork check`, in every format."""

@@ -1,4 +1,4 @@
-"""The chains of one report, each shown once: a long one shortened, a shared end pointed at."""
+"""The chains of one report, each shown once: long ones are shortened, shared ends are referred to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coldfork.model.effects import Chain, Step
 
 LONGEST = 12
-"""A chain of more steps than this is shortened in the middle."""
+"""A chain with more steps than this is shortened in the middle."""
 _BEGINNING = 7
 _END = 4
 _SHORTEST_SHARED = 4
@@ -18,7 +18,7 @@ _Tail = tuple[tuple[str, str | None, int | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step that gets a line; `number` counts from 1 behind the site."""
+    """A step that gets a line; `number` counts from 1 after the site."""
 
     number: int
     step: Step
@@ -26,7 +26,7 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Steps left out: how many, and the site whose chain shows them, if one does."""
+    """A run of omitted steps: how many, and the site whose chain shows them, if there is one."""
 
     count: int
     shown_at: str | None
@@ -39,7 +39,7 @@ class Folder:
         self._first_shown: dict[_Tail, str] = {}
 
     def fold(self, chain: Chain, site: str) -> tuple[ShownStep | Gap, ...]:
-        """The lines for what follows a site: its steps and the gap between them."""
+        """Return the lines to print after a site: its steps, and the gap between them."""
         steps = chain.steps[1:]
         keys = tuple((step.symbol, step.path, step.line) for step in steps)
         shared = self._longest_shared(keys)
@@ -55,13 +55,13 @@ class Folder:
         return None
 
     def _remember(self, keys: _Tail, left_out: range, site: str) -> None:
-        # Only ends that this finding spells out may be pointed at.
+        # Only an end that this finding prints in full may be referred to.
         for start in range(left_out.stop, len(keys) - _SHORTEST_SHARED + 1):
             self._first_shown.setdefault(keys[start:], site)
 
 
 def _left_out(length: int, shared: int | None) -> range:
-    """The steps that get no line, always in one run."""
+    """Return the steps that get no line, always one contiguous run."""
     if shared is not None:
         return range(min(shared + 1, _BEGINNING), length - 1)
     if length > LONGEST:

@@ -1,4 +1,4 @@
-"""What closes a report: which environment was read, and what a check was narrowed to."""
+"""The closing of a report: which environment was read, and how the check was narrowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ORIGINS = {
 
 
 def closing_sentences(report: Report) -> tuple[str, ...]:
-    """What is to be known of the whole check, a sentence each."""
+    """Return the sentences that concern the check as a whole."""
     sentences = (
         left_out_sentence(report.coverage.left_out),
         scope_sentence(report.scope),
@@ -31,7 +31,7 @@ def closing_sentences(report: Report) -> tuple[str, ...]:
 
 
 def fixes_sentence(report: Report) -> str:
-    """How many of the causes that are left have a fix that was not asked for; empty where none has."""
+    """Return how many of the remaining causes have a fix that was not asked for; empty if none has."""
     fixes = [fix for fix in report.fixes.values() if isinstance(fix, Fix)]
     waiting = [fix for fix in fixes if fix.applicability is Applicability.UNSAFE]
     if not waiting:
@@ -49,7 +49,7 @@ def proof_sentence(report: Report) -> str:
 
 
 def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:
-    """Says which files under the paths were not looked at; empty where all were."""
+    """Return which files under the paths were not looked at; empty if all were."""
     if not left_out:
         return ""
     named = [
@@ -61,7 +61,7 @@ def left_out_sentence(left_out: tuple[LeftOut, ...]) -> str:
 
 
 def environment_sentence(environment: EnvironmentRead | None) -> str:
-    """Where packages were read, and which were not found; empty where the code needs none."""
+    """Return where packages were read, and which were not found; empty if the code needs none."""
     if environment is None:
         return ""
     absent = _listed(environment.absent)
@@ -71,14 +71,14 @@ def environment_sentence(environment: EnvironmentRead | None) -> str:
         return f"packages: read from {where}{found}{_unset(environment.unset)}"
     if not absent:
         return ""
-    why = " (coldfork's own environment is another one)" if environment.folder is not None else ""
+    why = " (not coldfork's own environment)" if environment.folder is not None else ""
     return (
         f"packages: none was read{why}; imported and not found: {absent}; --python PATH names an environment"
     )
 
 
 def _unset(unset: tuple[tuple[str, str], ...]) -> str:
-    """What of the packages was left alone because it takes a variable that is usually unset."""
+    """Return which imports were left out because they need a variable that is usually unset."""
     if not unset:
         return ""
     packages, variables = _listed(_packages(unset)), _listed(_variables(unset))
@@ -100,12 +100,12 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def scope_sentence(scope: ChangeScope | None) -> str:
-    """What a check was narrowed to by what changed; empty where it was not."""
+    """Return how the changes narrowed a check; empty if nothing narrowed it."""
     if scope is None:
         return ""
     since = f"changed since {one_line(scope.since)}"
     if scope.everything:
-        return f"{one_line(scope.everything)} {since}: that concerns every module"
+        return f"{one_line(scope.everything)} {since}: that affects every module"
     if not scope.files:
         return f"no Python file {since}" + _left_out(scope)
     changed = f"{plural(len(scope.files), 'Python file')} {since}"
@@ -113,5 +113,5 @@ def scope_sentence(scope: ChangeScope | None) -> str:
 
 
 def _left_out(scope: ChangeScope) -> str:
-    """How many findings are about modules that no change can affect."""
+    """Return how many findings are in modules that no change can affect."""
     return f"; {plural(scope.left_out, 'finding')} in the others left out" if scope.left_out else ""

@@ -29,7 +29,7 @@ def _line(finding: Finding, cause: Cause, options: Options, letters: Alphabet) -
 
 
 def _confirmed(finding: Finding) -> str:
-    """`woken`, `cold`, or `not-testable` and why."""
+    """Return `woken`, `cold`, or `not-testable` with the reason."""
     if finding.confirmed != Confirmed.NOT_TESTABLE:
         return finding.confirmed or ""
     return (

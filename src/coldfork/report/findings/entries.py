@@ -1,4 +1,6 @@
-"""One entry of the text output: a cause with its chain, why it matters, whom it warms and what to do."""
+"""One entry of the text output: a cause with its chain, why it matters, which modules it wakes and what to
+do.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +36,15 @@ from coldfork.report.shared.wrapping import whole
 _INDENT = " " * 6
 _MOST_LINES = 3
 _MOST_ROWS = 6
-"""With more alike causes than this, several stand on a line."""
+"""Beyond this many similar causes, several share a line."""
 _HANG = 5
-"""A note goes on under its first word."""
+"""A note is continued under its first word."""
 _FURTHER = len(_INDENT) + 2
-"""A line that is indented already, or has code below it, goes on further in."""
+"""A line that is already indented, or has code below it, is continued further in."""
 
 
 class Entries:
-    """Writes the entries of one text output, and remembers which chains were shown before."""
+    """Writes the entries of one text output and remembers which chains it has already shown."""
 
     def __init__(self, report: Report, options: Options, sheet: Sheet, selection: Selection) -> None:
         self._report = report
@@ -53,7 +55,7 @@ class Entries:
         self._said: set[str] = set()
 
     def cause(self, cause: Cause, alike: Sequence[Cause] = ()) -> Iterator[str]:
-        """A cause, and in a line each those that differ from it by their place only."""
+        """Yield a cause, and one line each for those that differ from it only in their place."""
         finding = self._selection.first(cause)
         if self._selection.only_passed_on(cause):
             yield from self._way_in(cause, finding)
@@ -67,7 +69,9 @@ class Entries:
         yield from self._alike(alike)
 
     def new_way(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """A way to a cause that the baseline accepts, which was not there when it was written."""
+        """Yield a new way to a cause that the baseline accepts: one that did not exist when the baseline was
+        written.
+        """
         yield from self._head(finding)
         place = self.place(cause.path, cause.line)
         yield from self._note(
@@ -77,7 +81,7 @@ class Entries:
         yield from self._help(finding, finding.remedy)
 
     def place(self, path: str, line: int | None) -> str:
-        """Where something stands, as an editor opens it."""
+        """Return a place in the form that an editor opens."""
         where = self._options.locate(path) if line is None else self._options.place(path, line)
         return self._sheet.letters.clean(where)
 
@@ -93,7 +97,9 @@ class Entries:
         yield from self._chain(finding, chain, effect, self.place(finding.path, finding.line))
 
     def _way_in(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """The head of a cause to which only imports lead that pass it on: its line, then the way there."""
+        """Yield the head of a cause that only re-importing modules lead to: its own line, then the way
+        there.
+        """
         steps = finding.chain.steps
         at = max(
             index for index, step in enumerate(steps) if (step.path, step.line) == (cause.path, cause.line)
@@ -124,7 +130,9 @@ class Entries:
         yield from self._sheet.flow(f"{arrow}{place}{behind}", _FURTHER)
 
     def _quotation(self, source: str, caret: int | None = None) -> Iterator[str]:
-        """A line of code, never broken: it is cut where the terminal ends; with what points into it."""
+        """Yield a line of code and the marker that points into it, cut at the terminal's edge and never
+        wrapped.
+        """
         if source.strip():
             letters = self._sheet.letters
             room = self._sheet.room(len(_INDENT))
@@ -137,7 +145,7 @@ class Entries:
 
     def _notes(self, finding: Finding) -> Iterator[str]:
         consequence = "" if finding.consequence in self._said else finding.consequence
-        self._said.add(consequence)  # why it matters is the same for most: once is enough
+        self._said.add(consequence)  # the reason is the same for most causes, so it is given once
         for sentence in (
             consequence,
             verdict_sentence(finding, self._report.profile_of(finding.accelerator)),
@@ -147,7 +155,7 @@ class Entries:
                 yield from self._note(self._sheet.say(sentence))
 
     def _then(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """The lines that the same call comes to behind the cause."""
+        """Yield the further lines that the same call reaches after the cause."""
         for line in cause.then:
             place = self.place(line.path, line.line)
             own = finding.ahead is not None and line.call == finding.chain.sink.symbol
@@ -169,7 +177,7 @@ class Entries:
         said = self._sheet.letters.clean(help_sentence(finding, remedy)).replace(command, whole(command))
         yield from self._note(f"{self._sheet.paint('help', 'help:')} {said}")
 
-    # -- whom it warms ------------------------------------------------------------------------------
+    # -- what it wakes ------------------------------------------------------------------------------
 
     def _warmth(self, cause: Cause, finding: Finding) -> Iterator[str]:
         others = self._selection.others(cause)
@@ -219,7 +227,7 @@ class Entries:
         ])  # fmt: skip
 
     def _compactly(self, head: str, alike: Sequence[Cause]) -> Iterator[str]:
-        """Many lines in few: what all paths begin with is said once, and each file once."""
+        """Yield many lines as few: the common start of all paths once, and each file once."""
         lines: dict[str, list[str]] = {}
         for cause in alike:
             lines.setdefault(self.place(cause.path, None), []).append(str(cause.line))
@@ -250,7 +258,7 @@ class Entries:
             yield from self._sheet.flow(self._step(line, width, done), _FURTHER)
 
     def _ways(self, finding: Finding) -> Iterator[str]:
-        """The chains that belong to a finding beside its own, each below a heading."""
+        """Yield the other chains that belong to a finding, each under a heading."""
         for way in finding.ways:
             yield from self._note(self._sheet.say(f"{way.words}:"))
             width = self._symbol_column(list(way.chain.steps))
@@ -260,7 +268,8 @@ class Entries:
                 yield from self._sheet.flow(self._step(ShownStep(number, step), width, done), _FURTHER)
 
     def _symbol_column(self, steps: list[Step]) -> int:
-        # A step without a place, usually the sink, may stick out: nothing has to line up with it.
+        # A step without a place, usually the sink, may be wider than the column: nothing has to line up with
+        # it.
         return column(self._sheet.letters.clean(step.symbol) for step in steps if step.path is not None)
 
     def _step(self, shown: ShownStep, width: int, effect: str) -> str:

@@ -1,6 +1,6 @@
 """The JSON of `coldfork check`: schema_version 1, stable, described by `schemas/check.schema.json`.
 
-Every finding stands on a line of its own, so that two outputs can be compared with `diff`.
+Every finding is on a line of its own, so that two outputs can be compared with `diff`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def render(report: Report, options: Options) -> str:
 
 
 def document(report: Report, options: Options) -> dict[str, Any]:
-    """The report as JSON objects, keys in the order of the schema."""
+    """Return the report as JSON objects, keys in the order of the schema."""
     statistics = report.statistics
     contents = {
         "profile": well_formed(report.profile),
@@ -108,7 +108,9 @@ def _scope_object(scope: ChangeScope | None) -> dict[str, Any] | None:
 
 
 def _place(options: Options, path: str | None, line: int | None) -> dict[str, Any]:
-    """A place: where the file lies from here, and for a notebook the cell, with the line in it."""
+    """Return a place: the file's path from the current folder, and for a notebook the cell and the line in
+    it.
+    """
     if path is None:
         return {"path": None, "file": None, "cell": None, "line": line}
     cell, line = (None, None) if line is None else options.cell(path, line)
@@ -121,7 +123,7 @@ def _place(options: Options, path: str | None, line: int | None) -> dict[str, An
 
 
 def unfinished_object(unfinished: Unfinished, options: Options) -> dict[str, Any]:
-    """One module that was not followed to its end, as a JSON object."""
+    """Return a module that was not followed to its end, as a JSON object."""
     return {
         "module": optional(unfinished.module or None),
         "function": optional(unfinished.function or None),
@@ -133,7 +135,7 @@ def unfinished_object(unfinished: Unfinished, options: Options) -> dict[str, Any
 
 
 def finding_object(finding: Finding, options: Options) -> dict[str, Any]:
-    """One finding as a JSON object."""
+    """Return a finding as a JSON object."""
     return {
         "id": well_formed(finding.id),
         "rule": well_formed(finding.rule),
@@ -180,7 +182,7 @@ def _program_object(program: StartedProgram | None, options: Options) -> dict[st
 
 
 def cause_object(cause: Cause, report: Report, options: Options) -> dict[str, Any]:
-    """One cause as a JSON object, with the ways of the outermost modules or with all of them."""
+    """Return a cause as a JSON object, with the ways of the outermost modules or with all of them."""
     return {
         "id": well_formed(cause.id),
         **_place(options, cause.path, cause.line),
@@ -233,7 +235,7 @@ def _fix_object(fix: Fix | Refusal | None, options: Options) -> dict[str, Any] |
 
 
 def step_object(step: Step, options: Options) -> dict[str, Any]:
-    """One step of a chain as a JSON object."""
+    """Return a step of a chain as a JSON object."""
     return {
         "kind": step.kind.value,
         **_place(options, step.path, step.line),

@@ -1,4 +1,4 @@
-"""Which causes a report shows and which it folds, and the findings that stand for a cause."""
+"""Selects which causes a report shows and which it folds, and the findings that represent a cause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACES = {
 
 
 class Selection:
-    """The causes of a report, with their findings at hand."""
+    """The causes of a report, together with their findings."""
 
     def __init__(self, report: Report, options: Options) -> None:
         self._findings = {finding.id: finding for finding in report.findings}
@@ -33,7 +33,7 @@ class Selection:
         )
 
     def in_order(self) -> tuple[Cause, ...]:
-        """What is shown: causes, then new ways to causes that the baseline accepts."""
+        """Return the causes to show, then the new ways to causes that the baseline accepts."""
         return tuple(sorted(self.shown, key=lambda cause: cause.accepted))
 
     def listed(self) -> tuple[Cause, ...]:
@@ -46,26 +46,30 @@ class Selection:
         return len(self.shown) - len(self.listed())
 
     def all(self) -> tuple[Cause, ...]:
-        """All causes, those too that are folded."""
+        """Return all causes, including the folded ones."""
         return (*self.in_order(), *self.folded)
 
     def first(self, cause: Cause) -> Finding:
-        """The finding to mend first: it stands for the cause."""
+        """Return the finding to mend first, which represents the cause."""
         return self._findings[cause.findings[0]]
 
     def others(self, cause: Cause) -> tuple[Finding, ...]:
-        """The other lines that come to the same cause; imports that only pass it on are ways, not lines."""
+        """Return the other lines that reach the same cause; an import that only passes it on counts as a
+        way.
+        """
         return tuple(one for one in self._rest(cause) if one.leads_to(cause) and not one.chain.by_import)
 
     def same_program(self, cause: Cause) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """The other lines of the same program: those that run before the first sure one, and those after."""
+        """Return the other lines of the same program: those that run before the first certain one, and those
+        after.
+        """
         first = self.first(cause)
         rest = [one for one in self._rest(cause) if not one.leads_to(cause)]
         earlier = tuple(one for one in rest if one.path == first.path and one.turn < first.turn)
         return earlier, tuple(one for one in rest if one not in earlier)
 
     def only_passed_on(self, cause: Cause) -> bool:
-        """Whether nothing but imports that pass it on leads to a cause, so that its line is no finding's."""
+        """Return whether only imports that pass it on lead to a cause, so that no finding has its line."""
         first = self.first(cause)
         return (
             first.chain.by_import
@@ -75,7 +79,9 @@ class Selection:
         )
 
     def entries(self, cause: Cause) -> tuple[Finding, ...]:
-        """What is listed of a cause: one finding, but each new way to a cause that the baseline accepts."""
+        """Return the findings to list for a cause: one, or every new way to a cause that the baseline
+        accepts.
+        """
         return tuple(
             self._findings[name] for name in (cause.findings if cause.accepted else cause.findings[:1])
         )
@@ -91,7 +97,7 @@ class Selection:
         return f"{plural(self.left_out, 'more cause')} {are} not listed; --limit 0 lists them all"
 
     def fold_line(self) -> str:
-        """`3 more causes in tests are folded; --tests shows them`; empty where nothing is folded."""
+        """Return `3 more causes in tests are folded; --tests shows them`; empty if nothing is folded."""
         if not self.folded:
             return ""
         are, them = ("is", "it") if len(self.folded) == 1 else ("are", "them")
@@ -99,7 +105,7 @@ class Selection:
 
 
 def place_of(audience: Audience) -> str:
-    """`in tests`: where code for this audience stands."""
+    """Return where code for this audience lies: `in tests`."""
     return _PLACES[audience]
 
 

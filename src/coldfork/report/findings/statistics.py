@@ -1,4 +1,4 @@
-"""The tables of `--statistics`: causes per rule and per package, and what the analysis cost."""
+"""The tables of `--statistics`: causes per rule and per package, and the cost of the analysis."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from coldfork.report.shared.wrapping import width_of, wrapped
 _SUREST_FIRST = tuple(sorted(Verdict, key=lambda verdict: -verdict.rank))
 _MOST_ROWS = 15
 _NUMBERS = 4 * 13
-"""How wide the columns of numbers are together."""
+"""The total width of the columns of numbers."""
 _HANG = 11
 
 
 def render(report: Report, options: Options) -> str:
-    """Write the tables; they end with what was read and how long it took."""
+    """Write the tables, then what was read and how long it took."""
     letters = alphabet(options.encoding)
     columns = width_of(options.width)
     lines: list[str] = []
@@ -38,7 +38,7 @@ def render(report: Report, options: Options) -> str:
 
 
 def _causes(report: Report) -> tuple[Finding, ...]:
-    """One finding for each cause: the one to mend first, as sure as the cause is."""
+    """Return one finding for each cause: the one to mend first, with the verdict of the cause."""
     by_id = {finding.id: finding for finding in report.findings}
     told = [cause for cause in report.causes if cause.findings[0] in by_id]
     return tuple([replace(by_id[cause.findings[0]], verdict=cause.verdict) for cause in told])

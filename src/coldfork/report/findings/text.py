@@ -1,4 +1,6 @@
-"""The output for people: each cause with its chain, why it matters, whom it warms, what to do."""
+"""The output for people: each cause with its chain, why it matters, which modules it wakes, and
+what to do.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from coldfork.report.shared.wrapping import whole
 
 _MOST_SKIPPED = 5
 _HANG = 4
-"""How far in a closing line goes on."""
+"""The indent at which a closing line is continued."""
 
 
 def render(report: Report, options: Options) -> str:
@@ -34,7 +36,7 @@ def render(report: Report, options: Options) -> str:
 
 
 class _Page:
-    """One text output being written: the report, and what the stream can say."""
+    """The text output being written: the report, and the abilities of the stream."""
 
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
@@ -61,7 +63,7 @@ class _Page:
         yield from self._summary()
 
     def _families(self) -> list[list[Cause]]:
-        """The causes, those together that differ by their places only."""
+        """Return the causes grouped so that those of one group differ only in their places."""
         families: dict[tuple[object, ...], list[Cause]] = {}
         for cause in self._selection.listed():
             families.setdefault(self._sameness(cause), []).append(cause)
@@ -81,7 +83,7 @@ class _Page:
         return cause.audience, cause.call, cause.verdict, cause.condition, cause.remedy, said, tried
 
     def _unreported(self) -> tuple[Skipped, ...]:
-        """The skipped files that no finding above is about."""
+        """Return the skipped files that no finding above mentions."""
         reported = {finding.path for finding in self._report.findings if finding.effect is None}
         return tuple(file for file in self._report.skipped if file.path not in reported)
 
@@ -98,7 +100,7 @@ class _Page:
             yield f"  and {len(skipped) - _MOST_SKIPPED} more; --format json lists them all"
 
     def _unfinished(self, unfinished: tuple[Unfinished, ...]) -> Iterator[str]:
-        """Where coldfork itself failed; then the modules that were not followed to their end."""
+        """Yield where coldfork itself failed, then the modules that were not followed to their end."""
         faults = [one for one in unfinished if one.fault]
         for one in faults[:_MOST_SKIPPED]:
             place = self._entries.place(one.path, one.line or None) if one.path else ""
@@ -109,7 +111,7 @@ class _Page:
         yield from self._too_long([one for one in unfinished if not one.fault])
 
     def _too_long(self, unfinished: list[Unfinished]) -> Iterator[str]:
-        """The checked modules for which the budget did not suffice, and how many others."""
+        """Yield the checked modules that ran out of budget, and how many others did."""
         own = [one for one in unfinished if one.own]
         for one in own[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(one.path, one.line))
@@ -177,9 +179,9 @@ class _Page:
 
 
 def _next_command(report: Report) -> tuple[str, str] | None:
-    """A command to type, and what it does."""
+    """Return a command to type, and what it does."""
     if report.gone:
-        return "coldfork baseline prune", "drops what is gone from the baseline"
+        return "coldfork baseline prune", "drops from the baseline what is no longer found"
     if report.failing:
         return "coldfork baseline write", "accepts today's findings, so that only new ones fail"
     return None

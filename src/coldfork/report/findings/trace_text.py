@@ -1,4 +1,6 @@
-"""The beliefs at one line as text, for whoever wonders at a finding there, or at none."""
+"""What the analysis believes at one line, as text, for readers puzzled by a finding there or by its
+absence.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ _HANG = 4
 
 
 def render(trace: Trace, options: Options) -> str:
-    """Write what was seen at the line, one way of coming to it after the other."""
+    """Write what was seen at the line, one way of reaching it after the other."""
     return "\n".join(_Page(trace, options).lines()) + "\n"
 
 
 def _touch(touch: Touch) -> str:
-    """Say how a device is touched, and how sure that is."""
+    """Return how a device is touched, and how certain that is."""
     condition = one_line(touch.condition or "")
-    # In a function, how sure a call is rests with whoever calls it.
+    # Inside a function, the certainty of a call depends on the callers.
     sure = ", certain" if touch.certain else f", only when {condition}" if condition else ""
     return f"{touch.symbol} {effect_phrase(touch.effect, touch.accelerator)}{sure}"
 
@@ -34,7 +36,7 @@ def _imported(imported: Imported) -> str:
 
 
 class _Page:
-    """One trace being written."""
+    """The trace being written."""
 
     def __init__(self, trace: Trace, options: Options) -> None:
         self._trace = trace
@@ -54,7 +56,7 @@ class _Page:
             yield from self._flow(sentence)
 
     def _about(self, trace: Trace) -> Iterator[str]:
-        """Which line is told of, and why it is not the one that was asked about."""
+        """Yield which line is described, and why it is not the one that was asked about."""
         were = "was" if trace.modules == 1 else "were"
         followed = f"{plural(trace.modules, 'module')} {were} followed, and nothing came to"
         if not trace.line:

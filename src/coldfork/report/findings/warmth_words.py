@@ -1,4 +1,4 @@
-"""Whom a cause warms, in words: how many modules, the widest of them by name, and the shortest way in."""
+"""The modules that a cause wakes, in words: how many, the widest of them by name, and the shortest way in."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MOST_NAMED = 3
 _VERBS = {Verdict.CERTAIN: "wakes", Verdict.CONDITIONAL: "can wake", Verdict.POSSIBLE: "may wake"}
 _MOST_PLACES = 4
 
-#: Writes a path and a line as an editor opens them.
+#: Formats a path and a line as an editor opens them.
 Place = Callable[[str, int | None], str]
 
 
 def warmth_sentence(cause: Cause, module: str) -> str:
-    """`wakes 125 modules, among them fla, fla.layers and fla.models`; `module` was named already."""
+    """Return `wakes 125 modules, among them fla, fla.layers and fla.models`; `module` is already named."""
     sentence = f"{_VERBS[cause.verdict]} {plural(cause.warms, 'module')}"
     doubtful = sum(not way.sure for way in cause.ways)
     if doubtful and cause.verdict is Verdict.CERTAIN:
@@ -34,7 +34,7 @@ def warmth_sentence(cause: Cause, module: str) -> str:
 
 
 def spared_sentence(cause: Cause) -> str:
-    """What mending this import alone is good for; empty for what is no entry because of that."""
+    """Return what mending this import alone achieves; empty if that is not the reason for the entry."""
     if not cause.spares:
         return ""
     names = sorted(cause.spares, key=lambda name: (name.count("."), name))[:_MOST_NAMED]
@@ -45,14 +45,14 @@ def spared_sentence(cause: Cause) -> str:
 
 
 def warmth_of(cause: Cause, module: str) -> str:
-    """Whom it warms, in a sentence; empty for what wakes its own module only."""
+    """Return which modules a cause wakes, as a sentence; empty if only its own."""
     if cause.accepted:
         return "a new way to an old cause, which the baseline accepts"
     return warmth_sentence(cause, module) if cause.warms > 1 else ""
 
 
 def short_warmth(cause: Cause) -> str:
-    """`wakes 125 modules`, or `a new way to an old cause`; empty for what wakes its own module only."""
+    """Return `wakes 125 modules`, or `a new way to an old cause`; empty if it wakes only its own module."""
     if cause.accepted:
         return "a new way to an old cause"
     if cause.warms < 2:
@@ -63,7 +63,9 @@ def short_warmth(cause: Cause) -> str:
 
 
 def way_in(cause: Cause, place: Place) -> str:
-    """The shortest way from the widest module that does not wake the device itself; empty where each does."""
+    """Return the shortest way in from the widest module that does not wake the device itself; empty if all
+    do.
+    """
     start = next((way for way in cause.outermost if way.following is not None), None)
     if start is None:
         return ""
@@ -74,7 +76,7 @@ def way_in(cause: Cause, place: Place) -> str:
 
 
 def named_ways(cause: Cause, place: Place) -> list[tuple[str, str]]:
-    """Every module that is warmed, with where it takes the next step."""
+    """Return every module that is woken, with the place of its next step."""
     return [(way.module, _next_step(way, place)) for way in cause.ways]
 
 

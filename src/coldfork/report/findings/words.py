@@ -1,4 +1,4 @@
-"""Sentences that several formats say in the same words."""
+"""Sentences that several formats share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONFIRMATIONS = {
 
 
 def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
-    """That coldfork itself failed, where, what that costs, and what there is to report."""
+    """Return a sentence about a failure of coldfork itself: where, what it costs, and what to report."""
     at = f"at {place}" if place else f"in {unfinished.module}" if unfinished.module else ""
     function = one_line(unfinished.function)
     inside = f" (in {function})" if place and function != unfinished.module else ""
@@ -35,7 +35,7 @@ def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
 
 
 def fix_sentence(fix: Fix | Refusal) -> str:
-    """How the cause can be mended by coldfork, or why it cannot."""
+    """Return how coldfork can mend the cause, or why it cannot."""
     if isinstance(fix, Refusal):
         return f"fix: none, because {one_line(fix.reason)}"
     if fix.applicability is Applicability.UNSAFE:
@@ -46,12 +46,12 @@ def fix_sentence(fix: Fix | Refusal) -> str:
 
 
 def is_shown(fix: Fix | Refusal | None) -> bool:
-    """Whether the edits of a fix are for people to read: nobody else can apply them."""
+    """Return whether the edits of a fix are for people to read, because coldfork cannot apply them."""
     return isinstance(fix, Fix) and fix.applicability is Applicability.SHOWN
 
 
 def edit_sentence(edit: Edit, place: str) -> str:
-    """Where an edit goes: what is written there follows it, unless it is taken out."""
+    """Return where an edit goes; the text to write follows it, unless the edit only deletes."""
     is_inserted = (edit.line, edit.column) == (edit.end_line, edit.end_column)
     if is_inserted:
         return f"before {place}:{edit.column}, write:"
@@ -61,7 +61,7 @@ def edit_sentence(edit: Edit, place: str) -> str:
 
 
 def verdict_sentence(finding: Finding, profile: str) -> str:
-    """How sure the finding is and on what that depends; empty for findings that are about no device."""
+    """Return how sure the finding is and what that depends on; empty for findings that concern no device."""
     if finding.effect is None and finding.accelerator is None:
         return ""
     sentence = f"{finding.verdict.value} on {profile}"
@@ -78,7 +78,7 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
 
 
 def confirmation_sentence(finding: Finding) -> str:
-    """What importing it for real said, or why that said nothing; empty when nobody tried."""
+    """Return what a real import showed, or why it showed nothing; empty if none was tried."""
     if finding.confirmed is None:
         return ""
     head, usual = _CONFIRMATIONS[Confirmed(finding.confirmed)]
@@ -86,20 +86,20 @@ def confirmation_sentence(finding: Finding) -> str:
 
 
 def confirmation_counts(findings: Iterable[Finding]) -> str:
-    """`3 confirmed, 1 not testable`; empty when nobody tried."""
+    """Return `3 confirmed, 1 not testable`; empty if no import was tried."""
     counts = Counter(finding.confirmed for finding in findings)
     return ", ".join(f"{counts[name]} {head}" for name, (head, _) in _CONFIRMATIONS.items() if counts[name])
 
 
 def help_sentence(finding: Finding, remedy: str) -> str:
-    """The remedy and the next command to type."""
+    """Return the remedy and the next command to type."""
     command = f"read more: coldfork rule {finding.rule}"
     remedy = one_line(remedy).rstrip(".")
     return f"{remedy}; {command}" if remedy else command
 
 
 def chain_sentence(chain: Chain) -> str:
-    """The symbols of a chain in one line, the middle of a long one left out; empty for a single step."""
+    """Return the symbols of a chain as one line, shortened in the middle if long; empty for a single step."""
     symbols = chain.symbols
     if len(symbols) < 2:
         return ""
@@ -110,14 +110,14 @@ def chain_sentence(chain: Chain) -> str:
 
 
 def verdict_counts(causes: Iterable[Cause]) -> str:
-    """`3 certain, 1 possible`: surest first, verdicts that do not occur left out."""
+    """Return `3 certain, 1 possible`: the surest first, without verdicts that do not occur."""
     counts = Counter(cause.verdict for cause in causes)
     surest_first = sorted(counts, key=lambda verdict: -verdict.rank)
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in surest_first)
 
 
 def examined(statistics: Statistics) -> str:
-    """`945 modules (120 yours) in 1.2 s`: what was looked at."""
+    """Return `945 modules (120 yours) in 1.2 s`: the extent of the check."""
     modules = plural(statistics.modules, "module")
     if statistics.own_modules and statistics.own_modules != statistics.modules:
         modules += f" ({statistics.own_modules} yours)"
@@ -125,7 +125,7 @@ def examined(statistics: Statistics) -> str:
 
 
 def held_back(report: Report) -> tuple[str, ...]:
-    """What the baseline and ignore comments keep out of the list, one phrase each."""
+    """Return what the baseline and ignore comments keep out of the list, one phrase each."""
     held = (
         (report.known, "known to the baseline"),
         (report.ignored, "ignored by comment"),

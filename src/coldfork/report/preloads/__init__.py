@@ -1,1 +1,1 @@
-"""What `coldfork preload` says of a list, one module for each format, and the list itself."""
+"""The output of `coldfork preload`: one module for each format, and the list itself."""

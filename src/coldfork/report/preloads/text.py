@@ -1,4 +1,4 @@
-"""What `coldfork preload` says to people: the list, what is left out and why, and the next command."""
+"""`coldfork preload` as text: the list, what is left out and why, and the next command."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ _REMEDIES = {
 
 
 def remedy(left: LeftOut) -> str:
-    """What to do about a module that is left out."""
+    """Return what to do about a module that is left out."""
     return _REMEDIES[left.stain]
 
 
 def percent(share: float) -> str:
-    """A share as people say it; never rounded up to a whole."""
+    """Return a share in per cent, never rounded up to 100."""
     return f"{int(share * 1000) / 10:g} %"
 
 
 def opening(result: Preloading) -> str:
-    """What was found, in one sentence."""
+    """Return the result in one sentence."""
     kept = plural(len(result.kept), "module")
     if result.file is None:
         return f"{kept} may be imported before a worker is forked"
     if result.holds:
         return f"{result.file} is clean: {kept} may be imported before a worker is forked"
     names = dict.fromkeys(left.module for left in result.left_out)
-    return f"{result.file} is clean no more, because of {plural(len(names), 'module')}"
+    return f"{result.file} is no longer clean, because of {plural(len(names), 'module')}"
 
 
 def saving(result: Preloading) -> str:
-    """What the list spares a worker; empty where that is not known."""
+    """Return what the list saves a worker; empty if that is not known."""
     share = result.share
     if share is None or result.rest is None:
         return ""
     return (
-        f"they spare it {percent(share)} of its imports: {duration(result.rest)} "
-        f"of processor time are left of {duration(result.total)}"
+        f"they save it {percent(share)} of its imports: {duration(result.rest)} "
+        f"of {duration(result.total)} of processor time remain"
     )
 
 
 def shortfall(result: Preloading) -> str:
-    """That it is less than it should be; empty where it is enough."""
+    """Return a sentence if the list saves less than it should; empty if it saves enough."""
     share = result.share
     if share is None or share >= ENOUGH:
         return ""
@@ -67,7 +67,7 @@ def shortfall(result: Preloading) -> str:
 
 
 def proof(result: Preloading) -> str:
-    """How it is known."""
+    """Return how the result was proven."""
     return (
         f"each was proven in a forked child on {result.device}: it drew new seeds, its libraries went "
         "parallel, and the device could be used"
@@ -75,7 +75,7 @@ def proof(result: Preloading) -> str:
 
 
 def following(result: Preloading, file: str | None) -> str:
-    """The next command to type."""
+    """Return the next command to type."""
     wanted = " ".join(result.wanted)
     if result.file is not None and not result.holds:
         return f"coldfork preload {wanted or 'MODULE...'} --output {result.file} makes a list without them"
@@ -83,23 +83,23 @@ def following(result: Preloading, file: str | None) -> str:
         return f'coldfork.zygote(preload="{result.file}") takes it'
     if file is None:
         return f"coldfork preload {wanted} --output preload.toml writes the list for coldfork.zygote"
-    later = f"coldfork preload --check {file} fails when it is clean no more"
+    later = f"coldfork preload --check {file} fails once it is no longer clean"
     return f'coldfork.zygote(preload="{file}") takes it; {later}'
 
 
 def head(result: Preloading, version: str) -> Iterator[str]:
-    """What stands above the list."""
+    """Yield the comment above the list."""
     yield f"What a zygote may import before it forks workers; made by coldfork {version}:"
     yield f"  coldfork preload {' '.join(result.wanted)}"
     yield "Take it with coldfork.zygote(preload=FILE). In continuous integration:"
     yield "  coldfork preload --check FILE"
     share = result.share
     if share is not None:
-        yield f"It spares a worker {percent(share)} of its imports, as measured on {result.device}."
+        yield f"It saves a worker {percent(share)} of its imports, as measured on {result.device}."
 
 
 def foot(result: Preloading) -> Iterator[str]:
-    """What is left out, and why."""
+    """Yield what is left out, and why."""
     if result.left_out:
         yield "Left out:"
     for left in result.left_out:
@@ -118,7 +118,7 @@ def render(result: Preloading, options: Options) -> str:
 
 
 class _Page:
-    """One text output being written."""
+    """The text output being written."""
 
     def __init__(self, result: Preloading, options: Options) -> None:
         self._result = result
@@ -136,7 +136,7 @@ class _Page:
         if result.kept:
             yield self._note(proof(result))
         if result.trouble is not None:
-            said = f"a worker that was forked with the list preloaded could not work: {result.trouble}"
+            said = f"a worker that was forked with the list preloaded failed: {result.trouble}"
             yield self._note(said)
         yield from self._kept()
         for left in result.left_out:
@@ -187,14 +187,14 @@ class _Page:
         result = self._result
         if result.unread is not None:
             yield ""
-            yield self._note(f"the sources were not read as well: {result.unread}")
+            yield self._note(f"the sources were not checked as well: {result.unread}")
         if not result.doubts:
             return
         yield ""
         count = plural(len(result.doubts), "line")
         yield (
-            f"{count} did not wake a device here and may elsewhere, as coldfork check reads them; "
-            "a server looks for itself each time it starts:"
+            f"{count} did not wake a device here but may elsewhere, according to coldfork check; "
+            "a server checks again at each start:"
         )
         for doubt in result.doubts[:_MOST_DOUBTS]:
             yield f"{_INDENT}{self._place(doubt.path, doubt.line)}{self._condition(doubt)}"

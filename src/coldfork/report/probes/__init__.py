@@ -1,1 +1,1 @@
-"""What `coldfork probe` saw, in every format."""
+"""The results of `coldfork probe`, in every format."""

@@ -1,4 +1,4 @@
-"""One line per probed module, in the shape that editors and grep understand."""
+"""One line per probed module, in a form that editors and grep understand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(probing: Probing, options: Options) -> str:
-    """Write `path:line:column: status: sentence`, or `module: status` where no line is to blame."""
+    """Write `path:line:column: status: sentence`, or `module: status` if no line is to blame."""
     letters = alphabet(options.encoding)
     lines = [_line(probe, options, letters) for probe in probing.modules]
     lines += [f"{letters.clean(module)}: interrupted: nothing is known about it" for module in probing.left]

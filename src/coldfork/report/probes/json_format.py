@@ -1,6 +1,6 @@
 """The JSON of `coldfork probe`: schema_version 1, stable, described by `schemas/probe.schema.json`.
 
-Every module stands on a line of its own, so that two outputs can be compared with `diff`.
+Every module is on a line of its own, so that two outputs can be compared with `diff`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def render(probing: Probing, options: Options) -> str:
 
 
 def module_object(probe: ModuleProbe) -> dict[str, Any]:
-    """One module as a JSON object."""
+    """Return a module as a JSON object."""
     return {
         "module": well_formed(probe.module),
         "status": probe.status.value,

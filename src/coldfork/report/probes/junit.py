@@ -15,7 +15,7 @@ from coldfork.report.shared.options import Options
 def render(probing: Probing, options: Options) -> str:
     """Write one suite; a woken module is a failure, one that could not be judged an error.
 
-    Those that an interruption left over are skipped.
+    Modules that an interruption left untested are skipped.
     """
     suites = ET.Element("testsuites", name="coldfork")
     suite = ET.SubElement(suites, "testsuite", name=xml_safe(f"coldfork probe on {probing.device}"))

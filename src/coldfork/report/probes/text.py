@@ -1,4 +1,4 @@
-"""What `coldfork probe` says to people: each module, and for a woken one the line, the calls, the imports."""
+"""`coldfork probe` as text: each module, and for a woken one the line, the calls and the imports."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def render(probing: Probing, options: Options) -> str:
 
 
 def account(probe: ModuleProbe, probing: Probing, options: Options) -> str:
-    """What is said about one module that is not cold, for formats that quote it."""
+    """Return the text about a module that is not cold, for formats that quote it."""
     plain = replace(options, colour=False, width=None)
     return "\n".join(_Page(probing, plain).about(probe))
 
 
 def _alike(probes: Sequence[ModuleProbe]) -> Iterable[list[ModuleProbe]]:
-    """The modules in groups of which one line is true: woken alike, through the same imports, and no more."""
+    """Return the modules in groups that share one description: woken alike, through the same imports."""
     groups: dict[object, list[ModuleProbe]] = {}
     for probe in probes:
         same = probe.waker is not None and probe.waker.import_chain and probe.reason is None
@@ -57,7 +57,7 @@ def _alike(probes: Sequence[ModuleProbe]) -> Iterable[list[ModuleProbe]]:
 
 
 class _Page:
-    """One text output being written."""
+    """The text output being written."""
 
     def __init__(self, probing: Probing, options: Options) -> None:
         self._probing = probing
@@ -76,7 +76,7 @@ class _Page:
         yield from self._summary()
 
     def about(self, probe: ModuleProbe, others: Sequence[ModuleProbe] = ()) -> Iterator[str]:
-        """One module; `others` are those about which the same would be said again."""
+        """Yield the lines about a module; `others` are those with the same description."""
         yield self._title(probe)
         yield from self._woken(probe, others) if probe.status is ProbeStatus.WOKEN else self._unjudged(probe)
 

@@ -1,4 +1,4 @@
-"""What the formats of `coldfork probe` say in the same words, and as findings for those that know no more."""
+"""The wording that the formats of `coldfork probe` share, and the results as findings of `check`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
 _MOST_LEFT = 4
 
-#: Loudest first: what a summary begins with.
+#: The order of a summary, worst first.
 _ORDER = (ProbeStatus.WOKEN, ProbeStatus.FAILED, ProbeStatus.UNKNOWN, ProbeStatus.COLD)
 
 
 def headline(probe: ModuleProbe) -> str:
-    """The result in one sentence."""
+    """Return the result in one sentence."""
     match probe.status:
         case ProbeStatus.WOKEN:
             return f"importing {probe.module} wakes {probe.accelerator}"
@@ -34,61 +34,61 @@ def headline(probe: ModuleProbe) -> str:
 
 
 def rule(probe: ModuleProbe) -> str:
-    """The rule that `check` would name for the line that woke the device."""
+    """Return the rule that `check` would name for the line that woke the device."""
     return rule_of(_depth(probe))
 
 
 def effect(probe: ModuleProbe) -> EffectKind:
-    """What was done to the device."""
+    """Return the effect on the device."""
     return effect_of(_depth(probe))
 
 
 def effect_sentence(probe: ModuleProbe) -> str:
-    """What the last call does: `creates a CUDA context`."""
+    """Return the effect of the last call: `creates a CUDA context`."""
     return effect_phrase(effect(probe), probe.accelerator) if _depth(probe) else f"wakes {probe.accelerator}"
 
 
 def deeper_sentence(probe: ModuleProbe) -> str:
-    """That the import went further than the line that woke the device; empty when it did not."""
+    """Return that the import went further than the line that woke the device; empty if it did not."""
     if probe.woken_to is not Level.DRIVER or probe.level is not Level.CONTEXT:
         return ""
     phrase = effect_phrase(effect_of(probe.level), probe.accelerator)
-    return f"later in the same import, more than that: it {phrase}"
+    return f"later, the same import does more: it {phrase}"
 
 
 def _depth(probe: ModuleProbe) -> Level | None:
-    """How deep the line woke it that is blamed."""
+    """Return how deeply the blamed line woke the device."""
     return probe.woken_to or probe.level
 
 
 def consequence(probe: ModuleProbe) -> str:
-    """Why it matters."""
+    """Return why it matters."""
     device = _DEVICES.get(probe.accelerator or "", "the GPU")
     return f"every process that imports this module can no longer fork workers that use {device}"
 
 
 def standing(function: str | None) -> str:
-    """Where in its file the waking line stands: `in the body of Builder`; empty at module level."""
+    """Return where in its file the waking line is: `in the body of Builder`; empty at module level."""
     name = inside(function)
     return f"in the body of {name}" if name else ""
 
 
 def remedy(probe: ModuleProbe) -> str:
-    """What to do about a woken module."""
+    """Return what to do about a woken module."""
     if probe.waker is None or probe.waker.line is None:
         return "find the line with coldfork check, which reads the source"
     return "compute it on first use, not while the module is imported"
 
 
 def advice(probe: ModuleProbe) -> str:
-    """What to do next about a module that could not be judged."""
+    """Return what to do next about a module that could not be judged."""
     if probe.reason is not None and "did not end within" in probe.reason:
         return f"give it more time: coldfork probe --timeout 600 {probe.module}"
     return f"see it fail in the interpreter that you probe with: python -c 'import {probe.module}'"
 
 
 def interruption(probing: Probing) -> str:
-    """What an interruption left open, in one sentence; empty when nobody interrupted."""
+    """Return what an interruption left untested, in one sentence; empty if there was none."""
     if not probing.interrupted:
         return ""
     left = probing.left
@@ -102,13 +102,15 @@ def interruption(probing: Probing) -> str:
 
 
 def counts(probing: Probing) -> str:
-    """`1 woken, 2 cold`: what does not occur is left out."""
+    """Return `1 woken, 2 cold`, without statuses that do not occur."""
     found = Counter(probe.status for probe in probing.modules)
     return ", ".join(f"{found[status]} {status.value}" for status in _ORDER if found[status]) or "none"
 
 
 def as_report(probing: Probing) -> Report:
-    """A finding for each waking line that is known; all else that is not cold counts as not analysed."""
+    """Return a finding for each waking line that is known; everything else that is not cold is not
+    analysed.
+    """
     findings = tuple(
         _finding(probe, probe.waker)
         for probe in probing.modules
@@ -133,7 +135,7 @@ def as_report(probing: Probing) -> Report:
 
 
 def _cause(finding: Finding) -> Cause:
-    """A line that was seen to wake the device: no other line can be its cause."""
+    """Return a line that was seen to wake the device as a cause; no other line can be its cause."""
     return Cause(
         id=finding.id,
         path=finding.path,
@@ -179,7 +181,7 @@ def _finding(probe: ModuleProbe, waker: Waker) -> Finding:
 
 
 def _chain(probe: ModuleProbe, waker: Waker) -> Chain:
-    """The imports, then the calls: what `check` would have found, as it was seen."""
+    """Return the imports, then the calls, as `check` would have found them."""
     imports = [
         Step(StepKind.IMPORT if depth else StepKind.MODULE, site.module, site.path, site.line)
         for depth, site in enumerate(waker.import_chain)

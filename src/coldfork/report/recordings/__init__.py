@@ -1,1 +1,1 @@
-"""Recordings of watched programs: read, put together, summed up, and shown in every format."""
+"""Recordings of watched programs: read, assembled, summed up, and shown in every format."""

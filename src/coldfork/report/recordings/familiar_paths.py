@@ -1,4 +1,4 @@
-"""Places as people know them: paths below a folder that is known, and their source lines where wanted."""
+"""Paths as people know them: relative to a known folder, with their source lines on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\](python3\.\d+[/\\])")
 
 
 def for_people(recording: Recording, options: Options) -> tuple[Recording, Options]:
-    """The recording with short paths, and options that still find the source lines under them."""
+    """Return the recording with short paths, and options that still find the source lines under them."""
     known: dict[str, str] = {}
 
     def short(path: str) -> str:
@@ -34,7 +34,7 @@ def for_people(recording: Recording, options: Options) -> tuple[Recording, Optio
 
 
 def familiar(path: str, cwd: str) -> str:
-    """A path without the part that says where on this machine things lie."""
+    """Return a path without its machine-specific part."""
     if cwd and cwd not in ("/", "\\") and path.startswith((f"{cwd}/", f"{cwd}\\")):
         path = path[len(cwd) + 1 :]
     path = _PACKAGES.sub("", path)
@@ -66,14 +66,14 @@ def _shortened(process: Process, short: Callable[[str], str]) -> Process:
     )
 
 
-#: A recording may come from anybody and name any file: nothing but Python source is ever quoted.
+#: A recording may come from anyone and name any file, so nothing but Python source is ever quoted.
 _SOURCE_SUFFIXES = frozenset({".py", ".pyi", ".pyx"})
 _LONGEST = 200
 _LARGEST_FILE = 8 * 1024 * 1024
 
 
 def reader(started: str, cwd: str = "") -> Source:
-    """Quotes lines of Python files that have not changed since the recording was made."""
+    """Return a function that quotes lines of Python files unchanged since the recording was made."""
     recorded = _timestamp(started)
 
     @lru_cache(maxsize=256)

@@ -1,6 +1,6 @@
 """The JSON of `coldfork report`: schema_version 1, stable, described by `schemas/report.schema.json`.
 
-Every process and every import stands on a line of its own, so that two outputs can be compared with `diff`.
+Every process and every import is on a line of its own, so that two outputs can be compared with `diff`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def render(recording: Recording, options: Options) -> str:
 
 
 def recording_object(recording: Recording) -> dict[str, Any]:
-    """Where the recording comes from, and what of it is missing."""
+    """Return where the recording comes from, and what is missing from it."""
     damage, cut = recording.damage, recording.cut
     return {
         "name": well_formed(recording.name),
@@ -63,7 +63,7 @@ def recording_object(recording: Recording) -> dict[str, Any]:
 
 
 def verdict_object(summed_up: Outcome) -> dict[str, Any]:
-    """What the recording comes to."""
+    """Return the outcome of the recording."""
     process = summed_up.wake_process
     return {
         "standing": summed_up.standing.value,
@@ -80,7 +80,7 @@ def verdict_object(summed_up: Outcome) -> dict[str, Any]:
 
 
 def wake_object(wake: Wake) -> dict[str, Any]:
-    """One wake and who did it."""
+    """Return a wake and its waker."""
     return {
         "at": _time(wake.at),
         "accelerator": well_formed(wake.accelerator),

@@ -13,7 +13,7 @@ from coldfork.report.recordings.summary.outcomes import outcome
 from coldfork.report.shared.characters import printable
 from coldfork.report.shared.options import Options
 
-#: The address by which a file says what it is; nothing is fetched from it.
+#: The address that identifies the format; nothing is fetched from it.
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
@@ -26,7 +26,7 @@ def render(recording: Recording, options: Options) -> str:
     frames: dict[_Frame, int] = {}
     summed_up = outcome(recording)
     woken = summed_up.wake_process
-    # The title is the one place of such a file where a sentence is seen.
+    # The title is the only place in such a file where a reader sees a sentence.
     missing = f" ({'; '.join(summed_up.doubts)})" if summed_up.doubts else ""
     profiles: list[dict[str, Any]] = []
     active = 0

@@ -40,7 +40,7 @@ class _Trace:
         self._ids = count(1)
 
     def events(self) -> Iterator[_Event]:
-        """Names first, then for each process its imports, wakes, states and what it started."""
+        """Yield names, then for each process its imports, wakes, states and the processes it started."""
         for process in self._recording.processes:
             yield from self._names(process)
             yield from self._imports(process)
@@ -50,7 +50,7 @@ class _Trace:
         yield from self._doubts()
 
     def _doubts(self) -> Iterator[_Event]:
-        """A mark across all processes at the end of what was recorded, for each reason to doubt the rest."""
+        """Yield a mark across all processes at the end of the recording for each reason to doubt the rest."""
         for process in self._recording.processes[:1]:
             for doubt in _doubts(self._recording):
                 mark = self._at(process, "i", f"incomplete: {doubt}", self._recording.end)
@@ -123,7 +123,9 @@ def _doubts(recording: Recording) -> list[str]:
 
 
 def _distinct_pids(recording: Recording) -> dict[int, int]:
-    """A pid for each process; one that is not known, or was used before, gets a number of its own."""
+    """Return a distinct pid for each process; one that is unknown or already used is replaced by an unused
+    number.
+    """
     fresh = count(max((process.pid or 0 for process in recording.processes), default=0) + 1_000_000)
     used: set[int] = set()
     given: dict[int, int] = {}

@@ -1,8 +1,8 @@
-"""Which characters may leave coldfork, and how the others are written.
+"""Decides which characters may be output, and how the others are written.
 
-Source lines, paths and messages come from files that anybody may have written. A terminal obeys control
-characters, a strict JSON reader refuses lone surrogates, XML 1.0 has no way to say most controls: every
-renderer passes what it did not write itself through here.
+Source lines, paths and messages come from files that anyone may have written. A terminal obeys control
+characters, a strict JSON reader rejects lone surrogates, and XML 1.0 cannot represent most controls: every
+renderer passes foreign text through here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 def printable(text: str) -> str:
-    """Write everything that is not a visible character or a space as a Python escape; tabs become spaces.
+    """Write everything but visible characters and spaces as Python escapes; tabs become spaces.
 
     Covers the C0 and C1 controls, escape sequences, direction overrides, zero-width characters, line and
     paragraph separators and lone surrogates.
@@ -24,26 +24,26 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Join the lines of a text and its runs of spaces, as for a condition that spans lines."""
+    """Join the lines and the runs of spaces of a text, such as a condition that spans lines."""
     return " ".join(text.split())
 
 
 def well_formed(text: str) -> str:
-    """Write lone surrogates, which come from undecodable file names, as escapes; all else stays."""
+    """Write lone surrogates, which come from undecodable file names, as escapes."""
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def xml_safe(text: str) -> str:
-    """Write the characters that XML 1.0 forbids as escapes; all else stays."""
+    """Write the characters that XML 1.0 forbids as escapes."""
     if text.isprintable():
         return text
     return "".join(c if _is_xml_character(c) else _escape(c) for c in text)
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return how many columns of a terminal the text takes."""
     if text.isascii():
         return len(text)
     return sum(_cells_of(c) for c in text)
@@ -51,7 +51,7 @@ def cells(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """What the receiving stream can say."""
+    """The characters that the receiving stream can represent."""
 
     encoding: str
     ellipsis: str
@@ -67,7 +67,7 @@ class Alphabet:
         return f"{line} {self.ellipsis}" if rest else line
 
     def cut(self, text: str, width: int | None) -> str:
-        """Shorten clean text to so many columns; without a width it stays as it is."""
+        """Shorten clean text to this many columns; without a width, leave it as it is."""
         if width is None or cells(text) <= width:
             return text
         room = width - cells(self.ellipsis)
@@ -80,12 +80,12 @@ class Alphabet:
         return "".join(kept).rstrip() + self.ellipsis
 
     def pad(self, text: str, width: int) -> str:
-        """Fill clean text with spaces to so many columns."""
+        """Pad clean text with spaces to this many columns."""
         return text + " " * max(0, width - cells(text))
 
 
 def alphabet(encoding: str | None) -> Alphabet:
-    """The alphabet of a stream with this encoding; ASCII when the encoding is unknown to Python."""
+    """Return the alphabet of a stream with this encoding; ASCII if Python does not know the encoding."""
     name = encoding or "utf-8"
     try:
         codecs.lookup(name)
@@ -107,7 +107,7 @@ def _escape(character: str) -> str:
 
 
 def _is_xml_character(character: str) -> bool:
-    # A bare carriage return is legal but reads back as a newline, so it is written as an escape too.
+    # A bare carriage return is legal but reads back as a newline, so it is written as an escape, too.
     point = ord(character)
     return point in (0x9, 0xA) or 0x20 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000
 

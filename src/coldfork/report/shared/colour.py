@@ -18,7 +18,7 @@ _STYLES = {
 
 
 def paint(style: str, text: str) -> str:
-    """The text in a named style; blank text and a name without a style change nothing."""
+    """Return the text in a named style; blank text and unknown styles are left as they are."""
     definition = _STYLES.get(style)
     if definition is None or not text.strip():
         return text

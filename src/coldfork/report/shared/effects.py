@@ -1,4 +1,4 @@
-"""Effects in words: the rule that judges one, and who woke the device through which calls."""
+"""Effects in words: the rule that judges one, and the calls through which the device was woken."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-
 
 
 def effect_phrase(effect: str | None, accelerator: str | None) -> str:
-    """What the last step does to the device: `creates a CUDA context`; empty when nothing is known."""
+    """Return what the last step does to the device: `creates a CUDA context`; empty if nothing is known."""
     if effect is None:
         return ""
     name = _ACCELERATORS.get(accelerator or "", accelerator) or "device"
@@ -44,32 +44,32 @@ def effect_phrase(effect: str | None, accelerator: str | None) -> str:
 
 
 def effect_of(level: Level | None) -> EffectKind:
-    """What a wake of this depth does; what is not known counts as the deepest."""
+    """Return the effect of a wake of this depth; an unknown depth counts as the deepest."""
     return _OF_LEVEL[level or Level.CONTEXT]
 
 
 def rule_of(level: Level | None) -> str:
-    """The rule that `check` would name for a wake of this depth."""
+    """Return the rule that `check` would name for a wake of this depth."""
     return _RULES[level or Level.CONTEXT]
 
 
 MODULE_LEVEL = "<module>"
-"""What Python calls the function of a line that stands in none."""
+"""Python's name for the function of a line at module level."""
 
 Place = Callable[[str, int | None], str]
-"""Says a line of a file as the reader of this report would open it."""
+"""Formats a line of a file as the reader of this report would open it."""
 
 Row = tuple[str, str]
-"""What is called or imported, and where."""
+"""The called or imported name, and its place."""
 
 
 def inside(function: str | None) -> str:
-    """The function or class that a line stands in; empty for a line that stands in none."""
+    """Return the function or class that a line is in; empty at module level."""
     return "" if function is None or function == MODULE_LEVEL else function
 
 
 def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
-    """The calls from the waking line on, up to the one that people know, whose own calls it hides."""
+    """Return the calls from the waking line to the first well-known one, whose own calls are hidden."""
     calls = waker.stack[1:]
     for depth, frame in enumerate(calls):
         if waker.call and is_called(frame.function, waker.call):
@@ -78,17 +78,17 @@ def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
 
 
 def is_called(function: str, call: str) -> bool:
-    """Whether a frame belongs to a call; a frame knows its function without the module, a call with it."""
+    """Return whether a frame belongs to a call; only the call names the module."""
     return call == function or call.endswith(f".{function}")
 
 
 def frame_rows(frames: Iterable[Frame], place: Place) -> list[Row]:
-    """A row for each of these calls."""
+    """Return a row for each of these calls."""
     return [(frame.function, place(frame.path, frame.line)) for frame in frames]
 
 
 def import_rows(waker: Waker, place: Place) -> list[Row]:
-    """A row for each import that led to the waking line; none where it is the only one."""
+    """Return a row for each import that led to the waking line; none if it is the only one."""
     chain = waker.import_chain
     if len(chain) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Work on millions of objects of which hardly one becomes garbage before the end."""
+"""Work on millions of objects, hardly any of which becomes garbage before the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Look for no cycles of garbage meanwhile: among so many objects that takes longer than the work."""
+    """Suspend the collection of cycles, which takes longer than the work itself with so many objects."""
     if not gc.isenabled():
         yield
         return

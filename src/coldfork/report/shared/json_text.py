@@ -1,4 +1,4 @@
-"""The JSON that every report is made of: one item a line, plain ASCII, and wakers under the same keys."""
+"""The JSON of all reports: one item a line, plain ASCII, and wakers under the same keys."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from coldfork.report.shared.characters import well_formed
 from coldfork.report.shared.options import Options
 
 SCHEMA_VERSION = 1
-"""That of every schema: none has changed the meaning of a field yet."""
+"""The version of every schema: none has changed the meaning of a field yet."""
 
 
 def headed(contents: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """A whole document: the schema's version, who wrote it, and what it says, keys in the schema's order."""
+    """Return a whole document: the schema's version, the tool's version, and the content, in the schema's
+    order.
+    """
     tool = {"name": "coldfork", "version": options.version}
     return {"schema_version": SCHEMA_VERSION, "tool": tool, **contents}
 
@@ -35,12 +37,12 @@ def optional(text: str | None) -> str | None:
 
 
 def frame_object(frame: Frame) -> dict[str, Any]:
-    """One call on a stack as a JSON object."""
+    """Return a call on a stack as a JSON object."""
     return {"path": well_formed(frame.path), "line": frame.line, "function": well_formed(frame.function)}
 
 
 def waker_object(waker: Waker) -> dict[str, Any]:
-    """Who woke a device as a JSON object."""
+    """Return what woke a device as a JSON object."""
     return {
         "module": optional(waker.module),
         "path": optional(waker.path),

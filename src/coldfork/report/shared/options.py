@@ -1,4 +1,4 @@
-"""What a renderer may need besides what it shows."""
+"""The options of renderers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Source = Callable[[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """What a rule says about itself: one sentence, its page as Markdown, and where that page is published."""
+    """The texts of a rule: one sentence, its page as Markdown, and the address of that page."""
 
     summary: str
     markdown: str = ""
@@ -27,10 +27,10 @@ class Options:
     version: str = ""
     """coldfork's own version, for formats that name the tool."""
     width: int | None = None
-    """Columns of the terminal; None when the output is no terminal, and then nothing is cut."""
+    """Columns of the terminal; None if the output is not a terminal, and then nothing is cut."""
     colour: bool = False
     encoding: str | None = "utf-8"
-    """The encoding of the stream the text goes to; what it cannot say is written as an escape."""
+    """The encoding of the output stream; characters that it lacks are written as escapes."""
     rules: Mapping[str, RuleText] = field(default_factory=dict)
     """The rules that were checked, with their texts, whether or not they found anything."""
     fail_on: Verdict = Verdict.CONDITIONAL
@@ -38,7 +38,7 @@ class Options:
     fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
     """Causes that concern these make the check fail."""
     tests: bool = False
-    """Show what builds, examples and tests do as well."""
+    """Also show builds, examples and tests."""
     all_ways: bool = False
     """List every module that a cause warms, and every line that comes to it."""
     limit: int | None = None
@@ -46,21 +46,21 @@ class Options:
     command: tuple[str, ...] = ("coldfork", "check")
     """The command that the output answers, for commands that ask for more."""
     everything: bool = False
-    """Show what is well, too, a line each."""
+    """Also show what is well, a line each."""
     locate: Callable[[str], str] = lambda path: path
-    """Turns a path of the report into one that an editor can open from where the user stands."""
+    """Turns a path of the report into one that an editor can open from the current folder."""
     cell: Callable[[str, int], tuple[int | None, int]] = lambda path, line: (None, line)
-    """The cell that a line of a notebook stands in, and which line of that it is; of other files the line."""
+    """The notebook cell that a line is in, and the line within it; for other files, the line itself."""
     source: Source = lambda path, line: ""
-    """The text of a line of a file that a recording names; empty where it is not to be shown or cannot be."""
+    """The text of a line of a file that a recording names; empty if it may not or cannot be shown."""
 
     def place(self, path: str, line: int) -> str:
-        """A line as it is written from where the user stands: `file:12`, `book.ipynb:cell 3:2`."""
+        """Return a line as written from the current folder: `file:12`, `book.ipynb:cell 3:2`."""
         cell, inside = self.cell(path, line)
         return (
             f"{self.locate(path)}:{inside}" if cell is None else f"{self.locate(path)}:cell {cell}:{inside}"
         )
 
     def fails(self, cause: Cause) -> bool:
-        """Whether this cause makes the check fail."""
+        """Return whether this cause makes the check fail."""
         return cause.counts(self.fail_on, self.fail_for)

@@ -1,4 +1,4 @@
-"""A progress bar on standard error: only where somebody watches, and gone without a trace at the end."""
+"""A progress bar on standard error: only on a terminal, and removed without a trace at the end."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class ProgressBar:
         self._width = width or (lambda: columns(stream) or _FALLBACK_WIDTH)
         self._active = is_terminal(stream) if enabled is None else enabled and stream is not None
         self._guesses = guesses
-        """Whether to say how long the rest will take: that makes sense where the total is known."""
+        """Whether to estimate the remaining time, which makes sense only if the total is known."""
         self._began = clock()
         self._next_time = self._began + _INTERVAL
         self._shown = 0
 
     def update(self, stage: str, done: int, total: int, what: str = "") -> None:
-        """Say that `done` of `total` are through with a stage, and what is at hand.
+        """Say that `done` of `total` are through with a stage, and what is being processed.
 
-        A total of 0 means that nobody knows it.
+        A total of 0 means that it is unknown.
         """
         if not self._active:
             return
@@ -60,7 +60,7 @@ class ProgressBar:
         self._shown = cells(line)
 
     def close(self) -> None:
-        """Take the line away; more updates say nothing."""
+        """Erase the line; later updates show nothing."""
         if self._active and self._shown:
             self._write("\r" + " " * self._shown + "\r")
         self._active = False
@@ -95,7 +95,7 @@ class ProgressBar:
 
 
 def _time_left(done: int, total: int, elapsed: float) -> str:
-    """How long the rest will take, if it goes on as it began; nothing where that is soon over anyway."""
+    """Return the remaining time at the present rate; empty if the end is near anyway."""
     if not 0 < done < total:
         return ""
     left = elapsed / done * (total - done)

@@ -1,17 +1,17 @@
-"""How reports say counts and durations."""
+"""How reports write counts and durations."""
 
 from __future__ import annotations
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 module`, `2 modules`."""
+    """Return `1 module`, `2 modules`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def duration(seconds: float) -> str:
-    """A duration as a person would say it: `0.4 ms`, `412 ms`, `3.21 s`, `5 min 03 s`, `2 h 05 min`.
+    """Return a duration in everyday units: `0.4 ms`, `412 ms`, `3.21 s`, `5 min 03 s`, `2 h 05 min`.
 
-    Three digits at most: more say nothing that a second run would confirm.
+    Three digits at most: a second run would not confirm more.
     """
     if seconds == 0:
         return "0 s"
@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
 
 
 def approximately(seconds: float) -> str:
-    """A duration that is only guessed: `20 s`, `4 min`, `2 h`; it claims no more than is known."""
+    """Return a duration that is only estimated: `20 s`, `4 min`, `2 h`; no more precise than is known."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
     if seconds < 90 * 60:

@@ -1,4 +1,4 @@
-"""All that is known of the terminal behind a stream, if one is there; asking never raises."""
+"""Facts about the terminal behind a stream, if there is one; asking never raises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody watches this stream."""
+    """Return whether the stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except (OSError, ValueError):
@@ -18,8 +18,8 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def columns(stream: TextIO | None) -> int | None:
-    """How wide the terminal is; None where there is none, or where nobody has given it a size."""
-    # Of this very stream: standard output may be a file while somebody watches standard error.
+    """Return the width of the terminal; None if there is none or its size is unknown."""
+    # Asked of this very stream: standard output may be a file while standard error is a terminal.
     try:
         if stream is None or not is_terminal(stream):
             return None

@@ -1,4 +1,4 @@
-"""Lines that end where the terminal does: broken between words, and continued further in."""
+"""Wraps lines at the terminal's edge: broken between words, and continued further in."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from collections.abc import Iterator
 from coldfork.report.shared.characters import cells
 
 _IN_A_PIPE = 110
-"""How wide a text is that no terminal shows."""
+"""The width of text that is not shown on a terminal."""
 _NARROWEST = 60
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _HARD = "\0"
-"""Stands for a blank that is not broken at: foreign text never holds one when it gets here."""
+"""Stands for a blank that must not be broken at; foreign text never contains it here."""
 _FLAG = re.compile(r"(?<= )(--[a-z]+(?:-[a-z]+)*) (?=\w)")
-"""A flag and what is given to it are not parted."""
+"""A flag and its argument stay together."""
 _WORDS = re.compile(r"( +)")
 
 
 def whole(text: str) -> str:
-    """Text that is not to be broken at its blanks, such as a command to type; for `wrapped`."""
+    """Return text that `wrapped` does not break at its blanks, such as a command to type."""
     return text.replace(" ", _HARD)
 
 
 def width_of(columns: int | None) -> int:
-    """How wide the text for a terminal with so many columns is, or for none."""
+    """Return the width of text for a terminal with this many columns, or for none."""
     return _IN_A_PIPE if columns is None else max(_NARROWEST, columns)
 
 
 def wrapped(line: str, width: int, hang: int) -> Iterator[str]:
-    """The line in as many as it needs, the later ones `hang` columns further in than the margin.
+    """Yield the line wrapped into as many as it needs, each continuation indented by `hang` columns more than
+    the margin.
 
-    Only blanks are broken at, and what holds none is never broken: a path with its line stays whole. A line
-    that fits stays as it is, columns included.
+    Lines are broken only at blanks, so a path with its line number stays whole. A line that fits stays as it
+    is, aligned columns included.
     """
     if _cells(line) <= width:
         yield line.replace(_HARD, " ")

@@ -1,1 +1,1 @@
-"""Checks of the driver, its devices and what stands between them and this process."""
+"""Checks of the driver, its devices and everything between them and this process."""

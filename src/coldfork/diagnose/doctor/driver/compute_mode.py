@@ -6,7 +6,7 @@ are busy or unavailable". A parent that has woken a device keeps its own workers
 - **ok**: DEFAULT, which admits any number.
 - **warn**: EXCLUSIVE_PROCESS.
 - **fail**: PROHIBITED on every device.
-- **skipped**: NVML says nothing of it.
+- **skipped**: NVML does not report it.
 """
 
 from __future__ import annotations

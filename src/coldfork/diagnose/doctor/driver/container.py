@@ -1,6 +1,6 @@
 """Whether this runs in a container, and whether the container was given the devices.
 
-A container shares the kernel of its host, so that `/proc/driver/nvidia` is there in each; device files and
+A container shares the kernel of its host, so `/proc/driver/nvidia` is present in each; device files and
 libraries come in only through NVIDIA's container runtime, which reads NVIDIA_VISIBLE_DEVICES and
 NVIDIA_DRIVER_CAPABILITIES.
 
@@ -25,12 +25,12 @@ _START = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare what the host has with what is here."""
+    """Compare the devices of the host with those here."""
     if not facts.system.is_linux:
-        return skipped(f"containers are looked for on Linux, and this is {facts.system.platform}")
+        return skipped(f"containers are detected only on Linux, and this is {facts.system.platform}")
     kind = container(facts)
     if kind is None:
-        return ok("this is no container")
+        return ok("this is not a container")
     visible = facts.variables.get("NVIDIA_VISIBLE_DEVICES")
     if visible is not None and visible.strip().lower() in _NONE:
         return warn(f"{kind}, and NVIDIA_VISIBLE_DEVICES={visible} asks for no device", _START)
@@ -48,7 +48,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def container(facts: Facts) -> str | None:
-    """What kind of container this process runs in, as far as it shows."""
+    """Return which kind of container this process runs in, if any can be recognised."""
     if "KUBERNETES_SERVICE_HOST" in facts.variables:
         return "Kubernetes"
     for file, name in _SIGNS:

@@ -1,13 +1,13 @@
 """Whether NVIDIA's driver is here, and which CUDA it serves.
 
-The kernel's part is read from `/proc/driver/nvidia/version`. The part of the programs, `libcuda.so.1`, is
-asked in a short-lived process by `cuDriverGetVersion`, which does not initialise it.
+The kernel module's version is read from `/proc/driver/nvidia/version`. The user-space library,
+`libcuda.so.1`, is asked in a short-lived process by `cuDriverGetVersion`, which does not initialise it.
 
 - **ok**: both are here.
-- **fail**: the one is here without the other, or the driver does not answer.
+- **fail**: one is here without the other, or the driver does not answer.
 - **skipped**: there is no NVIDIA driver; AMD's and Intel's are named if they are there.
 
-It cannot warn.
+It never warns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the kernel's part with the programs' part."""
+    """Compare the kernel module with the user-space library."""
     asked = facts.management
     if asked.unanswered:
         return fail(asked.unanswered, "look for NVRM and Xid in dmesg; a reboot reloads the driver")

@@ -4,7 +4,7 @@
 - **warn**: a change of the mode waits for a reset; or several instances are here, and nothing chooses one:
   CUDA shows each process only the first.
 - **fail**: a device is divided and has no instance, so that CUDA finds no device.
-- **skipped**: NVML says nothing of it.
+- **skipped**: NVML does not report it.
 """
 
 from __future__ import annotations

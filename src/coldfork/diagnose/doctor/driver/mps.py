@@ -1,7 +1,7 @@
 """Whether processes share devices through MPS, NVIDIA's multi-process service.
 
 Clients find its daemon by the pipes in CUDA_MPS_PIPE_DIRECTORY; unless that is set, in the folder nvidia-mps
-among the system's temporary files. Where there are none, CUDA silently does without.
+among the system's temporary files. If there are none, CUDA silently does without MPS.
 
 - **ok**: no daemon and no variable that expects one, or a daemon that this process finds.
 - **warn**: a CUDA_MPS variable expects a daemon that is not there, or the daemon listens elsewhere.
@@ -22,7 +22,7 @@ _DAEMON = "nvidia-cuda-mps"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the variables with what listens."""
+    """Compare the variables with the daemons that are listening."""
     if not facts.has_nvidia:
         return skipped("there is no NVIDIA driver here")
     folder = facts.variables.get(PIPES, _DEFAULT)

@@ -1,11 +1,11 @@
 """Whether NVML answers, NVIDIA's library that looks at devices without waking them.
 
-It is loaded in a short-lived process, as `nvidia-smi` does. Frameworks count devices with it where they can,
-so that a parent stays cold; without it, counting wakes the driver.
+It is loaded in a short-lived process, as `nvidia-smi` does. Frameworks count devices with it if they can, so
+that a parent stays cold; without it, counting wakes the driver.
 
 - **ok**: it answers.
 - **warn**: the driver is here and the library is not.
-- **fail**: it is here and refuses, mostly because its version is not that of the kernel's driver.
+- **fail**: it is here and refuses, usually because its version differs from that of the kernel module.
 - **skipped**: there is no NVIDIA driver.
 """
 
@@ -19,7 +19,7 @@ _NO_PERMISSION = 4
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge what NVML answered."""
+    """Judge NVML's answer."""
     asked = facts.management
     if asked.unanswered:
         return fail(f"NVML was asked, and {asked.unanswered}", "look for NVRM and Xid in dmesg")

@@ -1,13 +1,13 @@
-"""Whether the driver stays loaded when nobody uses a device.
+"""Whether the driver stays loaded when no process uses a device.
 
 Without persistence each first process waits for the driver to initialise the device, seconds on large
 machines, and settings of the device are lost when the last process ends.
 
 - **ok**: it is on, by the mode or by NVIDIA's daemon.
 - **warn**: it is off on a device.
-- **skipped**: NVML says nothing of it.
+- **skipped**: NVML does not report it.
 
-It cannot fail: everything works without it.
+It never fails: everything works without it.
 """
 
 from __future__ import annotations

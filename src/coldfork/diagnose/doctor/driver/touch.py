@@ -23,12 +23,12 @@ _MORE = {
     802: "the system is not ready: the fabric manager",
 }
 _REMEDY = (
-    "coldfork explain -- PROGRAM says more of a program that fails; dmesg of a driver that does (NVRM, Xid)"
+    "coldfork explain -- PROGRAM says more about a failing program; dmesg (NVRM, Xid) about a failing driver"
 )
 
 
 def examine(facts: Facts) -> Answer:
-    """Wake them, if that was asked for."""
+    """Wake the devices, if that was asked for."""
     if facts.touch is None:
         return skipped("no device is woken unless coldfork doctor --touch asks for it")
     try:

@@ -19,7 +19,7 @@ _OF_LINUX = ("/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib64/libcuda.so.1"
 
 
 def examine(facts: Facts) -> Answer:
-    """Look for what WSL brings in from Windows."""
+    """Look for the parts that WSL brings in from Windows."""
     if "microsoft" not in facts.system.release.lower():
         return skipped("this is not WSL")
     if not facts.files.exists("/dev/dxg"):

@@ -1,1 +1,1 @@
-"""What the checks see of the machine, and nothing that wakes a device."""
+"""The checks' view of the machine, obtained without waking a device."""

@@ -1,4 +1,4 @@
-"""Everything that a check may look at; tests make their own."""
+"""Everything that a check may look at; tests supply their own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from coldfork.launch.devices.management import Management, Touched
 from coldfork.model.running import Census
 
 Limit = tuple[int | None, int | None]
-"""What holds now and what this user may raise it to; None is no limit."""
+"""The current limit, and the limit that this user may raise it to; None means unlimited."""
 
 
 @dataclass(frozen=True)
 class System:
-    """What the operating system says of itself."""
+    """The operating system's description of itself."""
 
     platform: str = "linux"
     machine: str = "x86_64"
@@ -27,17 +27,17 @@ class System:
     cpus: int = 1
     """The processors that this process may run on."""
     limits: Mapping[str, Limit] = field(default_factory=dict)
-    """By the names of `resource`, without their beginning: NOFILE, NPROC, MEMLOCK, CORE."""
+    """By the names in `resource`, without `RLIMIT_`: NOFILE, NPROC, MEMLOCK, CORE."""
 
     @property
     def is_linux(self) -> bool:
-        """Linux, WSL included."""
+        """Whether this is Linux, including WSL."""
         return self.platform.startswith("linux")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the checks see."""
+    """The facts that the checks examine."""
 
     python: ExaminedPython
     files: FileTree = field(default_factory=FileTree)
@@ -46,23 +46,23 @@ class Facts:
     ask_driver: Callable[[], Management] = Management
     """Asks NVML and the driver; called once at most."""
     touch: Callable[[], Touched] | None = None
-    """Wakes the devices in a process of its own; None unless that was asked for."""
+    """Wakes the devices in a process of its own; None unless requested."""
     census: Callable[[], Census] | None = None
-    """Looks at this user's Python processes; None where that cannot be done."""
+    """Looks at this user's Python processes; None if that is impossible."""
     waking: Callable[[], Waking] | None = None
-    """Reads all installed packages; None unless that was asked for."""
+    """Reads all installed packages; None unless requested."""
     state: Path | None = None
     """The folder that holds recordings and runs."""
     folder: Path = field(default_factory=Path)
-    """Where the user stands."""
+    """The current folder."""
     pythons: Callable[[], tuple[ExaminedPython, ...]] = tuple
     """Other interpreters that a program may be started with."""
     now: float = 0.0
-    """In seconds since 1970."""
+    """Seconds since 1970."""
 
     @cached_property
     def packages(self) -> InstalledPackages:
-        """What is installed beside the examined Python."""
+        """The packages installed for the examined Python."""
         return InstalledPackages(self.python.folders)
 
     @cached_property
@@ -72,7 +72,7 @@ class Facts:
 
     @cached_property
     def management(self) -> Management:
-        """What NVML and the driver answer."""
+        """The answer of NVML and the driver."""
         return self.ask_driver()
 
     @cached_property
@@ -82,6 +82,6 @@ class Facts:
 
     @property
     def has_nvidia(self) -> bool:
-        """Whether anything of an NVIDIA driver is here."""
+        """Whether any part of an NVIDIA driver is present."""
         asked = self.management
         return self.has_kernel_module or asked.nvml_loaded or asked.libcuda_loaded

@@ -1,4 +1,4 @@
-"""The file system as the checks see it: below a root that tests put somewhere else."""
+"""The file system as the checks see it: below a root that tests place elsewhere."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from typing import BinaryIO
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """How large a file system is and how much of it is free, in bytes."""
+    """The size of a file system and its free space, in bytes."""
 
     total: int
     free: int
 
 
 class FileTree:
-    """Reads files by their absolute names; what is not there or may not be read is None."""
+    """Reads files by their absolute names; missing or unreadable ones are None."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
     def place(self, name: str) -> Path:
-        """Where a file lies, seen from this process."""
+        """Return where a file is, as seen from this process."""
         return self._root / name.lstrip("/")
 
     def exists(self, name: str) -> bool:
-        """Whether it is there."""
+        """Return whether the file exists."""
         try:
             return self.place(name).exists()
         except OSError:
             return False
 
     def text(self, name: str) -> str | None:
-        """What a file holds."""
+        """Return the content of a file."""
         try:
             return self.place(name).read_text("utf-8", "replace")
         except OSError:
             return None
 
     def names(self, folder: str) -> list[str]:
-        """What lies in a folder."""
+        """Return the names in a folder."""
         try:
             return sorted(entry.name for entry in self.place(folder).iterdir())
         except OSError:
             return []
 
     def lines(self, name: str) -> Iterator[str]:
-        """The lines of a file; none where it cannot be read."""
+        """Yield the lines of a file; none if it cannot be read."""
         yield from (self.text(name) or "").splitlines()
 
     def may_use(self, name: str) -> bool:
-        """Whether this user may read and write it; nothing is opened."""
+        """Return whether this user may read and write the file, without opening it."""
         return os.access(self.place(name), os.R_OK | os.W_OK)
 
     def space(self, name: str) -> Space | None:
-        """The file system at a folder."""
+        """Return the file system at a folder."""
         try:
             found = os.statvfs(self.place(name))
         except (OSError, AttributeError):
@@ -72,7 +72,7 @@ _MOST_STRINGS = 64 << 20
 
 
 def needed(file: Path) -> tuple[str, ...]:
-    """The SONAMEs that the loader would look for; empty for what is no 64-bit ELF file."""
+    """Return the SONAMEs that the loader would look for; empty if it is not a 64-bit ELF file."""
     try:
         with file.open("rb") as stream:
             return _needed(stream)
@@ -89,7 +89,7 @@ def _needed(stream: BinaryIO) -> tuple[str, ...]:
     size, count = struct.unpack_from(f"{order}HH", head, 54)
     stream.seek(table)
     headers = stream.read(size * count)
-    # Of each segment: its kind, where it lies in the file, where in memory, and how long it is in the file.
+    # For each segment: its kind, its offset in the file, its address in memory, and its size in the file.
     segments = [
         (kind, offset, address, length)
         for kind, _, offset, address, _, length in (

@@ -1,4 +1,4 @@
-"""The Python whose environment is examined, known from where it lies: none of its code is run."""
+"""The Python whose environment is examined, identified by its location: none of its code is run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExaminedPython:
     origin: Origin
     executable: str | None = None
     version: tuple[int, ...] | None = None
-    """Two numbers where only the folder of its packages says it."""
+    """Two numbers if only the folder of its packages tells the version."""
     prefix: Path | None = None
     is_own: bool = False
     """Whether coldfork itself runs in it."""
@@ -36,12 +36,12 @@ class ExaminedPython:
 
     @property
     def version_text(self) -> str:
-        """`3.11.7`."""
+        """The version as text: `3.11.7`."""
         return "of an unknown version" if self.version is None else ".".join(map(str, self.version))
 
 
 def examined(named: Path | None) -> ExaminedPython:
-    """The environment that was named, else the active or neighbouring one, else coldfork's own."""
+    """Return the named environment, else the active or neighbouring one, else coldfork's own."""
     found = _environment(named)
     prefix = (
         named.absolute().parent.parent if named is not None and named.is_file() else _prefix(found.folders)
@@ -80,7 +80,7 @@ def _environment(named: Path | None) -> Environment:
 
 
 def _prefix(folders: tuple[Path, ...]) -> Path | None:
-    """What stands above `lib/python3.x/site-packages`."""
+    """Return the folder above `lib/python3.x/site-packages`."""
     for folder in folders:
         if folder.name in ("site-packages", "dist-packages"):
             return folder.parents[2] if _FOLDER.match(folder.parent.name) else folder.parents[1]
@@ -101,7 +101,7 @@ def _program(prefix: Path) -> str | None:
 
 
 def others(variables: Mapping[str, str]) -> tuple[ExaminedPython, ...]:
-    """coldfork's own interpreter, and those that a shell finds by the name of `python3` or `python`."""
+    """Return coldfork's own interpreter, and those that a shell finds as `python3` or `python`."""
     own = Path(sys.prefix, "Scripts" if os.name == "nt" else "bin")
     found: dict[Path, ExaminedPython] = {}
     for folder in (own, *map(Path, variables.get("PATH", "").split(os.pathsep))):
@@ -114,7 +114,7 @@ def others(variables: Mapping[str, str]) -> tuple[ExaminedPython, ...]:
 
 
 def startup_files(python: ExaminedPython) -> list[Path]:
-    """The files that Python runs whenever it starts: `.pth` files with code, and the customizers."""
+    """Return the files that Python runs whenever it starts: `.pth` files with code, and the customizers."""
     return [
         folder / name
         for folder in python.folders
@@ -124,12 +124,12 @@ def startup_files(python: ExaminedPython) -> list[Path]:
 
 
 def _is_live(name: str) -> bool:
-    """Whether Python reads a file of this name when it starts; it leaves hidden ones out."""
+    """Return whether Python reads a file of this name at startup; it leaves hidden ones out."""
     return name.endswith(".pth") and not name.startswith(".")
 
 
 def runnable_lines(file: Path) -> list[str]:
-    """The lines of a `.pth` file that Python executes."""
+    """Return the lines of a `.pth` file that Python executes."""
     try:
         lines = file.read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from coldfork.model.running import Census
 
 _LARGEST_RECORDING = 1 << 20
-"""A megabyte is read in a tenth of a second, and a long run records hundreds."""
+"""A megabyte takes a tenth of a second to read, and a long run records hundreds."""
 _LIMITS = ("NOFILE", "NPROC", "MEMLOCK", "CORE")
 
 
@@ -36,7 +36,7 @@ def facts(
     progress: Progress | None = None,
     variables: Mapping[str, str] = os.environ,
 ) -> Facts:
-    """What the checks see here; the devices are woken and the packages read only if that is asked for."""
+    """Return the facts of this machine; devices are woken and packages read only if requested."""
     system = System(sys.platform, platform.machine(), platform.release(), _processors(), _limits())
     return Facts(
         python,

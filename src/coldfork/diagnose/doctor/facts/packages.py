@@ -1,4 +1,4 @@
-"""The installed packages as their metadata and their files tell of them; none is imported."""
+"""The installed packages as described by their metadata and files; none is imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_TEXT = 4 << 20
 
 
 class InstalledPackages:
-    """The distributions in some folders, by normalised name; the first folder that has one counts."""
+    """The distributions in some folders, by normalised name; the first folder that has one wins."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
@@ -31,24 +31,24 @@ class InstalledPackages:
                     self._places.setdefault(normalised(matched[1]), (folder / name, matched[2]))
 
     def version(self, name: str) -> str | None:
-        """The version of a distribution; None if it is not installed."""
+        """Return the version of a distribution; None if it is not installed."""
         place = self._places.get(name)
         return None if place is None else place[1]
 
     def first(self, *names: str) -> str | None:
-        """The first of these that is installed."""
+        """Return the first of these that is installed."""
         return next((name for name in names if name in self._places), None)
 
     def requirements(self, name: str) -> list[str]:
-        """What the distribution says it needs, one requirement each."""
+        """Return the requirements of the distribution, one each."""
         return _REQUIRES.findall(self._metadata(name, "METADATA"))
 
     def entry_points(self, name: str) -> str:
-        """The text of its `entry_points.txt`."""
+        """Return the text of its `entry_points.txt`."""
         return self._metadata(name, "entry_points.txt")
 
     def libraries(self, name: str) -> Iterator[Path]:
-        """The compiled files that came with a distribution."""
+        """Yield the compiled files that came with a distribution."""
         if name not in self._places:
             return
         folder = self._places[name][0].parent
@@ -58,7 +58,7 @@ class InstalledPackages:
                 yield folder / file
 
     def text(self, file: str) -> str | None:
-        """What a file beside the packages holds, such as `torch/version.py`."""
+        """Return the content of a file beside the packages, such as `torch/version.py`."""
         for folder in self._folders:
             place = folder / file
             try:
@@ -69,12 +69,12 @@ class InstalledPackages:
         return None
 
     def files(self, folder: str) -> list[str]:
-        """The names in a folder beside the packages."""
+        """Return the names in a folder beside the packages."""
         return [name for place in self._folders for name in names_in(place / folder)]
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where they lie."""
+        """Their locations."""
         return self._folders
 
     def _metadata(self, name: str, file: str) -> str:
@@ -92,7 +92,7 @@ _OTHER = re.compile(r"^(hip|rocm|xpu)\b[^=\n]*=\s*['\"]([^'\"]+)", re.MULTILINE)
 
 
 class TorchBuild:
-    """The torch of an environment, and what it was built for."""
+    """The torch of an environment, and its build target."""
 
     def __init__(self, version: str, text: str) -> None:
         self.version = version
@@ -103,21 +103,21 @@ class TorchBuild:
 
     @property
     def minor(self) -> str:
-        """`2.13`."""
+        """The minor release: `2.13`."""
         return ".".join(self.version.partition("+")[0].split(".")[:2])
 
     @property
     def built_for(self) -> str:
-        """In words."""
+        """The build target, in words."""
         if self.cuda is not None:
             return f"CUDA {self.cuda[0]}.{self.cuda[1]}"
         if "hip" in self.others or "rocm" in self.others:
             return f"ROCm {self.others.get('rocm') or self.others['hip']}"
-        return f"XPU {self.others['xpu']}" if "xpu" in self.others else "the CPU alone"
+        return f"XPU {self.others['xpu']}" if "xpu" in self.others else "the CPU only"
 
 
 def torch_build(packages: InstalledPackages) -> TorchBuild | None:
-    """The torch that is installed; None where there is none."""
+    """Return the installed torch; None if there is none."""
     version = packages.version("torch")
     return None if version is None else TorchBuild(version, packages.text("torch/version.py") or "")
 
@@ -139,14 +139,14 @@ class WakingPackage:
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """What was found, and in how many modules it was sought."""
+    """The packages found, and the number of modules searched."""
 
     packages: tuple[WakingPackage, ...] = ()
     modules: int = 0
 
 
 def waking(folders: Sequence[Path], version: tuple[int, ...] | None, progress: Progress | None) -> Waking:
-    """Read everything in these folders; what was read before and is the same comes from the cache."""
+    """Read everything in these folders; unchanged files come from the cache."""
     from coldfork.checking.configuration import Configuration
     from coldfork.checking.inspection import inspect
     from coldfork.checking.request import CheckRequest
@@ -164,7 +164,7 @@ def waking(folders: Sequence[Path], version: tuple[int, ...] | None, progress: P
 
 
 def _packages(cause: Cause) -> list[str]:
-    """The packages that the cause warms by their import alone."""
+    """Return the packages that the cause wakes by their import alone."""
     if cause.accelerator not in _DEVICES:
         return []
     return [way.module for way in cause.ways if "." not in way.module]

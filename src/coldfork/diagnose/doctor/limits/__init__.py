@@ -1,1 +1,1 @@
-"""Checks of what the system lets processes have."""
+"""Checks of the limits that the system sets for processes."""

@@ -1,4 +1,4 @@
-"""What the control group of this process allows: memory, processors and processes, of cgroup v1 and v2.
+"""The limits of this process's control group: memory, processors and processes, of cgroup v1 and v2.
 
 A container's limits are those of its group. Python and OpenMP count the machine's processors instead, and
 start a thread for each of them.
@@ -27,12 +27,12 @@ _LEAST_MEMORY = 4 << 30
 _LEAST_PROCESSES = 1024
 _FULL = 0.9
 _UNLIMITED = 1 << 60
-"""cgroup v1 says no limit by a number of this size."""
+"""cgroup v1 represents no limit by a number of this size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the groups above a process allow it; None is no limit."""
+    """The limits of the groups above a process; None means no limit."""
 
     version: int
     memory: int | None = None
@@ -60,7 +60,7 @@ def examine(facts: Facts) -> Answer:
 def _troubles(found: Allowance, facts: Facts) -> Iterator[Answer]:
     if found.processes is not None and found.running >= _FULL * found.processes:
         yield fail(
-            f"{found.running} of the {found.processes} processes and threads that the group allows are there",
+            f"{found.running} of the {found.processes} processes and threads that the group allows exist",
             "end some, or raise the limit: docker run --pids-limit, TasksMax of systemd",
         )
     elif found.processes is not None and found.processes < _LEAST_PROCESSES:
@@ -85,7 +85,7 @@ def _troubles(found: Allowance, facts: Facts) -> Iterator[Answer]:
 
 
 def allowance(facts: Facts) -> Allowance | None:
-    """What holds for this process: the tightest limit of its group and of those above it."""
+    """Return the limits of this process: the tightest of its group and of those above it."""
     groups: dict[str, str] = {}
     for line in facts.files.lines("/proc/self/cgroup"):
         _, _, rest = line.partition(":")
@@ -125,20 +125,20 @@ def _of_version_1(facts: Facts, groups: dict[str, str]) -> Allowance:
 
 
 def _upwards(root: str, path: str) -> Iterator[str]:
-    """The folder of a group and those of the groups above it; in a container its own path may not show."""
+    """Yield the folders of a group and of those above it; in a container its own path may not be visible."""
     group = PurePosixPath("/", path.lstrip("/"))
     for place in (group, *group.parents):
         yield f"{root}{place}".rstrip("/")
 
 
 def _processes(facts: Facts, folder: str) -> Iterator[tuple[int, int]]:
-    """The limit of a group, and how many are there."""
+    """Yield the limit of a group, and the number of its processes."""
     for most in _number(facts, f"{folder}/pids.max"):
         yield most, next(iter(_number(facts, f"{folder}/pids.current")), 0)
 
 
 def _tightest(limits: list[tuple[int, int]]) -> tuple[int | None, int]:
-    """The limit that leaves the least room."""
+    """Return the limit that leaves the least room."""
     return min(limits, key=lambda pair: pair[0] - pair[1], default=(None, 0))
 
 

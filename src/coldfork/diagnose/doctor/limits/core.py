@@ -1,13 +1,13 @@
-"""What a process that crashes leaves behind: `ulimit -c` and the pattern of core files.
+"""Whether crashes leave core files behind: `ulimit -c` and the pattern of core files.
 
-A core file of a program with devices can be tens of gigabytes. Where it is a plain file in the folder of the
-program, and nothing limits it, a crash in a loop fills the disk.
+A core file of a program with devices can be tens of gigabytes. If it is a plain file in the program's folder,
+of unlimited size, repeated crashes fill the disk.
 
 - **ok**: core files are off, limited, or collected by a program of the system.
 - **warn**: they are unlimited files in the folder where a program runs.
 - **skipped**: this is not Linux.
 
-It cannot fail.
+It never fails.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def examine(facts: Facts) -> Answer:
     """Judge limit and pattern together."""
     limit = facts.system.limits.get("CORE")
     if limit is None or not facts.system.is_linux:
-        return skipped(f"core files are looked at on Linux, and this is {facts.system.platform}")
+        return skipped(f"core files are examined only on Linux, and this is {facts.system.platform}")
     soft, _ = limit
     pattern = (facts.files.text(_PATTERN) or "").strip()
     if pattern.startswith("|"):
@@ -36,5 +36,5 @@ def examine(facts: Facts) -> Answer:
         return ok(f"core files are kept as {pattern}")
     return warn(
         f"a crash leaves a core file of any size in the folder of the program, named {pattern or 'core'}",
-        "ulimit -c 0 where nobody looks at them, or a pattern that leads to a disk of their own",
+        "ulimit -c 0 if nobody looks at them, or a pattern that puts them on a separate disk",
     )

@@ -42,7 +42,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def size(count: int) -> str:
-    """Bytes as people say them."""
+    """Return a number of bytes in a readable unit."""
     for unit, name in ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit:
             return f"{count / unit:.0f} {name}" if count >= 10 * unit else f"{count / unit:.1f} {name}"

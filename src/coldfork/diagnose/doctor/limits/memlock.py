@@ -1,13 +1,13 @@
 """How much memory a process may lock: `ulimit -l`.
 
-What InfiniBand and RoCE send has to be locked, by NCCL and by UCX; without them nothing here needs it.
-CUDA's pinned memory does not count.
+NCCL and UCX lock the memory that they send over InfiniBand or RoCE; nothing else here needs the limit. CUDA's
+pinned memory does not count.
 
 - **ok**: there is no such network, or no limit.
 - **warn**: there is one, and a limit.
 - **skipped**: this system has no such limit.
 
-It cannot fail: programs fall back to slower ways.
+It never fails: programs fall back to slower ways.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many processes and threads this user may have: `ulimit -u`.
 
-Every thread counts, of all processes of the user together. Where there are no more, starting a pool fails
-with "Resource temporarily unavailable".
+Every thread counts, of all processes of the user together. Once they are used up, starting a pool fails with
+"Resource temporarily unavailable".
 
 - **ok**: 4096 and more, or no limit.
 - **warn**: fewer.

@@ -1,1 +1,1 @@
-"""Checks of what coldfork itself has installed, recorded and can see."""
+"""Checks of coldfork's own installation, recordings and abilities."""

@@ -1,9 +1,9 @@
-"""Which Pythons have the fork guard, in which mode, and what goes past it.
+"""Which Pythons have the fork guard, in which mode, and what it misses.
 
-The file that `coldfork guard install` writes is looked for beside the examined Python, beside coldfork's
-own, and beside those on PATH. With `--verbose` it is said what an installed guard does not see.
+The file that `coldfork guard install` writes is looked for beside the examined Python, beside coldfork's own,
+and beside those on PATH. `--verbose` lists what an installed guard does not see.
 
-- **ok**: it is on in the examined Python; or it is nowhere, and the message says how to have it.
+- **ok**: it is on in the examined Python; or it is nowhere, and the message says how to get it.
 - **warn**: COLDFORK_GUARD switches it off or holds no mode, or it is on in other Pythons and not in this
   one.
 - **fail**: its file was damaged, or coldfork was removed from under it.
@@ -55,7 +55,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _interpreter(python: ExaminedPython) -> Interpreter:
-    """What `coldfork guard` knows of an interpreter, without running it."""
+    """Return the interpreter as `coldfork guard` describes it, without running it."""
     version = InstalledPackages(python.folders).version("coldfork")
     name = python.executable or str(python.prefix)
     return Interpreter(name, python.version_text, "linux", python.folders, version, None)
@@ -84,9 +84,9 @@ def _damaged(interpreter: Interpreter) -> Iterator[Answer]:
 def _of_variable(facts: Facts) -> Iterator[Answer]:
     value = facts.variables.get(_VARIABLE, "").strip().lower()
     if value == "off":
-        yield warn(f"{_VARIABLE}=off switches it off in what is started from here", f"unset {_VARIABLE}")
+        yield warn(f"{_VARIABLE}=off switches it off in processes started from here", f"unset {_VARIABLE}")
     elif value and value not in _MODES:
-        yield warn(f"{_VARIABLE}={value} is no mode", f"set {_VARIABLE} to one of {', '.join(_MODES)}")
+        yield warn(f"{_VARIABLE}={value} is not a mode", f"set {_VARIABLE} to one of {', '.join(_MODES)}")
 
 
 def _which(facts: Facts) -> str:

@@ -1,14 +1,14 @@
 """Whether Python processes of this user hold a device that they cannot use: what `coldfork ps` shows.
 
 Such a process was forked from one in which the device was awake. It fails or hangs when it touches the
-device, and may hold memory of it until it ends. What `coldfork run` records of a process is read only if it
-is smaller than a megabyte: `coldfork ps` reads all.
+device, and may hold device memory until it ends. A recording by `coldfork run` is read only if it is smaller
+than a megabyte; `coldfork ps` reads all.
 
 - **ok**: none does.
 - **fail**: some do.
 - **skipped**: this is not Linux.
 
-It cannot warn.
+It never warns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from coldfork.model.running import RunningPython
 def examine(facts: Facts) -> Answer:
     """Look at each process from outside."""
     if facts.census is None:
-        return skipped(f"processes are looked at on Linux, and this is {facts.system.platform}")
+        return skipped(f"processes are examined only on Linux, and this is {facts.system.platform}")
     census = facts.census()
     count = len(census.processes)
     if not census.poisoned:

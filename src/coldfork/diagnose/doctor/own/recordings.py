@@ -1,13 +1,13 @@
-"""Whether programs that coldfork recorded or ran have crashed of late.
+"""Whether programs that coldfork recorded or ran have crashed recently.
 
 Looks at the latest recordings of `coldfork run` and at the reports of isolated scripts in coldfork's folder,
-of the last seven days. Of recordings the ten latest are read, if they are smaller than a megabyte.
+of the last seven days. Of the recordings, the ten latest are read, if they are smaller than a megabyte.
 
 - **ok**: none of them crashed.
 - **warn**: some did: a process was ended by a signal that nobody sends on purpose, or a script was killed.
 - **skipped**: nothing was kept.
 
-It cannot fail: what crashed is past.
+It never fails: the crashes are past.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ENDED_BADLY = frozenset({"killed", "lost"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Read what was kept."""
+    """Read the recordings and reports."""
     recordings, runs = _kept(facts, "recordings", f"run-*{ENDING}"), _kept(facts, "runs", "*/report.json")
     if not recordings and not runs:
         return skipped(f"nothing was recorded in the last {_DAYS} days")
@@ -50,7 +50,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _kept(facts: Facts, folder: str, pattern: str) -> list[Path]:
-    """The files of a kind, the latest first."""
+    """Return the files of one kind, the latest first."""
     found = []
     for file in (facts.state / folder).glob(pattern) if facts.state is not None else ():
         with suppress(OSError):
@@ -61,7 +61,7 @@ def _kept(facts: Facts, folder: str, pattern: str) -> list[Path]:
 
 
 def _crash(file: Path) -> str | None:
-    """Which process of a recording crashed, and how."""
+    """Return which process of a recording crashed, and how."""
     from coldfork.report.recordings.assembly.files import read
 
     try:

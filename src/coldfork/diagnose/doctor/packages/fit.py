@@ -19,7 +19,7 @@ _MOST_LIBRARIES = 40
 def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool = False) -> Answer:
     """Judge a package by the first of these distributions that is installed.
 
-    One that imports without its compiled part is not judged by that.
+    A package that imports without its compiled part is not judged by that part.
     """
     found = facts.packages.first(*distributions)
     if found is None:
@@ -38,7 +38,7 @@ def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool 
 
 
 def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
-    """Why a distribution does not fit; one reason is enough, the plainest first."""
+    """Yield the reasons why a distribution does not fit, the plainest first."""
     for trouble in (
         *requirement(found, "torch", facts),
         *_of_name(facts.packages.version(found) or "", torch),
@@ -49,7 +49,7 @@ def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
 
 
 def requirement(dependent: str, needed_name: str, facts: Facts) -> Iterator[str]:
-    """Say that a distribution asks for another version of something than the one installed."""
+    """Yield a message if a distribution asks for another version of something than the one installed."""
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.version import InvalidVersion
 
@@ -70,14 +70,14 @@ def requirement(dependent: str, needed_name: str, facts: Facts) -> Iterator[str]
 
 
 def _environment(facts: Facts) -> dict[str, str]:
-    """What differs between this Python and the examined one."""
+    """Return the marker values in which the examined Python differs from this one."""
     version = facts.python.version
     known = {"sys_platform": facts.system.platform, "platform_machine": facts.system.machine}
     return known if version is None else {**known, "python_version": f"{version[0]}.{version[1]}"}
 
 
 def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
-    """What the local part of a version says: `2.8.3+cu12torch2.8cxx11abitrue`, `0.11.0+cu129`."""
+    """Yield what the local part of a version reveals: `2.8.3+cu12torch2.8cxx11abitrue`, `0.11.0+cu129`."""
     local = version.partition("+")[2]
     built = _BUILT_WITH.search(local)
     if built is not None and built[1] != torch.minor:
@@ -88,7 +88,7 @@ def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
 
 
 def built_for_another(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
-    """Say that compiled files link to another CUDA than torch does."""
+    """Yield a message if compiled files link to another CUDA than torch does."""
     for number, file in enumerate(facts.packages.libraries(found)):
         if number == _MOST_LIBRARIES:
             return

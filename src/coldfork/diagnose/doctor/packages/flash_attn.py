@@ -1,13 +1,14 @@
 """Whether flash-attn fits the torch that is installed.
 
 Its wheels are named after the torch and the CUDA that they were built with, such as
-`2.8.3+cu12torch2.8cxx11abitrue`; one that was compiled here says less, and its libraries are looked at.
+`2.8.3+cu12torch2.8cxx11abitrue`; the name of one that was compiled here says less, so its libraries are
+examined.
 
 - **ok**: nothing speaks against it.
 - **fail**: it asks for another torch, was built with another one or for another CUDA, or torch is missing.
 - **skipped**: it is not installed.
 
-It cannot warn: what does not fit fails when it is imported.
+It never warns: a misfit fails on import.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ release; older wheels are named after the torch and the CUDA that they were buil
   is missing.
 - **skipped**: it is not installed.
 
-It cannot warn: what does not fit fails when it is imported.
+It never warns: a misfit fails on import.
 """
 
 from __future__ import annotations

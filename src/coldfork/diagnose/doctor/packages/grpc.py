@@ -3,11 +3,11 @@
 Without it a child that was forked while channels were open may hang when it uses them. It is off unless the
 variable asks for it, before grpc is imported.
 
-- **ok**: it is asked for; or nothing forks here unless that is asked for.
+- **ok**: it is asked for; or nothing forks here unless asked to.
 - **warn**: grpc is installed beside a Python that forks, and the variable is not set.
 - **skipped**: grpc is not installed.
 
-It cannot fail: whether channels are open at a fork is known when the program runs.
+It never fails: whether channels are open at a fork is known only when the program runs.
 """
 
 from __future__ import annotations

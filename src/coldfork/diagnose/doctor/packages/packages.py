@@ -1,14 +1,14 @@
 """Which installed packages wake a device when they are imported.
 
-It reads the sources of all installed packages as `coldfork check` does, runs none of them, and keeps what it
-learned: minutes the first time, seconds from then on. So it is done only when it is asked for, by its name
+It reads the sources of all installed packages as `coldfork check` does, runs none of them, and caches the
+result: this takes minutes the first time, and seconds from then on. So it runs only on request, by its name
 or with `--packages`.
 
 - **ok**: none does.
 - **warn**: some do, or do under a condition; each is listed with the line that makes the call.
-- **skipped**: nobody asked for it, or no folder of packages was found.
+- **skipped**: it was not requested, or no folder of packages was found.
 
-It cannot fail: a program that imports such a package where it uses the device is right to.
+It never fails: importing such a package in the process that uses the device is right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 
 def examine(facts: Facts) -> Answer:
-    """Read them, if that was asked for."""
+    """Read the packages, if requested."""
     if facts.waking is None:
         return skipped("all packages are read only when coldfork doctor --packages asks for it")
     if not facts.python.folders:

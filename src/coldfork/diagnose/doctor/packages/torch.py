@@ -41,14 +41,14 @@ def examine(facts: Facts) -> Answer:
 def _for_cuda(torch: TorchBuild, cuda: tuple[int, int], served: tuple[int, int] | None, said: str) -> Answer:
     if served is None:
         return warn(
-            f"{said}, and no driver answers: it runs on the CPU alone",
+            f"{said}, and no driver answers: it runs on the CPU only",
             "coldfork doctor driver says what is missing; without a GPU, the build for the CPU is smaller",
         )
     if cuda <= served:
         return ok(f"{said}; the driver serves CUDA {cuda_name(served)}")
     remedies = ("update the driver", _BUILD.format(cuda_name(served)))
     if cuda[0] > served[0]:
-        return fail(f"{said}, and the driver serves CUDA {cuda_name(served)} alone", *remedies)
+        return fail(f"{said}, and the driver serves only CUDA {cuda_name(served)}", *remedies)
     return warn(
         f"{said}, and the driver serves {cuda_name(served)}: code compiled at run time may be refused",
         *remedies,

@@ -6,7 +6,7 @@ It pins the release of torch that it was built with; a build for another CUDA ca
 - **fail**: it asks for another torch, was built with another one or for another CUDA, or torch is missing.
 - **skipped**: it is not installed.
 
-It cannot warn: what does not fit fails when it is imported.
+It never warns: a misfit fails on import.
 """
 
 from __future__ import annotations

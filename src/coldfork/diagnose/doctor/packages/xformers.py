@@ -1,7 +1,7 @@
 """Whether xformers fits the torch that is installed.
 
-Its metadata says which torch it asks for, and its compiled part links to the libraries of one CUDA. Where
-these are not torch's, it imports without its kernels and says so in a warning.
+Its metadata says which torch it asks for, and its compiled part links to the libraries of one CUDA. If these
+are not torch's, it imports without its kernels and says so in a warning.
 
 - **ok**: nothing speaks against it.
 - **warn**: its compiled part is for another CUDA: its kernels are left out.
@@ -19,7 +19,7 @@ _NAME = "xformers"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare what it asks for, and then what its compiled part links to."""
+    """Compare its requirements, and then the libraries that its compiled part links to."""
     answer = examined(_NAME, facts, _NAME, imports_anyway=True)
     if answer.health is not Health.OK or facts.torch is None:
         return answer

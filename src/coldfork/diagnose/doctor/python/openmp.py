@@ -1,16 +1,16 @@
 """How many OpenMP runtimes the packages bring along.
 
-A process that loads two of them has two pools of threads that know nothing of each other: they fight for the
-processors, Intel's runtime ends the process with "OMP: Error #15" when it finds another copy of itself, and
-a fork has two pools to break. The files are counted, those of Linux (`.so`), macOS (`.dylib`) and Windows
-(`.dll`); whether a program loads several is known when it runs.
+A process that loads two of them has two thread pools unaware of each other: they compete for the processors,
+Intel's runtime ends the process with "OMP: Error #15" when it finds another copy of itself, and a fork has
+two pools to break. The files are counted, those of Linux (`.so`), macOS (`.dylib`) and Windows (`.dll`);
+whether a program loads several is known only when it runs.
 
 - **ok**: one runtime or none, or several copies of GNU's, which get along without sharing their threads.
 - **warn**: several kinds (GNU's libgomp beside Intel's libiomp5 or LLVM's libomp), or several copies of
   Intel's or LLVM's.
 - **skipped**: no folder of packages was found.
 
-It cannot fail: the copies may never meet in one process.
+It never fails: the copies may never meet in one process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from coldfork.model.diagnosis import Answer, ok, skipped, warn
 _RUNTIME = re.compile(r"^(libgomp|libiomp5(?:md)?|libomp)(?:[-.\d].*)?\.(?:so|dylib|dll)(?:\.[\d.]+)?$")
 _KINDS = {"libgomp": "GNU", "libiomp5": "Intel", "libiomp5md": "Intel", "libomp": "LLVM"}
 _DEEPEST = 4
-"""Libraries lie in `torch/lib` or `scikit_learn.libs`, never deep in a tree of sources."""
+"""Libraries are in `torch/lib` or `scikit_learn.libs`, never deep in a tree of sources."""
 _SOURCES = frozenset({"__pycache__", "include", "tests", "test"})
 
 
@@ -42,7 +42,7 @@ def examine(facts: Facts) -> Answer:
     if len(kinds) > 1:
         said = f"{' and '.join(kinds)} runtimes lie side by side: a process may load both"
     elif len(found) > 1 and kinds != ["GNU"]:
-        said = f"{len(found)} copies of {kinds[0]}'s runtime: a process that loads two may be ended"
+        said = f"{len(found)} copies of {kinds[0]}'s runtime: a process that loads two may be killed"
     else:
         return ok(f"{len(found)} {'copy' if len(found) == 1 else 'copies'} of {kinds[0]}'s runtime", *files)
     return warn(
@@ -54,7 +54,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def runtimes(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The runtimes below a folder of packages: whose each is, and its file; a link counts as its target."""
+    """Yield the runtimes below a folder of packages: vendor and file; a link counts as its target."""
     if folder.name not in ("site-packages", "dist-packages"):
         return
     seen: set[Path] = set()

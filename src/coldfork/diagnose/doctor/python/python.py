@@ -1,11 +1,11 @@
 """Whether coldfork works with this Python, on this platform.
 
-Looks at the version of the interpreter whose environment is examined, read from where it lies, and at the
+Looks at the version of the interpreter whose environment is examined, read from its location, and at the
 platform.
 
 - **ok**: Python 3.11 or newer, on Linux.
 - **warn**: a platform on which only part of coldfork works; a free-threaded build, in which many extensions
-  switch the lock on again when they are imported.
+  switch the GIL on again when they are imported.
 - **fail**: an older Python.
 - **skipped**: the version does not show.
 """

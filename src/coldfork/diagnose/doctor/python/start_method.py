@@ -3,12 +3,12 @@
 The default of a Python follows from its version and its platform: `fork` on Linux up to 3.13, `forkserver`
 from 3.14 on, `spawn` on macOS and Windows. A forked child cannot use a device that its parent has woken.
 
-- **ok**: `spawn` or `forkserver`; or `fork` where nothing is installed that a device belongs to,
-  which a torch for the CPU is not.
+- **ok**: `spawn` or `forkserver`; or `fork` if no package that uses devices is installed
+  (a torch for the CPU does not count).
 - **warn**: `fork`, beside a framework that wakes devices.
 - **skipped**: the version of Python does not show.
 
-It cannot fail: `fork` is no trouble as long as the parent stays cold.
+It never fails: `fork` is harmless as long as the parent stays cold.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ def examine(facts: Facts) -> Answer:
         return ok(said)
     return warn(
         f"{said}: a forked child cannot use a device that {framework} woke in its parent",
-        "start workers with coldfork.get_context(), which forks only where nothing speaks against it",
+        "start workers with coldfork.get_context(), which forks only if nothing speaks against it",
         "coldfork guard install warns of every fork that would break its child",
     )
 
 
 def _is_for_the_cpu(name: str, facts: Facts) -> bool:
-    """Whether this is a torch that was built for no device."""
+    """Return whether this is a torch that was built for no device."""
     torch = facts.torch
     return name == "torch" and torch is not None and torch.cuda is None and not torch.others
 
 
 def default(python: ExaminedPython, platform: str) -> str | None:
-    """The start method of a program that chooses none; None where that is not known."""
+    """Return the start method of a program that chooses none; None if it is unknown."""
     if not platform.startswith("linux"):
         return "spawn"
     if python.version is None:

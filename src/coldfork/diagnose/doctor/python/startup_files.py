@@ -1,8 +1,8 @@
 """Whether something imports a framework whenever this Python starts.
 
 Python runs the lines of `.pth` files that begin with `import`, and the modules `sitecustomize` and
-`usercustomize`, before any program. What they import is imported in every process, helpers and launchers
-included, and what they wake is awake in each of them. The files are read; none is run.
+`usercustomize`, before any program. Their imports happen in every process, helpers and launchers included,
+and a device that they wake is awake in all. The files are read; none is run.
 
 - **ok**: none of them imports a framework that wakes devices.
 - **warn**: one imports such a framework.
@@ -32,7 +32,7 @@ _DEVICE_PARTS = frozenset({"cuda", "xpu", "hip"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Read what Python runs when it starts."""
+    """Read the files that Python runs at startup."""
     if not facts.python.folders:
         return skipped("no folder of packages was found")
     files = startup_files(facts.python)
@@ -42,7 +42,7 @@ def examine(facts: Facts) -> Answer:
 
 def _troubles(file: Path) -> Iterator[Answer]:
     sources = runnable_lines(file) if file.suffix == ".pth" else [_text(file)]
-    # Python runs each line by itself, and none behind one that is no Python.
+    # Python runs each line by itself, but none after one that is not Python.
     trees = takewhile(lambda tree: tree is not None, map(_parsed, sources))
     tree = ast.Module([node for tree in trees if tree is not None for node in tree.body], [])
     frameworks = sorted(_imported(tree) & _FRAMEWORKS)
@@ -65,7 +65,7 @@ def _text(file: Path) -> str:
 
 
 def _parsed(source: str) -> ast.Module | None:
-    """The code, with the strings that it hands to `exec` beside it; None for what is no Python."""
+    """Return the code, together with the strings that it passes to `exec`; None if it is not Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

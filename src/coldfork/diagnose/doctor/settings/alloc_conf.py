@@ -1,12 +1,12 @@
 """Whether PyTorch knows every option of its allocator in PYTORCH_ALLOC_CONF and its names for CUDA and HIP.
 
-PyTorch reads them at its first allocation. Newer releases raise `Unrecognized key` there; older ones warn of
-it, or say nothing, and go on without the option.
+PyTorch reads them at its first allocation. Newer releases raise `Unrecognized key` there; older ones warn, or
+silently ignore the option.
 
 - **ok**: none is set, or all options are known.
 - **warn**: an option is not among those of PyTorch up to 2.13, or has no value.
 
-It cannot fail, and is never skipped.
+It never fails, and is never skipped.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ CUDA_DEVICE_ORDER=PCI_BUS_ID.
 - **warn**: several models, and the order is left to CUDA; or a value that means nothing.
 - **skipped**: fewer than two devices are known, and the variable is not set.
 
-It cannot fail: the order harms only who counts on another one.
+It never fails: the order harms only programs that rely on another one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def examine(facts: Facts) -> Answer:
         return warn(f"{_NAME}={value} means nothing to CUDA", _REMEDY)
     models = {device.name for device in facts.management.devices}
     if len(facts.management.devices) < 2:
-        return skipped("there are not two devices that could be taken for each other")
+        return skipped("there are fewer than two devices, so none can be confused")
     if len(models) == 1:
         return ok("all devices are of one model, so that CUDA counts as nvidia-smi does")
     return warn(

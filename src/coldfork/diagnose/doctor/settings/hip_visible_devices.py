@@ -1,13 +1,13 @@
 """Whether the variables that hide AMD's devices contradict each other.
 
-ROCR_VISIBLE_DEVICES hides devices from the runtime, and HIP_VISIBLE_DEVICES counts among those that are
-left. PyTorch for ROCm also hears CUDA_VISIBLE_DEVICES, and programs disagree on which of them comes first.
+ROCR_VISIBLE_DEVICES hides devices from the runtime, and HIP_VISIBLE_DEVICES counts among those that are left.
+PyTorch for ROCm also obeys CUDA_VISIBLE_DEVICES, and programs disagree on which of them comes first.
 
 - **ok**: one of them is set, or they agree.
-- **warn**: they differ, or HIP_VISIBLE_DEVICES counts among what ROCR_VISIBLE_DEVICES left.
+- **warn**: they differ, or HIP_VISIBLE_DEVICES counts among the devices that ROCR_VISIBLE_DEVICES left.
 - **skipped**: none is set.
 
-It cannot fail: each of them may be meant.
+It never fails: each of them may be intended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 _HIP, _ROCR, _CUDA = "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
-_REMEDY = "set one of them alone: HIP_VISIBLE_DEVICES"
+_REMEDY = "set only one of them: HIP_VISIBLE_DEVICES"
 
 
 def examine(facts: Facts) -> Answer:
@@ -26,7 +26,7 @@ def examine(facts: Facts) -> Answer:
         return skipped("neither HIP_VISIBLE_DEVICES nor ROCR_VISIBLE_DEVICES is set")
     said = ", ".join(f"{name}={value}" for name, value in given.items())
     if len(set(given.values())) > 1:
-        return warn(f"{said}: they differ, and which is heard depends on who reads them", _REMEDY)
+        return warn(f"{said}: they differ, and which one applies depends on the program", _REMEDY)
     if _HIP in given and _ROCR in given and given[_ROCR] not in ("0", ""):
-        return warn(f"{said}: the one counts among the devices that the other left", _REMEDY)
+        return warn(f"{said}: one counts among the devices that the other left", _REMEDY)
     return ok(said)

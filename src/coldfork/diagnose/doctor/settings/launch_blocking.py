@@ -1,9 +1,9 @@
 """Whether a variable for debugging slows every program down: CUDA_LAUNCH_BLOCKING and its like.
 
 - **ok**: none is set.
-- **warn**: one is set. With CUDA_LAUNCH_BLOCKING=1 every kernel is waited for.
+- **warn**: one is set. With CUDA_LAUNCH_BLOCKING=1 the program waits for every kernel.
 
-It cannot fail, and is never skipped.
+It never fails, and is never skipped.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Whether LD_LIBRARY_PATH and LD_PRELOAD put something before the driver.
+"""Whether LD_LIBRARY_PATH and LD_PRELOAD put something in front of the driver.
 
-The stub of the CUDA toolkit is a `libcuda.so` without a driver: whoever finds it first sees no device.
-Compatibility packages of CUDA serve data-centre devices alone.
+The stub of the CUDA toolkit is a `libcuda.so` without a driver: a program that finds it first sees no device.
+CUDA's compatibility packages serve only data-centre devices.
 
-- **ok**: neither is set, or they lead past the driver.
-- **warn**: a compatibility package stands on the path, or a library of CUDA is preloaded.
-- **fail**: a folder with the toolkit's stub stands on the path.
+- **ok**: neither is set, or they do not affect the driver.
+- **warn**: a compatibility package is on the path, or a library of CUDA is preloaded.
+- **fail**: a folder with the toolkit's stub is on the path.
 - **skipped**: this is not Linux.
 """
 
@@ -40,7 +40,7 @@ def _of_folders(facts: Facts, folders: list[str]) -> Iterator[Answer]:
             )
         elif folder.rstrip("/").endswith("/compat") and facts.files.exists(f"{folder}/libcuda.so.1"):
             yield warn(
-                f"{folder} holds a driver of CUDA's compatibility package, for data-centre devices alone",
+                f"{folder} holds a driver of CUDA's compatibility package, for data-centre devices only",
                 f"take {folder} out of LD_LIBRARY_PATH if the driver of the machine is new enough",
             )
 

@@ -1,13 +1,13 @@
-"""Whether NVIDIA_VISIBLE_DEVICES is set where somebody reads it.
+"""Whether NVIDIA_VISIBLE_DEVICES is set where it is read.
 
 NVIDIA's container runtime reads it when it starts a container. Inside, and on a machine without containers,
 it hides nothing: CUDA_VISIBLE_DEVICES does.
 
 - **ok**: it is set in a container.
-- **warn**: it is set outside of one, or CUDA_VISIBLE_DEVICES counts beyond what it let in.
+- **warn**: it is set outside of one, or CUDA_VISIBLE_DEVICES counts beyond the devices it let in.
 - **skipped**: it is not set.
 
-It cannot fail: it does nothing.
+It never fails: it does nothing.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Whether `torch.cuda.is_available()` leaves the driver asleep: PYTORCH_NVML_BASED_CUDA_CHECK.
+"""Whether `torch.cuda.is_available()` leaves the driver cold: PYTORCH_NVML_BASED_CUDA_CHECK.
 
 With `1` torch asks NVML, and the process can still fork workers that use the device. With anything else the
-question alone initialises the driver, and `torch.cuda.is_initialized()` does not tell.
+call alone initialises the driver, and `torch.cuda.is_initialized()` does not show it.
 
-- **ok**: it is `1`, or it is not set; the message says what follows.
-- **warn**: it has a value that torch takes for no; or it is `1`, and NVML does not answer.
+- **ok**: it is `1`, or it is not set; the message explains the effect.
+- **warn**: it has a value that torch treats as no; or it is `1`, and NVML does not answer.
 - **skipped**: no torch for CUDA is installed, and it is not set.
 
-It cannot fail: torch falls back to the driver.
+It never fails: torch falls back to the driver.
 """
 
 from __future__ import annotations
@@ -33,4 +33,4 @@ def examine(facts: Facts) -> Answer:
         return ok(f"{_NAME}=1: torch.cuda.is_available() asks NVML")
     if value in ("", "0"):
         return ok(f"{_NAME}={value}: torch.cuda.is_available() wakes the driver")
-    return warn(f"{_NAME}={value}: torch takes all but 1 for no", f"set {_NAME}=1")
+    return warn(f"{_NAME}={value}: torch treats everything but 1 as no", f"set {_NAME}=1")

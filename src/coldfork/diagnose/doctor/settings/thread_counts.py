@@ -1,12 +1,12 @@
 """Whether the variables for pools of threads make sense together: OMP_NUM_THREADS and its like.
 
-Every process makes pools of its own: eight workers with a thread for each of 64 processors are 512 threads.
+Every process creates its own pools: eight workers with a thread for each of 64 processors are 512 threads.
 
-- **ok**: they are not set, or they are numbers that the processors can serve.
+- **ok**: they are not set, or they are numbers that suit the processors.
 - **warn**: a value is no number, exceeds the processors that this process may use, or two libraries are told
   different numbers; or KMP_DUPLICATE_LIB_OK silences Intel's warning of two runtimes in one process.
 
-It cannot fail, and is never skipped.
+It never fails, and is never skipped.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _troubles(given: dict[str, str], facts: Facts) -> Iterator[Answer]:
         numbers = value.split(",") if name == "OMP_NUM_THREADS" else [value]
         if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
             yield warn(
-                f"{name}={value} is no number of threads, and is ignored",
+                f"{name}={value} is not a number of threads, and is ignored",
                 f"set {name} to a number, or unset it",
             )
         elif int(numbers[0]) > facts.system.cpus:
@@ -54,7 +54,7 @@ def _troubles(given: dict[str, str], facts: Facts) -> Iterator[Answer]:
             )
     if facts.variables.get(_SILENCED, "").lower() in ("1", "true"):
         yield warn(
-            f"{_SILENCED} hides that two OpenMP runtimes are in one process, whose results may be wrong",
+            f"{_SILENCED} hides that two OpenMP runtimes are in one process, and results may be wrong",
             "coldfork doctor openmp says which packages bring them",
         )
     pools = {given[name] for name in _NAMES[:3] if name in given}
@@ -62,5 +62,5 @@ def _troubles(given: dict[str, str], facts: Facts) -> Iterator[Answer]:
         said = ", ".join(f"{name}={given[name]}" for name in _NAMES[:3] if name in given)
         yield warn(
             f"{said}: the pools are told different numbers",
-            "give them one number, or set OMP_NUM_THREADS alone",
+            "give them one number, or set only OMP_NUM_THREADS",
         )

@@ -1,13 +1,14 @@
 """Whether tokenizers may start threads before a fork: TOKENIZERS_PARALLELISM.
 
 Its pool does not survive a fork. Unless the variable is set, tokenizers keeps to one thread in a child that
-was forked after it had used several, with a warning; any value but a no insists, and the child may hang.
+was forked after it had used several, with a warning; any value that does not mean no keeps the pool, and the
+child may hang.
 
 - **ok**: it is not set, or it is `false`.
-- **warn**: it is `true`, or any other value that is no no, where processes are forked.
+- **warn**: it is `true`, or any other value that does not mean no, and processes are forked here.
 - **skipped**: tokenizers is not installed, and it is not set.
 
-It cannot fail: no child need use them.
+It never fails: a child need not use tokenizers.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What CUDA_VISIBLE_DEVICES lets programs see, as the driver reads it.
+"""Which devices CUDA_VISIBLE_DEVICES lets programs see, as the driver reads it.
 
-The driver reads entries from the left and stops, without a word, at the first that means nothing. A device
-that is named twice hides all of them. Numbers and UUIDs do not mix: the first entry decides.
+The driver reads entries from the left and stops silently at the first invalid one. A device that is named
+twice hides all of them. Numbers and UUIDs do not mix: the first entry decides.
 
 - **ok**: it is not set, or every entry names a device.
-- **warn**: it hides all devices, as a machine for the CPU alone may want it.
-- **fail**: an entry means nothing, names no device of this machine, is there twice, or is of another kind
+- **warn**: it hides all devices, which may be intended on a machine that uses only the CPU.
+- **fail**: an entry is invalid, names no device of this machine, is listed twice, or is of another kind
   than the first.
 
-It is never skipped. Whether a number is too large is known only where NVML counts the devices.
+It is never skipped. A number that is too large is noticed only if NVML counts the devices.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _meaningless(entries: list[str]) -> tuple[int, str] | None:
-    """The first entry that the driver cannot read, and why."""
+    """Return the first entry that the driver cannot read, and why."""
     by_uuid = entries[0].startswith(_UUIDS)
     for at, entry in enumerate(entries):
         is_number, is_uuid = _number(entry) is not None, entry.startswith(_UUIDS)
@@ -55,14 +55,14 @@ def _meaningless(entries: list[str]) -> tuple[int, str] | None:
 
 
 def _number(entry: str) -> int | None:
-    """A number as C reads one, which takes `1gpu` for 1."""
+    """Return a number as C reads it, which takes `1gpu` for 1."""
     found = re.match(r"\+?([0-9]+)", entry, re.ASCII)
     return None if found is None else int(found[1])
 
 
 def _repeated(entries: list[str]) -> tuple[int, str] | None:
     twice = next((entry for entry in entries if entries.count(entry) > 1), None)
-    return None if twice is None else (0, f"{twice} is there twice")
+    return None if twice is None else (0, f"{twice} is listed twice")
 
 
 def _absent(entries: list[str], facts: Facts) -> tuple[int, str] | None:

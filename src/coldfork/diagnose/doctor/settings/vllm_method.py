@@ -3,7 +3,7 @@
 - **ok**: `spawn`, or nothing: the command `vllm serve` spawns, and the class `LLM` forks unless CUDA is
   awake.
 - **warn**: `fork`, which breaks workers where the parent has woken a device without torch's knowledge; or a
-  name that is nearly this one and that nobody reads.
+  misspelt name that nothing reads.
 - **fail**: a value that vLLM refuses when it starts.
 - **skipped**: vLLM is not installed, and the variable is not set.
 """
@@ -38,6 +38,6 @@ def examine(facts: Facts) -> Answer:
     if value == "fork":
         return warn(
             f"{NAME}=fork: a worker cannot use a device that its parent woke",
-            "set it to spawn; or COLDFORK_VLLM=on, which forks only where nothing speaks against it",
+            "set it to spawn; or COLDFORK_VLLM=on, which forks only if nothing speaks against it",
         )
-    return fail(f"{NAME}={value}: vLLM takes spawn and fork alone", f"set {NAME}=spawn")
+    return fail(f"{NAME}={value}: vLLM accepts only spawn and fork", f"set {NAME}=spawn")

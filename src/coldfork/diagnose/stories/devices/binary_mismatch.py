@@ -2,18 +2,17 @@
 
 ## How it is told
 
-By the loader's `undefined symbol` where the symbol is PyTorch's or CUDA's, as the message of an
-ImportError, and by torchvision's missing operator. An undefined symbol of another library is another story,
-and not told. The culprit is the line that imports the extension.
+By the loader's `undefined symbol` where the symbol is PyTorch's or CUDA's, as the message of an ImportError,
+and by torchvision's missing operator. An undefined symbol of another library is a different story, and not
+told. The culprit is the line that imports the extension.
 
 ## What else it could be
 
-Nothing, where the symbol is PyTorch's.
+Nothing, if the symbol is PyTorch's.
 
 ## Reproduced
 
-Not reproduced: the text is that of glibc's `dl-lookup.c`, and `torchvision/_meta_registrations.py` for the
-other.
+Not reproduced: the texts are those of glibc's `dl-lookup.c` and of `torchvision/_meta_registrations.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +28,6 @@ NAME = "binary-mismatch"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     title = "A compiled extension does not fit the PyTorch that is installed"
     yield from telling.by_sign(case, named(NAME), title, asked=True)

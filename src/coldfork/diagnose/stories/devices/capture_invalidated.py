@@ -28,7 +28,7 @@ NAME = "capture-invalidated"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log, and another one does not say what broke the capture."""
+    """Yield the story, if the log contains its words and no other story explains the broken capture."""
     if lazy_state_in_capture.is_first_use(case):
         return
     yield from telling.by_sign(

@@ -26,7 +26,7 @@ NAME = "device-busy"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     yield from telling.by_sign(
         case, named(NAME), "Another process holds the device, and it admits one at a time"
     )

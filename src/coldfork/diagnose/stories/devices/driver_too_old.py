@@ -2,7 +2,7 @@
 
 ## How it is told
 
-By PyTorch's warning or error, also where only its words were copied, or by CUDA's error 35.
+By PyTorch's warning or error, even if only its words were copied, or by CUDA's error 35.
 
 ## What else it could be
 
@@ -27,6 +27,6 @@ _BARE = r"^The NVIDIA driver on your system is too old \(found version"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     title = "The driver is older than the CUDA that the framework was built for"
     yield from telling.by_sign(case, named(NAME), title, bare=_BARE)

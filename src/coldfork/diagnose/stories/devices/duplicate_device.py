@@ -2,7 +2,8 @@
 
 ## How it is told
 
-By NCCL's `Duplicate GPU detected`, as part of an error of PyTorch, as NCCL's own warning, or as a line.
+By NCCL's `Duplicate GPU detected`, as part of an error of PyTorch, as NCCL's own warning, or as a line of its
+own.
 
 ## What else it could be
 
@@ -27,5 +28,5 @@ _BARE = r"^(?:.*NCCL WARN )?Duplicate GPU detected ?: rank \d+ and rank \d+ both
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     yield from telling.by_sign(case, named(NAME), "Two ranks use the same device", bare=_BARE)

@@ -29,6 +29,6 @@ NAME = "invalid-device"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     title = "The program asked for a device that it does not see"
     yield from telling.by_sign(case, named(NAME), title, asked=True)

@@ -2,26 +2,26 @@
 
 ## How it is told
 
-By what coldfork itself says of such a graph: a `LeakError` of `coldfork.graphs`, or what virtual capture
-says of poison. By PyTorch's errors about a random generator in the wrong state. By
-`CUBLAS_STATUS_NOT_INITIALIZED`, if the stack or the rest of the log shows a capture, and by an illegal
-memory access, if the stack shows a replay; without that both say something else, and are no story.
+By coldfork's own words about such a graph: a `LeakError` of `coldfork.graphs`, or virtual capture's report of
+poison. By PyTorch's errors about a random generator in the wrong state. By `CUBLAS_STATUS_NOT_INITIALIZED`,
+if the stack or the rest of the log shows a capture, and by an illegal memory access, if the stack shows a
+replay; otherwise both mean something else, and are no story.
 
-A replay that returns garbage writes no error at all. `coldfork check` finds the mistake in the source,
-and `coldfork.graphs.check` on the CPU.
+A replay that returns garbage writes no error at all. `coldfork check` finds the mistake in the source, and
+`coldfork.graphs.check` on the CPU.
 
 ## What else it could be
 
-For cuBLAS: a device whose memory is full, as it needs some for its workspace. For a generator: a capture
-that broke off before, whose own error stands above. For an illegal access: a kernel with a mistake of its
+For cuBLAS: a device whose memory is full, because cuBLAS needs some for its workspace. For a generator: a
+capture that broke off before, whose own error stands above. For an illegal access: a kernel with a bug of its
 own.
 
 ## Reproduced
 
-The `LeakError` by programs whose backend keeps its plan (`examples/speculative_decoding` has one), and
-poison by a captured region that reads what nobody filled, with PyTorch 2.13.0 on virtual capture. The
-others are not reproduced; their texts are those of `aten/src/ATen/cuda/CUDAGeneratorImpl.cpp` (PyTorch's
-commit 03e68c4b), of pytorch/pytorch#99397 and of `cudaGetErrorString` (CUDA 12).
+The `LeakError` by programs whose backend keeps its plan (`examples/speculative_decoding` has one), and poison
+by a captured region that reads memory that nothing filled, with PyTorch 2.13.0 on virtual capture. The others
+are not reproduced; their texts are those of `aten/src/ATen/cuda/CUDAGeneratorImpl.cpp` (PyTorch's commit
+03e68c4b), of pytorch/pytorch#99397 and of `cudaGetErrorString` (CUDA 12).
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _POISONED = re.compile(r"^(?P<call>aten::[\w.]+) at (?P<path>\S.*?):(?P<line>\d+
 _OTHERS = {
     _CUBLAS: "a device whose memory is full: cuBLAS needs some for its workspace",
     "Offset increment": "the consequence of a capture that broke off before, with an error of its own",
-    _ILLEGAL: "a kernel with a mistake of its own",
+    _ILLEGAL: "a kernel with a bug of its own",
 }
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, where the log shows that a graph was captured or replayed."""
+    """Yield the story, if the log shows that a graph was captured or replayed."""
     found = [
         seen for seen in sightings(case.log, named(NAME), bare=_POISON) if _is_of_a_graph(case, seen.error)
     ]
@@ -76,7 +76,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def is_first_use(case: Case) -> bool:
-    """Whether this log's capture broke off because something was first used in it."""
+    """Return whether this log's capture broke off because something was first used in it."""
     return any(_CUBLAS in error.message and _is_of_a_graph(case, error) for error in case.log.errors)
 
 
@@ -94,7 +94,7 @@ def _captures(frame: LogFrame) -> bool:
 
 
 def _confidence(found: Sequence[Sighting], ended: Sequence[Sighting]) -> Confidence:
-    """Only coldfork's own words and a capture that broke off say for certain what it was."""
+    """Return the confidence: only coldfork's own words and a capture that broke off are certain evidence."""
     seen = [sighting.error for sighting in found]
     if any(error.kind in _LEAKS or _POISONED.match(error.message) for error in seen):
         return Confidence.CERTAIN
@@ -104,7 +104,9 @@ def _confidence(found: Sequence[Sighting], ended: Sequence[Sighting]) -> Confide
 
 
 def _culprit(errors: Sequence[LoggedError]) -> Place | None:
-    """The line that coldfork's words name: the one that left the state, else the one that read it."""
+    """Return the line that coldfork's message names: the one that left the state, else the one that
+    read it.
+    """
     for error in errors:
         poisoned = _POISONED.match(error.message)
         if poisoned is not None:

@@ -2,10 +2,10 @@
 
 ## How it is told
 
-By `CUDA out of memory` in an error that names other processes with memory on the same device, as
-PyTorch's does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other
-processes`), or where several processes of the log run out of memory. An error that names none is about a
-model that is too large, and no story; so is one whose neighbours hold no more than a context.
+By `CUDA out of memory` in an error that names other processes with memory on the same device, as PyTorch's
+does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other processes`), or
+where several processes of the log run out of memory. An error that names none is about a model that is too
+large, and no story; nor is one whose other processes hold no more than a context.
 
 ## What else it could be
 
@@ -40,12 +40,12 @@ _HELD = re.compile(r"Process \d+ has ([\d.]+) ([GMK])iB memory in use")
 _TOTAL = re.compile(r"total capacity of ([\d.]+) ([GMK])iB")
 _UNITS = {"K": 1 / 1024 / 1024, "M": 1 / 1024, "G": 1.0}
 _SHARE = 0.05
-"""Of a device's memory; a bare context, or a desktop, holds less and leaves room for any model."""
+"""A share of the device's memory; a bare context, or a desktop, holds less and leaves room for any model."""
 _LEAST = 1.0
 
 
 def _matters(said: str) -> bool:
-    """Whether the other processes hold enough to be the reason."""
+    """Return whether the other processes hold enough to be the reason."""
     held = sum(float(amount) * _UNITS[unit] for amount, unit in _HELD.findall(said))
     total = _TOTAL.search(said)
     least = _SHARE * float(total[1]) * _UNITS[total[2]] if total is not None else _LEAST
@@ -53,7 +53,7 @@ def _matters(said: str) -> bool:
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if more than one process holds memory of the device."""
+    """Yield the story, if more than one process holds memory of the device."""
     found = sightings(case.log, named(NAME))
     others = {match[0] for sighting in found for match in _OTHER.finditer(sighting.error.said)}
     speakers = {

@@ -3,7 +3,7 @@
 ## How it is told
 
 By PyTorch's error about a worker of a DataLoader that died of SIGBUS or about a tensor that it could not
-share, or by NCCL's about its segment, which it writes as a warning of its own first.
+share, or by NCCL's error about its segment, which a warning of its own precedes.
 
 ## What else it could be
 
@@ -38,11 +38,11 @@ _OTHER = re.compile(
     r"|Cannot allocate memory|Read-only file system)"
 )
 _NEAR = 2
-"""So many lines above its last word NCCL says what the call to the system came to."""
+"""How many lines above its final message NCCL gives the outcome of the system call."""
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     title = "The shared memory of the machine or the container is full"
     found = [
         seen for seen in sightings(case.log, named(NAME), bare=_BARE) if not _has_other_reason(case, seen)
@@ -52,7 +52,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _has_other_reason(case: Case, sighting: Sighting) -> bool:
-    """Whether NCCL says why it could not make its segment, and it is not for want of room."""
+    """Return whether NCCL gives another reason than lack of room why it could not make its segment."""
     near = [
         line.text
         for line in case.log.lines

@@ -1,26 +1,26 @@
-"""A driver was initialised before the program had said what it may use, or its failure stayed.
+"""A driver was initialised before the program had configured it, or its initialisation failed for good.
 
 ## How it is told
 
-By the errors of frameworks that would still have to set something: TensorFlow's `Visible devices cannot
-be modified after being initialized`, JAX's `config should be updated before backends are initialized` and
-`jax.distributed.initialize() must be called before`, Lightning's and accelerate's that refuse to fork
-because CUDA is initialised. The line on the stack came too late; what woke the device came before it, and
-is the culprit only where a recording, a note of coldfork's or the sources name it.
+By the errors of frameworks that still have something to set: TensorFlow's `Visible devices cannot be modified
+after being initialized`, JAX's `config should be updated before backends are initialized` and
+`jax.distributed.initialize() must be called before`, Lightning's and accelerate's that refuse to fork because
+CUDA is initialised. The line on the stack came too late; the line that woke the device came before it, and is
+the culprit only if a recording, a note of coldfork's or the sources name it.
 
 PyTorch's `CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env
-variable CUDA_VISIBLE_DEVICES after program start` says less. It is told as likely where an import called
-what failed, and as possible anywhere else.
+variable CUDA_VISIBLE_DEVICES after program start` says less. It is told as likely if an import made the
+failing call, and as possible anywhere else.
 
 ## What else it could be
 
-For `CUDA unknown error`: a driver that works for no process on this machine, because its module
-`nvidia_uvm` is not loaded or a container sees only part of its files.
+For `CUDA unknown error`: a driver that works for no process on this machine, because its module `nvidia_uvm`
+is not loaded or a container sees only part of its files.
 
 ## Reproduced
 
-JAX's two by programs that compute first, with JAX 0.10 on the CPU. The others are not reproduced; their
-texts are those of `tensorflow/python/eager/context.py:1951`, `:1999` and `:2053` (2.19.0),
+JAX's two by programs that compute first, with JAX 0.10 on the CPU. The others are not reproduced; their texts
+are those of `tensorflow/python/eager/context.py:1951`, `:1999` and `:2053` (2.19.0),
 `lightning/fabric/strategies/launchers/multiprocessing.py:202` (2.6.0), `accelerate/launchers.py:181` and
 `:248` (1.6.0), and `c10/cuda/CUDAFunctions.cpp:109` of PyTorch 2.9.
 """
@@ -46,7 +46,7 @@ _OTHERS = (
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """One story of what came too late, and one of a failure that nobody explains."""
+    """Yield a story of what came too late, and one of an unexplained failure."""
     found = [seen for seen in sightings(case.log, named(NAME), bare=_BARE) if _is_of_kind(seen)]
     late = [sighting for sighting in found if not _is_unknown(sighting)]
     failed = [sighting for sighting in found if _is_unknown(sighting)]
@@ -61,7 +61,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_of_kind(sighting: Sighting) -> bool:
-    """A ValueError is accelerate's only, with words of its own."""
+    """Return whether the error has its framework's words; a plain ValueError must have accelerate's."""
     return sighting.error.kind != "ValueError" or "avoid running any instruction" in sighting.error.said
 
 
@@ -70,7 +70,7 @@ def _is_unknown(sighting: Sighting) -> bool:
 
 
 def _blamed(case: Case, found: Sequence[Sighting], told: Story) -> Story:
-    """The story with what woke the device; where nobody knows it, with the line that came too late."""
+    """Return the story with what woke the device, or if that is unknown, with the line that came too late."""
     suspects = () if case.wakings else _suspects(case, found)
     culprit = _culprit(case, found, suspects)
     if culprit is not None:

@@ -1,8 +1,8 @@
-"""A forked worker was aborted when it gave back what it had inherited of the device.
+"""A forked worker was aborted when it released device state that it had inherited.
 
 ## How it is told
 
-By what the C++ runtime says of an exception that nobody has caught: `what():` and CUDA's error 3.
+By the C++ runtime's words about an uncaught exception: `what():` and CUDA's error 3.
 
 ## What else it could be
 
@@ -11,7 +11,7 @@ A C++ thread of a forked process that uses the device for the first time. The re
 ## Reproduced
 
 Not reproduced here: it needs a device. Known from speculators, whose DataLoader forked its workers while the
-model was on the device; its run succeeded and ended with SIGABRT.
+model was on the device; its run succeeded but ended with SIGABRT.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME = "aborted-after-fork"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     yield from telling.by_sign(
-        case, named(NAME), "A forked worker was aborted when it gave back what it had of the device"
+        case, named(NAME), "A forked worker was aborted when it released device state that it had inherited"
     )

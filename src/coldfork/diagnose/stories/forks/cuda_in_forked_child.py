@@ -5,16 +5,17 @@
 By the error that PyTorch raises in the child for CUDA, XPU and MTIA, and its extensions for NPU, HPU and
 others: `Cannot re-initialize CUDA in forked subprocess`. Several workers that fail alike are one story.
 
-The traceback ends in the worker's own line. What woke the device is mostly not in it: that happened in the
-parent, earlier. The culprit is, in this order: what a recording or a note of coldfork's in the log names;
-the line of a module or of a class body that an import in the child was running, as that line wakes whoever
-imports it; the one cause that `coldfork check` is certain of, in the sources that the log names. Otherwise
-it is the line of the child that used the device, and there may be suspects with their chains.
+The traceback ends in the worker's own line. It usually does not show what woke the device, which happened
+earlier, in the parent. The culprit is, in this order: what a recording or a note of coldfork's in the log
+names; the line of a module or of a class body that an import in the child was running, as that line wakes
+every process that imports it; the one cause that `coldfork check` is certain of, in the sources that the log
+names. Otherwise it is the line of the child that used the device, and there may be suspects with their
+chains.
 
 ## What else it could be
 
-Nothing: only a forked process is told this. Whether an import or the parent's own work woke the device, the
-error alone does not say.
+Nothing: only a forked process gets this error. The error alone does not show whether an import or the
+parent's own work woke the device.
 
 ## Reproduced
 
@@ -48,7 +49,7 @@ _DEVICE = re.compile(r"re-?\s*initialize\s*([A-Z]+)")
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """One story for each kind of device."""
+    """Yield one story for each kind of device."""
     found = sightings(case.log, named(NAME), bare=_BARE)
     for device in sorted({_device(sighting) for sighting in found}):
         yield _story(case, device, [sighting for sighting in found if _device(sighting) == device])
@@ -89,7 +90,7 @@ _ACCELERATORS = {"CUDA": "cuda", "XPU": "xpu"}
 
 
 def _fork_in(case: Case) -> Place | None:
-    """Where the log itself shows the line that started a process: in an error of the parent."""
+    """Return where the log itself shows the line that started a process: in an error of the parent."""
     for error in case.log.errors:
         call = stacks.starting_call(error.frames)
         if call is not None:
@@ -109,7 +110,7 @@ _Judgement = tuple[Place | None, str, tuple[Suspect, ...], tuple[Evidence, ...]]
 
 
 def _told_by(waking: Waking, case: Case) -> _Judgement:
-    """What somebody saw who watched."""
+    """Return the judgement based on an observed wake."""
     source = "A recording" if waking.line_number is None else "coldfork's note in the log"
     lines = [line for line in case.log.lines if line.number == waking.line_number]
     seen = tuple(Evidence(case.log.name, line.number, line.text.strip()) for line in lines)
@@ -118,7 +119,7 @@ def _told_by(waking: Waking, case: Case) -> _Judgement:
 
 
 def _judged(case: Case, errors: Sequence[LoggedError], at_import: Place | None) -> _Judgement:
-    """The culprit, the sentence that says what is known of it, the suspects and the evidence."""
+    """Return the culprit, a sentence on how it is known, the suspects and the evidence."""
     for waking in case.wakings:
         return _told_by(waking, case)
     suspects = case.search([frame.path for error in errors for frame in error.frames])
@@ -130,14 +131,16 @@ def _judged(case: Case, errors: Sequence[LoggedError], at_import: Place | None) 
         return at_import, sentence, suspects, ()
     certain = [suspect for suspect in suspects if suspect.reason.startswith("certain")]
     if len(certain) == 1:
-        sentence = "The child only used it; by the sources, one line wakes it in whoever imports it."
+        sentence = (
+            "The child only used it; in the sources, one line wakes it in every process that imports it."
+        )
         return certain[0].place, sentence, suspects, ()
     sentence = "The child only used it: what had woken it in the parent is not in this log."
     return None, sentence, suspects, ()
 
 
 def _lined(place: Place, case: Case) -> Place:
-    """The place with its line, which the sources know where only the file was seen."""
+    """Return the place with its line number, taken from the sources if only the file was seen."""
     if place.line is not None:
         return place
     found = (s.place for s in case.search([place.path]) if f"/{place.path}".endswith(f"/{s.place.path}"))
@@ -148,7 +151,9 @@ def _lined(place: Place, case: Case) -> Place:
 def _remedies(
     remedies: Sequence[str], processes: Sequence[Participant], *, of_import: bool
 ) -> tuple[str, ...]:
-    """The table's remedies, with the way of the framework that forked; laziness first if it is an import."""
+    """Return the table's remedies, with that of the framework that forked; lazy initialisation comes first
+    after an import.
+    """
     names = {process.framework for process in processes}
     own = [known.remedy for known in FRAMEWORKS if known.name in names and known.remedy]
     lazily, spawn, *others = remedies

@@ -2,8 +2,8 @@
 
 ## How it is told
 
-By the `UnsafeForkError` that the guard raises in the parent, in place of the fork. Its message names who
-woke the device; that is the culprit. Where nobody saw that, it is the line that tried to fork.
+By the `UnsafeForkError` that the guard raises in the parent, in place of the fork. Its message names what
+woke the device; that is the culprit. If that was not seen, it is the line that tried to fork.
 
 ## What else it could be
 
@@ -28,7 +28,7 @@ NAME = "fork-refused"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, with the waker that the guard's message names."""
+    """Yield the story, with the waker that the guard's message names."""
     for told in telling.by_sign(case, named(NAME), "coldfork's guard refused a fork"):
         waking = next(iter(case.wakings), None)
         if waking is None:

@@ -2,16 +2,16 @@
 
 ## How it is told
 
-By a dump of stacks: py-spy's, faulthandler's or gdb's, those of its `py-bt` too. A stack that begins where a
-forked child begins (`popen_fork.py`, `_launch`), and ends in libgomp's barrier, in the pool of polars or
-rayon, in XLA or in gRPC, is told as likely. With the Python calls alone it is told as possible, and only if
-the process does not wait for work: a worker that waits in a queue, in a pipe or in a lock of the program's
+By a dump of stacks: py-spy's, faulthandler's or gdb's, including those of its `py-bt`. A stack that begins
+where a forked child begins (`popen_fork.py`, `_launch`), and ends in libgomp's barrier, in the pool of polars
+or rayon, in XLA or in gRPC, is told as likely. With the Python calls alone it is told as possible, and only
+if the process does not wait for work: a worker that waits in a queue, in a pipe or in a lock of the program's
 own is idle, and no story.
 
 ## What else it could be
 
-A worker that computes for long; a lock of the program's own, held at the fork. `py-spy dump --native --pid
-PID` shows the calls below Python's.
+A worker with a long computation; a lock of the program's own, held at the fork. `py-spy dump --native --pid
+PID` shows the native calls as well.
 
 ## Reproduced
 
@@ -46,7 +46,7 @@ _NEAR = 3
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if a forked child's stack does not wait for work."""
+    """Yield the story, if a forked child's stack does not wait for work."""
     if any(_has_crashed(case.log.lines, index) for index in range(len(case.log.lines))):
         return
     stuck = [stack for stack in case.log.stacks if _is_stuck(stack)]
@@ -72,7 +72,7 @@ def tell(case: Case) -> Iterator[Story]:
         ),
         trouble.remedies,
         (
-            "a worker that computes for long",
+            "a worker with a long computation",
             "a lock of the program's own that another thread held at the fork",
         ),
         "coldfork run --follow PROGRAM",
@@ -80,14 +80,14 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _has_crashed(lines: Sequence[LogLine], index: int) -> bool:
-    """Whether a process crashed here, which nobody had asked for its stacks."""
+    """Return whether a process crashed here without having been asked for its stacks."""
     if not lines[index].text.startswith(_CRASHED):
         return False
     return not any(_ASKED in line.text for line in lines[max(0, index - _NEAR) : index])
 
 
 def _child(stack: Stack) -> int:
-    """How many calls, from the innermost, belong to the child; 0 if it was not forked."""
+    """Return how many calls, from the innermost, belong to the child; 0 if it was not forked."""
     for index, frame in enumerate(stack.frames):
         if frame.function in ("_bootstrap", "fork") and any(
             stacks.joined(outer).endswith("popen_fork.py") for outer in stack.frames[index:]
@@ -104,7 +104,7 @@ def _is_stuck(stack: Stack) -> bool:
 
 
 def _is_flushing(stack: Stack) -> bool:
-    """Whether a child that ends waits for the lock of a stream that another thread held at the fork."""
+    """Return whether an ending child waits for the lock of a stream that another thread held at the fork."""
     first = stack.frames[0]
     return first.function == "_bootstrap" and "flush" in first.text
 

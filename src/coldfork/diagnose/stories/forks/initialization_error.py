@@ -3,14 +3,13 @@
 ## How it is told
 
 By numba's `CUDA initialized before forking`, and by error 3 of CUDA or HIP (`initialization error`,
-`CUDA_ERROR_NOT_INITIALIZED`) as the message of an error,
-where the log shows that the process is a child: its stack begins where a worker begins, or its name says
-so. Without that it is told as possible, for a driver that does not work at all says the same; so is the
-line that TensorFlow and JAX write of it themselves.
+`CUDA_ERROR_NOT_INITIALIZED`) as the message of an error, if the log shows that the process is a child: its
+stack begins where a worker begins, or its name says so. Otherwise it is told as possible, because a driver
+that does not work at all gives the same error; so is the line that TensorFlow and JAX write themselves.
 
 ## What else it could be
 
-A driver that does not work on this machine, in the parent either: `nvidia-smi` says whether it does.
+A driver that does not work on this machine, not even in the parent: `nvidia-smi` says whether it does.
 
 ## Reproduced
 
@@ -35,7 +34,7 @@ _BARE = r"^.*\.cc:\d+\] (?:failed call to cuInit|[Ff]ailed setting context): .*C
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, as sure as the log shows that the process was forked."""
+    """Yield the story, as sure as the log shows that the process was forked."""
     found = sightings(case.log, named(NAME), bare=_BARE)
     if not found:
         return

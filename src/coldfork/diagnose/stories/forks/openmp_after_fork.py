@@ -26,7 +26,7 @@ NAME = "openmp-after-fork"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     yield from telling.by_sign(
         case, named(NAME), "A forked child was ended because its parent had used GNU OpenMP"
     )

@@ -2,13 +2,13 @@
 
 ## How it is told
 
-By the warning of CPython 3.12 and newer, or by JAX's. Both are warnings: what follows from them is a hang,
-if anything. macOS ends a child instead that would have gone on with a class of Objective-C half made, and its
-words are told as well.
+By the warning of CPython 3.12 and newer, or by JAX's. Both are only warnings: if anything follows, it is a
+hang. macOS instead kills a child whose Objective-C class was half initialised at the fork, and its words are
+recognised as well.
 
 ## What else it could be
 
-A child that only executes another program. Nothing is lost then.
+A child that only executes another program. Then there is no harm.
 
 ## Reproduced
 
@@ -29,7 +29,7 @@ NAME = "threads-at-fork"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     trouble = named(NAME)
     yield from telling.by_sign(
         case, trouble, "A process with several threads was forked", bare=trouble.pattern

@@ -6,12 +6,11 @@ By the warning that the tokenizers library prints in the child.
 
 ## What else it could be
 
-Nothing: only tokenizers says so. It is harmless where the child tokenizes little.
+Nothing: only tokenizers says so. It is harmless if the child tokenizes little.
 
 ## Reproduced
 
-Not reproduced: 0.23.3 prints it only where the child tokenizes. The text is that of
-`tokenizers/src/lib.rs`.
+Not reproduced: 0.23.3 prints it only if the child tokenizes. The text is that of `tokenizers/src/lib.rs`.
 """
 
 from __future__ import annotations
@@ -27,5 +26,5 @@ NAME = "tokenizers"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     yield from telling.by_sign(case, named(NAME), "Tokenizers had started their threads before a fork")

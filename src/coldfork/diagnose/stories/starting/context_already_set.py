@@ -6,8 +6,8 @@ By the RuntimeError of `multiprocessing/context.py`. The culprit is the line tha
 
 ## What else it could be
 
-Nothing: only multiprocessing says so. Below `spawn_main` it was the import of the program in a spawned
-child that set the method, and that is [no-main-guard](no-main-guard.md).
+Nothing: only multiprocessing says so. Below `spawn_main`, the import of the program in a spawned child set
+the method, and that is [no-main-guard](no-main-guard.md).
 
 ## Reproduced
 
@@ -29,7 +29,7 @@ NAME = "context-already-set"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     found = [
         seen for seen in sightings(case.log, named(NAME)) if not stacks.is_spawned_main(seen.error.frames)
     ]

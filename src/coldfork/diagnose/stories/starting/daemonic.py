@@ -2,8 +2,8 @@
 
 ## How it is told
 
-By the AssertionError of `multiprocessing/process.py`. The culprit is the innermost line of the program on
-the stack.
+By the AssertionError of `multiprocessing/process.py`. The culprit is the innermost line of the program on the
+stack.
 
 ## What else it could be
 
@@ -11,7 +11,7 @@ Nothing: only multiprocessing and billiard say so.
 
 ## Reproduced
 
-By a script that starts a process in a daemon.
+By a script that starts a process in a daemonic one.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ NAME = "daemonic"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     yield from telling.by_sign(case, named(NAME), "A worker of a pool tried to start processes itself")

@@ -3,12 +3,11 @@
 ## How it is told
 
 By an EOFError or a ConnectionError below multiprocessing's `popen_forkserver.py` or `forkserver.py`: the
-server closed the pipe without an answer, which it does when what it was told to preload fails, or when it
-is killed.
+server closed the pipe without an answer, which it does if a module to preload fails, or if it is killed.
 
 ## What else it could be
 
-A server that was killed, by the system for want of memory, or by whoever ended its process group.
+A server that was killed, by the system for lack of memory, or along with its process group.
 
 ## Reproduced
 
@@ -32,7 +31,7 @@ _FILES = ("multiprocessing/forkserver.py", "multiprocessing/popen_forkserver.py"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the parent of a fork server was left without an answer."""
+    """Yield the story, if the parent of a fork server was left without an answer."""
     kinds = ("EOFError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
     found = [Sighting(error, True) for error in case.errors(kinds) if _is_parent(error)]
     if found:
@@ -40,7 +39,9 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_parent(error: LoggedError) -> bool:
-    """Whether the pipe of a fork server was read or written, with nothing but Python's library below it."""
+    """Return whether the pipe of a fork server was read or written, with nothing but Python's library below
+    it.
+    """
     for frame in reversed(error.frames):
         if stacks.joined(frame).endswith(_FILES):
             return True

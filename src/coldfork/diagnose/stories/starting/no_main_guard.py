@@ -30,7 +30,7 @@ NAME = "no-main-guard"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if the words stand in the log."""
+    """Yield the story, if the log contains its words."""
     again = sightings(case.log, named("context-already-set"))
     found = [*sightings(case.log, named(NAME))]
     found += [seen for seen in again if stacks.is_spawned_main(seen.error.frames)]

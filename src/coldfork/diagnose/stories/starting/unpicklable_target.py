@@ -1,15 +1,15 @@
-"""What a new process was to run cannot be sent to it.
+"""The target of a new process cannot be sent to it.
 
 ## How it is told
 
-By pickle's errors (`Can't pickle local object`, `cannot pickle '_thread.lock' object`) where the stack
-shows that a process was being started or handed work: multiprocessing's `popen_spawn_*`,
-`popen_forkserver`, its reduction or its queues, or a spawned child's `spawn`, which does not find what it is
-told to run. pickle fails elsewhere too, and that is no story.
+By pickle's errors (`Can't pickle local object`, `cannot pickle '_thread.lock' object`) where the stack shows
+that a process was being started or handed work: multiprocessing's `popen_spawn_*`, `popen_forkserver`, its
+reduction or its queues, or a spawned child's `spawn`, which does not find its target. pickle fails elsewhere
+too, and that is no story.
 
 ## What else it could be
 
-Nothing, where a process was being started.
+Nothing, if a process was being started.
 
 ## Reproduced
 
@@ -34,7 +34,7 @@ NAME = "unpicklable-target"
 _SIGN = re.compile(r"[Cc]an(?:'t|not) (?:pickle|get) |pickl\w+ (?:is|are) not|not picklable")
 _FED = (
     "A queue pickles what is put into it in a thread of its own, after `put` has returned. The object is "
-    "lost, whoever waits for it goes on waiting, and the stack does not show who put it there."
+    "lost, its receiver waits forever, and the stack does not show which line put it there."
 )
 _STARTING = re.compile(
     r"(?:multiprocessing|multiprocess)/"
@@ -43,22 +43,24 @@ _STARTING = re.compile(
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """The story, if a process was being started or handed work."""
+    """Yield the story, if a process was being started or handed work."""
     trouble = named(NAME)
     found = [Sighting(error, True) for error in case.errors(trouble.kinds) if _is_starting(error)]
     fed = [seen for seen in found if _is_feeding(seen.error)]
     started = [seen for seen in found if seen not in fed]
     if started:
-        yield telling.story(case, trouble, "What a new process was to run cannot be sent to it", started)
+        yield telling.story(case, trouble, "The target of a new process cannot be sent to it", started)
     if fed:
         told = telling.story(
-            case, trouble, "What was put into a queue cannot be sent to another process", fed
+            case, trouble, "An object put into a queue cannot be sent to another process", fed
         )
         yield replace(told, cause=_FED)
 
 
 def _is_feeding(error: LoggedError) -> bool:
-    """Whether the thread of a queue failed, long after `put`: the stack does not show who put it there."""
+    """Return whether a queue's thread failed, long after `put`: the stack does not show which line put the
+    object there.
+    """
     return any(
         frame.function == "_feed" and stacks.joined(frame).endswith("/queues.py") for frame in error.frames
     )

@@ -1,4 +1,4 @@
-"""The annotations that a report gives a service to show, and the sentences of each."""
+"""The annotations for a service to show, and the sentences of each."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from coldfork.report.shared.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A cause at the finding that stands for it, or a new way to a cause that the baseline accepts."""
+    """A cause, placed at its representative finding, or a new way to a cause that the baseline accepts."""
 
     finding: Finding
     cause: Cause
     sentences: tuple[str, ...]
-    """Its message first; none is empty."""
+    """The message comes first; no sentence is empty."""
     line: int | None
-    """None where there is no such line in the file: in a notebook, whose cells are shown instead."""
+    """None if the file has no such line: in a notebook, whose cells are shown instead."""
 
 
 def listed(report: Report, options: Options) -> Iterator[Annotation]:
-    """The annotations of a report, in its own order."""
+    """Yield the annotations of a report, in the report's order."""
     selection = Selection(report, options)
     for cause in selection.in_order():
         for finding in selection.entries(cause):

@@ -31,7 +31,7 @@ def _command(annotation: Annotation, options: Options, letters: Alphabet) -> str
 
 
 def data(text: str) -> str:
-    """Text as it stands behind the colons of a workflow command."""
+    """Return text as it is escaped after the colons of a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

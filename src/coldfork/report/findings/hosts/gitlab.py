@@ -20,7 +20,7 @@ def render(report: Report, options: Options) -> str:
 
 def _issue(annotation: Annotation, options: Options) -> dict[str, Any]:
     finding = annotation.finding
-    # A line is required; of a notebook GitLab shows its JSON anyway.
+    # GitLab requires a line; for a notebook it shows the JSON anyway.
     lines = {"begin": annotation.line or 1}
     if annotation.line is not None and finding.end_line is not None and finding.end_line > annotation.line:
         lines["end"] = finding.end_line
@@ -29,7 +29,7 @@ def _issue(annotation: Annotation, options: Options) -> dict[str, Any]:
         "check_name": f"coldfork: {well_formed(finding.rule)}",
         "description": well_formed("\n".join(annotation.sentences)),
         "categories": ["Bug Risk"],
-        # Remains the same while other lines come and go, and so tells old findings from new ones.
+        # Stays the same while other lines come and go, so that GitLab can tell old findings from new ones.
         "fingerprint": well_formed(finding.id),
         "severity": _SEVERITIES[finding.severity],
         "location": {"path": well_formed(options.locate(finding.path)), "lines": lines},

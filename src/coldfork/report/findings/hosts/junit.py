@@ -14,9 +14,9 @@ from coldfork.report.shared.options import Options
 
 
 def render(report: Report, options: Options) -> str:
-    """Write one suite: a test case for each cause, for each rule without one, and for each file not read.
+    """Write one suite: a test case for each cause, for each rule that found none, and for each unread file.
 
-    A cause that fails the check is a failure; another, like a file that was not read, counts as skipped,
+    A cause that fails the check is a failure; any other cause, like an unread file, counts as skipped,
     because neither shows that the import is cold.
     """
     suites = ET.Element("testsuites", name="coldfork")
@@ -35,9 +35,9 @@ def render(report: Report, options: Options) -> str:
 
 
 def document(suites: ET.Element) -> str:
-    """The suites as the text of a file."""
+    """Return the suites as the text of a file."""
     ET.indent(suites)
-    # ASCII with character references is read the same under every encoding a stream may have.
+    # ASCII with character references reads the same whatever encoding a stream has.
     body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{body}\n'
 
@@ -63,7 +63,7 @@ def _add_finding(suite: ET.Element, finding: Finding, cause: Cause, report: Repo
 
 
 def _why_not(finding: Finding, cause: Cause) -> str:
-    """Why it does not fail the check: it is not sure enough, or it concerns others than the users."""
+    """Return why a cause does not fail the check: it is not sure enough, or it does not concern the users."""
     outside = cause.audience not in (Audience.LIBRARY, Audience.SCRIPT)
     return f"{finding.verdict.value}, {place_of(cause.audience)}" if outside else finding.verdict.value
 
@@ -96,7 +96,7 @@ def _add_skipped(suite: ET.Element, file: Skipped, options: Options) -> None:
 
 
 def count(suites: ET.Element, suite: ET.Element, seconds: float) -> None:
-    """Write on the suites how many of their cases failed."""
+    """Write the number of failed cases on the suites."""
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),

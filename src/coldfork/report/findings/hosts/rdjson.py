@@ -44,13 +44,15 @@ def _diagnostic(annotation: Annotation, report: Report, options: Options) -> dic
 
 
 def _column(finding: Finding) -> int:
-    """The column from 1, in bytes of UTF-8."""
+    """Return the column from 1, in bytes of UTF-8."""
     before = "" if finding.caret is None else finding.text[: finding.caret]
     return finding.column + 1 + len(well_formed(before).encode()) - len(before)
 
 
 def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
-    """A safe fix in one place: each suggestion is accepted by itself, and half a fix must not be."""
+    """Return a safe fix that has a single edit: suggestions are accepted one by one, and half a fix would do
+    harm.
+    """
     if fix.applicability is not Applicability.SAFE or len(fix.edits) != 1:
         return []
     edit = fix.edits[0]
@@ -64,5 +66,5 @@ def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
 
 
 def _is_of_whole_lines(edit: Edit) -> bool:
-    # The bytes before any other column are not known here.
+    # The byte offset of any other column is not known here.
     return edit.column == edit.end_column == 1

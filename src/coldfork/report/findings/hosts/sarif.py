@@ -35,7 +35,7 @@ def render(report: Report, options: Options) -> str:
 
 
 def log(report: Report, options: Options) -> _JsonObject:
-    """The report as a SARIF log object."""
+    """Return the report as a SARIF log object."""
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(report, options)]}
 
 
@@ -69,7 +69,7 @@ def _run(report: Report, options: Options) -> _JsonObject:
 
 
 def _rules(report: Report, options: Options) -> dict[str, RuleText]:
-    """The checked rules in their given order, then any that a finding names beyond them."""
+    """Return the checked rules in their given order, then any others that findings name."""
     rules = dict(options.rules)
     for finding in report.findings:
         rules.setdefault(finding.rule, RuleText(summary=finding.rule.replace("-", " ")))
@@ -124,12 +124,14 @@ def _result(
 
 
 def _has_places(fix: Fix, options: Options) -> bool:
-    """Whether all edits are of files whose lines a reader can count: those of a notebook's cells are not."""
+    """Return whether every edit is in a file whose lines a reader can count, which excludes notebook
+    cells.
+    """
     return not any(_is_in_cell(edit.path, edit.line, options) for edit in fix.edits)
 
 
 def _fix(fix: Fix, options: Options) -> _JsonObject:
-    """A fix: what applying it means in words, and for each file what goes where."""
+    """Return a fix: in words what applying it means, and for each file the edits."""
     changes: dict[str, list[_JsonObject]] = {}
     for edit in fix.edits:
         region = {
@@ -163,7 +165,7 @@ def _cause_location(cause: Cause, options: Options) -> _JsonObject:
 
 
 def _is_in_cell(path: str, line: int, options: Options) -> bool:
-    """True for a line of a notebook's cell: of the notebook's own JSON nobody knows the line."""
+    """Return True for a line in a notebook cell, whose line in the notebook's JSON is unknown."""
     return options.cell(path, line)[0] is not None
 
 
@@ -270,7 +272,7 @@ def _percent_encoded(path: str) -> str:
 
 
 def _path_bytes(path: str) -> bytes:
-    # Undecodable bytes of a file name come back as the bytes they were; other lone surrogates stand for none.
+    # Undecodable bytes of a file name are restored as bytes; other lone surrogates stand for no bytes.
     try:
         return path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

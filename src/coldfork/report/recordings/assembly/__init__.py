@@ -1,1 +1,1 @@
-"""From the lines of a recording to the lives of its processes."""
+"""Assembles the lives of processes from the lines of a recording."""

@@ -1,4 +1,4 @@
-"""From a file to a `Recording`; a file that is none is refused in one sentence."""
+"""Reads a `Recording` from a file; refuses any other file in one sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coldfork.report.recordings.assembly.lines import Lines, header, words
 from coldfork.report.recordings.assembly.lives import assemble
 from coldfork.report.shared.garbage import uncollected
 
-#: No line that coldfork writes is longer; a file without line ends must not fill the memory.
+#: coldfork writes no longer line; a file without line ends must not fill the memory.
 LONGEST_LINE = 16 * 1024 * 1024
 
 
@@ -27,7 +27,7 @@ def read(file: Path) -> Recording:
 
 
 def recording(content: Iterable[bytes], name: str) -> Recording:
-    """Put together the recording that these lines hold."""
+    """Assemble the recording that these lines contain."""
     rest = iter(content)
     head = _header(next(rest, b""), name)
     lines = Lines(rest)
@@ -57,7 +57,7 @@ def _header(line: bytes, name: str) -> dict[str, Any]:
     if head is None and line.startswith(b'{"') and not line.endswith(b"\n"):
         raise UsageError(f"{name} was cut off within its first line, so nothing of it can be read")
     if head is None:
-        raise UsageError(f"{name} is no recording of coldfork: its first line is not the header of one")
+        raise UsageError(f"{name} is not a coldfork recording: its first line is not the header of one")
     version = head["schema_version"]
     if version > SCHEMA_VERSION:
         raise UsageError(

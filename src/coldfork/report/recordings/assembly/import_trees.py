@@ -1,4 +1,4 @@
-"""Which import caused which: the loads of a process, put into a tree again."""
+"""Which import caused which: rebuilds the tree from the loads of a process."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SCRIPT = "__main__"
 
 
 def nested(lines: Iterable[ImportLine]) -> tuple[Import, ...]:
-    """The outermost imports of a process, each with what it caused; `lines` come in the order of the file.
+    """Return the outermost imports of a process, each with those it caused; `lines` are in file order.
 
-    A load ends after every load that it caused, on the same thread. So when a load's line comes, what it
-    caused are the last loads of its thread that began after it did and still belong to nobody.
+    A load ends after every load that it caused on the same thread. So when a load's line arrives, the loads
+    that it caused are the last ones of its thread that began after it and have no parent yet.
     """
     threads: dict[int, list[tuple[Import, str | None]]] = {}
     for line in lines:
@@ -32,7 +32,7 @@ def nested(lines: Iterable[ImportLine]) -> tuple[Import, ...]:
 
 
 def walk(imports: Iterable[Import]) -> Iterator[tuple[Import, int]]:
-    """Every import below these, outer before inner, with its depth."""
+    """Yield each of these imports and everything below it, outer before inner, with its depth."""
     waiting = [(span, 0) for span in reversed(tuple(imports))]
     while waiting:
         span, depth = waiting.pop()
@@ -42,7 +42,7 @@ def walk(imports: Iterable[Import]) -> Iterator[tuple[Import, int]]:
 
 
 def threads(imports: Iterable[Import]) -> dict[int, list[Import]]:
-    """The outermost imports of each thread."""
+    """Return the outermost imports of each thread."""
     found: dict[int, list[Import]] = {}
     for span in imports:
         found.setdefault(span.thread, []).append(span)
@@ -50,10 +50,10 @@ def threads(imports: Iterable[Import]) -> dict[int, list[Import]]:
 
 
 def in_microseconds(imports: Iterable[Import]) -> Iterator[tuple[Import, int, int, int]]:
-    """Every import, outer before inner, with its depth, begin and end as whole microseconds.
+    """Yield every import, outer before inner, with its depth, begin and end as whole microseconds.
 
-    Rounding cannot make an import stick out of the one around it, or into the next one beside it; viewers of
-    traces refuse that. `imports` are those of one thread.
+    Rounding never makes an import exceed the one around it or overlap the next one; trace viewers reject
+    that. `imports` belong to one thread.
     """
     stack: list[tuple[Iterator[Import], int, int | None]] = [(iter(tuple(imports)), 0, None)]
     free = -(10**16)
@@ -78,7 +78,9 @@ def _began_within(span: Import, parent: str | None, line: ImportLine) -> bool:
 
 
 def _with_unfinished(waiting: list[tuple[Import, str | None]]) -> Iterator[Import]:
-    """Put a parent around the loads whose own parent has no line: it was in progress at the end."""
+    """Yield loads, with a parent around those whose own parent has no line because it was still in
+    progress.
+    """
     orphans: list[Import] = []
     missing: str | None = None
     for span, parent in waiting:

@@ -1,7 +1,7 @@
-"""The lines of a recording as they stand in the file, checked one by one.
+"""The lines of a recording as they are in the file, checked one by one.
 
-A recording may be cut anywhere, may come from a newer coldfork, and may have been written by anybody: a line
-that makes no sense is counted and skipped, and never ends the reading.
+A recording may be cut off anywhere, may come from a newer coldfork, and may have been written by anyone: a
+line that makes no sense is counted and skipped, and never stops the reading.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from coldfork.model.recordings import EventKind
 from coldfork.model.states import Frame, Level, State, Waker
 from coldfork.model.timelines import Damage
 
-#: Thirty years in seconds: what is further away is no time but a mistake.
+#: Thirty years in seconds: anything further away is a mistake.
 Seconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
 Duration = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Number = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
@@ -27,7 +27,7 @@ _LONGEST_REASON = 200
 
 
 class Line(msgspec.Struct, kw_only=True, frozen=True):
-    """What every event has; each event below is tagged with its kind."""
+    """The fields that every event has; each event below is tagged with its kind."""
 
     t: Seconds
     pid: Number
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Ancestor(msgspec.Struct, kw_only=True, frozen=True):
-    """A process that stood above another one when that began."""
+    """A process that was an ancestor of another when that began."""
 
     pid: Number
     start: Number | None = None
@@ -76,7 +76,7 @@ class RunningLine(Line, tag="running", tag_field="event", frozen=True, kw_only=T
 
 
 class ImportLine(Line, tag="import", tag_field="event", frozen=True, kw_only=True):
-    """One load ended."""
+    """A load ended."""
 
     module: str
     path: str | None = None
@@ -86,7 +86,7 @@ class ImportLine(Line, tag="import", tag_field="event", frozen=True, kw_only=Tru
 
 
 class WakeLine(Line, tag="wake", tag_field="event", frozen=True, kw_only=True):
-    """An accelerator became awake."""
+    """An accelerator was woken."""
 
     accelerator: str
     level: Level | None = None
@@ -94,14 +94,14 @@ class WakeLine(Line, tag="wake", tag_field="event", frozen=True, kw_only=True):
 
 
 class StateLine(Line, tag="state", tag_field="event", frozen=True, kw_only=True):
-    """The states at a moment."""
+    """The states at one moment."""
 
     at: str = ""
     states: tuple[State, ...] = ()
 
 
 class EffectLine(Line, tag="effect", tag_field="event", frozen=True, kw_only=True):
-    """Something else that matters happened."""
+    """Something else of importance happened."""
 
     kind: str
     what: str | None = None
@@ -117,7 +117,7 @@ class HeldThing(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class DeedLine(msgspec.Struct, kw_only=True, frozen=True):
-    """What the forked child was known to do with one of them."""
+    """An action of the forked child on something that was held."""
 
     who: str
     call: str
@@ -181,7 +181,7 @@ class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
 
 
 class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only=True):
-    """The recording reached its limit; written when there is hardly room left, so it may lack its time."""
+    """The recording reached its limit; written with hardly any room left, so its time may be missing."""
 
     t: Seconds | None = None
     pid: Number = 0
@@ -190,7 +190,7 @@ class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only
 
 
 class TroubleLine(Line, tag="trouble", tag_field="event", frozen=True, kw_only=True):
-    """The watcher failed somewhere and went on."""
+    """The watcher failed somewhere and carried on."""
 
     what: str = ""
     detail: str | None = None
@@ -215,19 +215,19 @@ Event = Told | CutLine
 
 
 class Lines:
-    """Reads the events behind the header one by one, and keeps account of what could not be read."""
+    """Reads the events after the header one by one and counts what could not be read."""
 
     def __init__(self, content: Iterable[bytes]) -> None:
         self._content = content
         self._decoder = msgspec.json.Decoder(Event)
         self.damage: Damage = Damage()
-        """What could not be read so far."""
+        """The losses so far."""
 
     def __iter__(self) -> Iterator[Event]:
         # The header is line 1, so the events begin with line 2.
         for number, line in enumerate(self._content, 2):
             if self.damage.cut_short:
-                # Not the end after all: an endless line, of which this is the next piece.
+                # Not the end after all: this is the next piece of an endless line.
                 self.damage = replace(self.damage, cut_short=False)
                 self._spoil(number - 1, ValueError("the line is longer than a line of a recording can be"))
             if line.isspace():
@@ -240,7 +240,7 @@ class Lines:
                     yield again
 
     def _second_reading(self, line: bytes, number: int, error: Exception) -> Event | None:
-        """Python's own parser takes the lone surrogates of undecodable paths, which the fast one refuses."""
+        """Parse the line with Python's own parser, which accepts lone surrogates of undecodable paths."""
         try:
             raw = parse(line)
         except (ValueError, RecursionError):
@@ -268,7 +268,7 @@ class Lines:
 
 
 def header(line: bytes) -> dict[str, Any] | None:
-    """The header in a recording's first line; None when the line is something else."""
+    """Return the header in a recording's first line; None when the line is something else."""
     try:
         raw = parse(line)
     except (ValueError, RecursionError):
@@ -278,16 +278,16 @@ def header(line: bytes) -> dict[str, Any] | None:
 
 
 def words(command: Command | object) -> tuple[str, ...]:
-    """A command as words, however it was written down."""
+    """Return a command as words, in whichever form it was written."""
     if isinstance(command, str):
         return (command,)
     return tuple(str(word) for word in command) if isinstance(command, list | tuple) else ()
 
 
 def parse(line: bytes) -> Any:
-    """The JSON value of a line; NaN and infinity are refused, because they are no JSON."""
+    """Return the JSON value of a line; NaN and infinity are refused, because JSON has neither."""
     return json.loads(line, parse_constant=_refuse)
 
 
 def _refuse(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

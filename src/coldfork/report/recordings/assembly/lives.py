@@ -1,4 +1,4 @@
-"""Puts the events of a recording together: one life for each process, and who started whom."""
+"""Assembles the events of a recording: one life for each process, with its parent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Assembled = tuple[tuple[Process, ...], Cut | None, tuple[Trouble, ...]]
 
 
 def assemble(events: Iterable[Event]) -> Assembled:
-    """The processes of a recording in the order in which they began, where it was cut, and what failed."""
+    """Return the processes of a recording in the order they began, where it was cut off, and what failed."""
     lives = _Lives()
     for event in events:
         lives.take(event)
@@ -63,7 +63,7 @@ class _Lives:
         self._by_pid: defaultdict[int, list[Life]] = defaultdict(list)
 
     def take(self, event: Event) -> None:
-        """Add one event to the life it belongs to."""
+        """Add an event to the life it belongs to."""
         if isinstance(event, CutLine):
             self._cut(event)
             return
@@ -95,11 +95,11 @@ class _Lives:
                 self.troubles.append((life, event))
 
     def linked(self) -> list[Life]:
-        """Every process with its number and its parent, those that only a parent knows included."""
+        """Return every process with its number and parent, including those that only a parent knows."""
         return link(self._all)
 
     def _told(self, event: Told) -> Life:
-        """Whom an event is about, who goes on with it."""
+        """Return the life that an event is about, after updating its end."""
         life = self._life_of(event)
         life.end = max(life.end, event.t)
         if _went_on(life, event):
@@ -124,7 +124,7 @@ class _Lives:
             life = self._new(line.pid, line.t)
             if former is not None and line.start is not None and former.start == line.start:
                 life.above = former
-        # What it imported before it could say that it began belongs to it, too.
+        # Imports made before the process could announce itself belong to it, too.
         life.first, life.how, life.command = line, how, words(line.command)
         life.start, life.watched, life.unseen = line.start, line.watched, line.reason or ""
         life.python = None if line.watched else life.python or "python"
@@ -137,9 +137,9 @@ class _Lives:
         return life
 
     def _stand_above(self, life: Life, line: ProcessLine) -> None:
-        """The processes between this one and the program, which may not be Python and say nothing."""
+        """Add the processes between this one and the program, which may not be Python and record nothing."""
         for ancestor in line.ancestors:
-            # Heard of only now, and there before: also before what this one did until it could speak.
+            # First mentioned now, but it existed earlier, also before its descendant could record anything.
             above = self._from_outside(ancestor.pid, ancestor.start, life.begin)
             above.command = above.command or words(ancestor.command)
             if life.above is None:
@@ -149,7 +149,9 @@ class _Lives:
             life = above
 
     def _from_outside(self, pid: int, start: int | None, at: float) -> Life:
-        """The process that somebody else tells of; `start` tells it from others of its number."""
+        """Return the life of a process that another one reported; `start` tells it from others with the same
+        pid.
+        """
         current = self._current.get(pid)
         if current is not None and _same_start(current, start):
             current.start = current.start or start
@@ -173,7 +175,7 @@ class _Lives:
             life.unseen = line.hidden or life.unseen
 
     def _executed(self, former: Life, line: SeenLine | ExitLine) -> Life:
-        """The program that a process which spoke became last, and which says nothing itself."""
+        """Return the unwatched program that a watched process finally executed."""
         last = former.departings[-1] if former.departings else None
         if not former.watched or last is None or last.how is not How.EXEC:
             return former
@@ -191,7 +193,7 @@ class _Lives:
         return life
 
     def _fork(self, life: Life, line: ForkLine) -> None:
-        """A fork may be written twice: just before it, and again when the child is known."""
+        """Record a fork, which may be written twice: just before it, and again when the child is known."""
         last = life.departings[-1] if life.departings else None
         if line.child is not None and last is not None and isinstance(before := last.line, ForkLine):
             if before.child is None and before.tid == line.tid:
@@ -215,7 +217,9 @@ class _Lives:
                 return
 
     def _exit(self, life: Life, line: ExitLine) -> None:
-        """An end may be recorded twice: from inside with the states, from outside with the status."""
+        """Record an end, which may be written twice: from inside with the states, from outside with the
+        status.
+        """
         if line.python:
             life = self._executed(life, line)
         life.ended = True
@@ -229,14 +233,14 @@ class _Lives:
 
     def _cut(self, line: CutLine) -> None:
         at = max((life.end for life in self._all), default=0.0) if line.t is None else line.t
-        # Each process counts what it dropped itself, and may say so twice.
+        # Each process counts what it dropped, and may report the count twice.
         self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
         first = self.cut or Cut(at, line.reason)
         self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)
 
 
 def _went_on(life: Life, event: Told) -> bool:
-    """Whether this shows that the program which a process last tried to become could not be executed."""
+    """Return whether the event shows that the last program a process tried to execute could not be run."""
     last = life.departings[-1] if life.departings else None
     if last is None or last.how is not How.EXEC or isinstance(event, SeenLine | RunningLine):
         return False
@@ -249,7 +253,7 @@ def _begin_of(event: Told) -> float:
 
 
 def _there_at(life: Life, moment: float) -> Life:
-    """Of a process that does not say itself when it began, the first moment at which it was there."""
+    """Return a process that did not record its own beginning, dated from when it was first known to exist."""
     if life.first is None and not life.watched:
         life.begin = min(life.begin, moment)
     return life
@@ -260,8 +264,8 @@ def _same_start(life: Life, start: int | None) -> bool:
 
 
 def _process(life: Life, before: list[Process]) -> Process:
-    """The finished process; `before` holds those that began earlier, its parent among them."""
-    # A clock that jumped must not make anybody the child of a later process, or of itself.
+    """Return the finished process; `before` holds those that began earlier, including its parent."""
+    # A clock that jumped must not make a process the child of a later one, or of itself.
     parent = life.parent if life.parent is not None and life.parent.number < life.number else None
     process = Process(
         number=life.number,
@@ -295,7 +299,7 @@ def _process(life: Life, before: list[Process]) -> Process:
 
 
 def _why_unseen(life: Life) -> str:
-    """What follows from others, of a process that was not watched and where nobody knows why."""
+    """Return why a process was not watched, inferred from others because nothing recorded the reason."""
     parent = life.parent
     if life.watched or parent is None:
         return ""
@@ -306,7 +310,7 @@ def _why_unseen(life: Life) -> str:
     if life.signal is not None:
         return f"killed by signal {life.signal} before anything was heard of it"
     program = life.command[0].rpartition("/")[2] if life.command else ""
-    became = "" if program.startswith(("python", "pypy")) else "it became Python after it was started, and "
+    became = "" if program.startswith(("python", "pypy")) else "it became Python only after its start, and "
     return f"{became}nothing was heard of it"
 
 

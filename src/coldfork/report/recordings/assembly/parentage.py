@@ -1,8 +1,8 @@
-"""Who started whom: finds the child of every fork, spawn and exec, and the parent of every process.
+"""Parentage: finds the child of every fork, spawn and exec, and the parent of every process.
 
-A process is known by its number and the moment of its start, which the kernel keeps through every `exec`.
-Where a recording lacks that, it is known by its parent and by what was started; and where two could be
-meant, by nothing: who cannot be told has no line, rather than a wrong one.
+A process is identified by its pid and its start time, which the kernel keeps through every `exec`. If a
+recording lacks them, it is identified by its parent and by the command that was started. If two processes
+match, neither is chosen: no line is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from coldfork.report.recordings.assembly.lines import (
 #: A child may write its first line before its parent's line about it gets its time.
 _CLOCK_SLACK = 0.05
 
-#: How the process at the other end may say that it came to run. Only a forkserver forks what is spawned.
+#: How the process at the other end may report its own start. Only a forkserver forks what is spawned.
 _ARRIVALS = {
     How.FORK: frozenset({How.FORK, How.UNKNOWN}),
     How.SPAWN: frozenset({How.SPAWN, How.SUBPROCESS, How.FORK, How.UNKNOWN}),
@@ -43,7 +43,7 @@ Start = ForkLine | SpawnLine | ExecLine
 
 @dataclass(eq=False)
 class Life:
-    """What is known of one process while the lines are being put together."""
+    """The facts about one process while the lines are being assembled."""
 
     pid: int | None
     how: How
@@ -51,17 +51,17 @@ class Life:
     start: int | None = None
     first: ProcessLine | None = None
     parents: list[int] = field(default_factory=list)
-    """The numbers of its parent, by what it said itself and by who saw it."""
+    """The pids of its parent, as reported by itself and by observers."""
     above: Life | None = None
-    """The process that stood above it, or, of one that was executed, its former life."""
+    """Its parent process, or for an executed program its former life."""
     below: int | None = None
-    """The number of the nearest watched process above it, for one whose parent had ended before it began."""
+    """The pid of its nearest watched ancestor, if its parent ended before it began."""
     command: tuple[str, ...] = ()
     watched: bool = True
     python: str | None = None
     unseen: str = ""
     copied: bool = False
-    """Whether what was seen of it is what it was forked from."""
+    """Whether the facts about it are copied from the process it was forked from."""
     end: float = 0.0
     number: int = -1
     parent: Life | None = None
@@ -89,7 +89,7 @@ class Departing:
 
 
 def link(lives: list[Life]) -> list[Life]:
-    """Give every process its number and its parent, and add those that only their parent knows of."""
+    """Give every process its number and its parent, and add those that only their parent reported."""
     everybody = sorted(lives, key=lambda life: life.begin)
     departings = [(life, going) for life in everybody for going in life.departings]
     departings.sort(key=lambda pair: pair[1].line.t)
@@ -119,7 +119,7 @@ def _match(everybody: Iterable[Life], departings: list[tuple[Life, Departing]]) 
         for parent in dict.fromkeys(life.parents):
             by_parent[parent].append(life)
     taken: defaultdict[How, set[int]] = defaultdict(set)
-    # Those whose child is named choose first; the others take what is left.
+    # Departures that name their child choose first; the others take what is left.
     for life, going in sorted(departings, key=lambda pair: _named_child(pair[1]) is None):
         pid = _named_child(going)
         candidates = by_parent[life.pid] if pid is None else by_pid[pid]
@@ -149,18 +149,18 @@ def _fits(other: Life, life: Life, going: Departing) -> bool:
         number = None if other.first is None else other.first.of
         return line.number is None or number is None or line.number == number
     if isinstance(line, SpawnLine) and line.child is None:
-        # A child that its own parent names is nobody else's.
+        # A child that its own parent names belongs to no other process.
         named = other.by is not None and _named_child(other.by) is not None
         return not named and other.how is not How.FORK and _is_of(words(line.command), other.command)
     return True
 
 
 def _is_of(started: tuple[str, ...], seen: tuple[str, ...]) -> bool:
-    """Whether a process with this command can be what was started with that one."""
+    """Return whether a process with this command can be the one that was started with that command."""
     if not started or not seen or started == seen:
         return True
     if len(started) == 1:
-        # A text for the shell, which stands before it or has executed what it says.
+        # A text for the shell, which either precedes the process or has executed the text.
         if seen[-1] == started[0] and seen[0].rpartition("/")[2] in _SHELLS:
             return True
         try:
@@ -182,7 +182,7 @@ def _named_child(going: Departing) -> int | None:
 
 
 def _pass_on_the_end(former: Life, life: Life) -> None:
-    """Give the end that was told of a process to the program that it became last."""
+    """Move a recorded end from a process to the program that it finally became."""
     life.start, life.end = former.start, former.end
     life.ended, life.status, life.signal = former.ended, former.status, former.signal
     life.running = former.running
@@ -191,7 +191,7 @@ def _pass_on_the_end(former: Life, life: Life) -> None:
 
 
 def _describe(life: Life, going: Departing) -> None:
-    """Say of a process that does not speak for itself what its parent knows of it."""
+    """Describe a process that records nothing itself by what its parent reported."""
     line = going.line
     life.begin = min(life.begin, line.t)
     life.end = max(life.end, line.t)
@@ -204,7 +204,7 @@ def _describe(life: Life, going: Departing) -> None:
     if isinstance(line, SpawnLine):
         life.command = words(line.command) or life.command
         if life.copied:
-            # It was seen on its way from one program to the other.
+            # It was seen between one program and the next.
             life.python = None
         life.python = line.python or life.python
         life.unseen = line.hidden or life.unseen
@@ -212,9 +212,9 @@ def _describe(life: Life, going: Departing) -> None:
 
 
 def _started(life: Life) -> tuple[float, float, int]:
-    """When a process was started, which is earlier than when it could say that it began.
+    """Return the start time of a process, which precedes its own first line, as a sort key.
 
-    Of two that were met at the same moment, the one that stood above the other.
+    Of two that were met at the same moment, the parent sorts first.
     """
     above, depth = life.above, 0
     while above is not None and depth < _DEEPEST:
@@ -228,7 +228,7 @@ def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, De
     for life in everybody:
         by = life.by
         if life.parent is None and by is not None and (by.how is How.EXEC or _named_child(by) is not None):
-            # A process that another program became has itself for a parent, in its former life.
+            # A process that executed a program is its own parent, in its former life.
             life.parent = owner[id(by)]
         if life.parent is None:
             life.parent = life.above
@@ -242,9 +242,10 @@ def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, De
 
 
 def _told_to_start(ancestor: Life, orphan: Life) -> Life:
-    """Who started a process whose parent had ended: the one program below its ancestor that was told to.
+    """Return the starter of a process whose parent had ended: the only program below its ancestor that was
+    told to start one.
 
-    Without one, or with two, the ancestor itself is all that is known.
+    If there is none, or more than one, only the ancestor itself is known.
     """
     wanted = " ".join(orphan.command[1:])
     told = [

@@ -1,4 +1,4 @@
-"""The states of a process over time, from what it said itself and from what it was forked from."""
+"""The states of a process over time, from its own reports and from the process it was forked from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ASLEEP = (Status.ABSENT, Status.COLD)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was known of one accelerator at one moment."""
+    """The knowledge about one accelerator at one moment."""
 
     at: float
     accelerator: str
@@ -30,7 +30,9 @@ def stretches(
     forked_from: Process | None,
     fork_states: Sequence[State],
 ) -> tuple[Stretch, ...]:
-    """The states of a process over time, from what it said itself and, if it was forked, from its parent."""
+    """Return the states of a process over time, from its own reports and, if it was forked, from its
+    parent.
+    """
     known = [
         _Known(at, state.accelerator, state.status, state.level, state.reason)
         for at, states in moments
@@ -44,7 +46,7 @@ def stretches(
     if forked_from is not None:
         inherited = _inherited(process.begin, forked_from, fork_states)
         known += [item for item in inherited if item.accelerator not in told_at_birth]
-    # A wake comes before what is said at the same moment: it is how that came about.
+    # A wake sorts before a state reported at the same moment, which it explains.
     known.sort(key=lambda item: (item.at, not item.seen_waking))
     accelerators = dict.fromkeys(item.accelerator for item in known)
     return tuple(
@@ -55,13 +57,15 @@ def stretches(
 
 
 def state_at(process: Process, accelerator: str, moment: float) -> Stretch | None:
-    """The state of an accelerator at a moment; None when nothing is known of it."""
+    """Return the state of an accelerator at a moment; None if nothing is known."""
     begun = (one for one in reversed(process.stretches) if one.begin <= moment)
     return next((one for one in begun if one.accelerator == accelerator), None)
 
 
 def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterable[_Known]:
-    """What a fork leaves in the child: poison where the parent was awake, doubt where it was in doubt."""
+    """Yield the states that a fork leaves in the child: poisoned if the parent was awake, unknown if it was
+    unknown.
+    """
     at_fork = {state.accelerator: state.status for state in states}
     for stretch in parent.stretches:
         if stretch.accelerator not in at_fork:
@@ -79,7 +83,9 @@ def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterab
 
 
 def _of_one(known: list[_Known], end: float) -> list[Stretch]:
-    """The stretches of one accelerator; what was asleep and is awake without a wake was unknown between."""
+    """Return the stretches of one accelerator; if it went from asleep to awake without a wake, it is unknown
+    between.
+    """
     made: list[Stretch] = []
     current, since, confirmed = known[0], known[0].at, known[0].at
     for item in known[1:]:
@@ -95,7 +101,7 @@ def _of_one(known: list[_Known], end: float) -> list[Stretch]:
             made.append(Stretch(item.accelerator, until, item.at, Status.UNKNOWN, None, reason))
         current, since, confirmed = item, item.at, item.at
     made.append(_stretch(current, since, max(end, since)))
-    # A state that was corrected at the very moment it was recorded is no stretch of time.
+    # A state that was corrected at the moment it was recorded is no stretch of time.
     return [one for one in made if one.end > one.begin or one is made[-1]]
 
 

@@ -1,1 +1,1 @@
-"""In what two recordings differ, in every format."""
+"""The differences between two recordings, in every format."""

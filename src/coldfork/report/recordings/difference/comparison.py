@@ -1,4 +1,4 @@
-"""In what two recordings differ: verdicts, wakes, forks, final states, imports and what they took."""
+"""The differences between two recordings: verdicts, wakes, forks, final states, imports and their times."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coldfork.model.timelines import Departure, How, Import, Process, Recording,
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
-#: A time differs when it changed by this part of the larger one, and by this many seconds.
+#: A time counts as different if it changed by this share of the larger one, and by this many seconds.
 _PART = 0.1
 _SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleSeen:
-    """A module in a recording: who imported it first, and what its own loading took there."""
+    """A module in a recording: what imported it first, and how long its own loading took."""
 
     module: str
     importer: str | None
@@ -27,7 +27,7 @@ class ModuleSeen:
 
 @dataclass(frozen=True, slots=True)
 class TimeChange:
-    """A module whose own loading took another time."""
+    """A module whose own loading took longer or shorter."""
 
     module: str
     before: float
@@ -41,7 +41,7 @@ class TimeChange:
 
 @dataclass(frozen=True, slots=True)
 class CountChange:
-    """Something that happened another number of times."""
+    """Something that happened more or fewer times."""
 
     what: str
     before: int
@@ -50,7 +50,7 @@ class CountChange:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """Processes that began in the same way and ended in other states."""
+    """Processes that began in the same way and ended in different states."""
 
     processes: str
     before: str
@@ -59,7 +59,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Everything in which two recordings differ."""
+    """All differences between two recordings."""
 
     before: Outcome
     after: Outcome
@@ -70,16 +70,16 @@ class Difference:
     imports_gone: tuple[ModuleSeen, ...]
     imports_new: tuple[ModuleSeen, ...]
     importers: tuple[tuple[ModuleSeen, ModuleSeen], ...]
-    """Modules that another module imports first now."""
+    """Modules that another module now imports first."""
     times: tuple[TimeChange, ...]
     """The largest change first."""
     modules: tuple[int, int]
     seconds: tuple[float, float]
-    """What the imports of the first process took in all."""
+    """The total import times of the first process."""
 
     @property
     def same(self) -> bool:
-        """True when nothing but times differs."""
+        """True if only times differ."""
         return not (
             self.wakes_gone
             or self.wakes_new
@@ -114,7 +114,9 @@ def difference(before: Recording, after: Recording) -> Difference:
 
 
 def roots(seen: Iterable[ModuleSeen]) -> list[tuple[ModuleSeen, int]]:
-    """Of modules that came or went together the outermost ones, with how many came along below each."""
+    """Return the outermost of the modules that came or went together, each with how many came along
+    below it.
+    """
     held = {one.module: one for one in seen}
     along: Counter[str] = Counter()
     for one in held.values():
@@ -126,7 +128,7 @@ def roots(seen: Iterable[ModuleSeen]) -> list[tuple[ModuleSeen, int]]:
 
 
 def _wakes(recording: Recording) -> dict[tuple[object, ...], Wake]:
-    """The first wake at each place; a place is known by its function, since lines move between versions."""
+    """Return the first wake at each place; a place is identified by its function, since lines move."""
     found: dict[tuple[object, ...], Wake] = {}
     for process in recording.processes:
         for wake in process.wakes:
@@ -160,7 +162,7 @@ def _whole(recording: Recording) -> float:
 
 
 def _starts(recording: Recording) -> Counter[str]:
-    """How often a process was started in each way from each place, and how many were poisoned by it."""
+    """Return how often each place started a process in each way, and how many of those were poisoned."""
     found: Counter[str] = Counter()
     for process in recording.processes:
         for going in process.departures:
@@ -174,7 +176,7 @@ def _starts(recording: Recording) -> Counter[str]:
 
 
 def _place(going: Departure) -> str:
-    """Where a process was started; known by the function, since lines move between versions."""
+    """Return where a process was started, by function, since lines move between versions."""
     site = going.site
     return phrases.NO_PLACE if site is None else f"{site.path} in {site.function}"
 
@@ -194,7 +196,7 @@ def _states(before: Recording, after: Recording) -> Iterator[StateChange]:
 
 
 def _final_states(recording: Recording) -> dict[str, str]:
-    """The last states of all processes that began in the same way, as one sentence for each way."""
+    """Return the last states of all processes that began in the same way, as one sentence for each way."""
     groups: dict[str, Counter[str]] = {}
     for process in recording.processes:
         states = groups.setdefault(_line_of_descent(process, recording), Counter())
@@ -214,7 +216,9 @@ def _describe(states: Counter[str], processes: int) -> str:
 
 
 def _line_of_descent(process: Process, recording: Recording) -> str:
-    """How a process came about, from the first one on: `first process > forked by serve.py in start`."""
+    """Return how a process came about, from the first one on: `first process > forked by serve.py in
+    start`.
+    """
     steps: list[str] = []
     here = process
     while here.parent is not None:

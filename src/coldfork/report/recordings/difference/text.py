@@ -1,4 +1,4 @@
-"""In what two recordings differ, in the terminal: what went with a minus, what came with a plus."""
+"""The differences between two recordings, in the terminal: a minus for what went, a plus for what came."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def render(before: Recording, after: Recording, options: Options) -> str:
 
 
 def wake_words(wake: Wake) -> str:
-    """A wake in one line: what, where, through which imports."""
+    """Return a wake as one line: accelerator, place and imports."""
     waker = wake.waker
     if waker is None:
         return f"{phrases.waking(wake)} by {phrases.NO_PLACE}"
@@ -49,7 +49,7 @@ def wake_words(wake: Wake) -> str:
 
 
 def module_words(one: ModuleSeen, along: int) -> str:
-    """A module that came or went, who imports it, and what came along."""
+    """Return a module that came or went, its importer, and how many modules came along."""
     importer = f", imported by {one.importer}" if one.importer else ""
     more = f", with {plural(along, 'module')} below it" if along else ""
     return f"{one.module}{importer}{more}"
@@ -93,7 +93,7 @@ def _imports(found: Difference, sheet: Sheet) -> Iterator[str]:
     new = [module_words(one, along) for one, along in roots(found.imports_new)]
     yield from _signed(gone, new, sheet)
     moved = [
-        f"{new.module}: first imported by {new.importer or 'the program'}, before by {old.importer or 'it'}"
+        f"{new.module}: first import by {new.importer or 'the program'}, previously by {old.importer or 'it'}"
         for old, new in found.importers
     ]
     yield from (f"  ~ {sheet.cut(line, 4)}" for line in moved[:_MOST])

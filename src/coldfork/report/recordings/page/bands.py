@@ -1,4 +1,4 @@
-"""Where a moment stands in a picture, in per cent, and how the rows of the timeline are stacked."""
+"""The horizontal position of a moment in a picture, in per cent, and the stacking of the timeline's rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import floor, log10
 from coldfork.report.recordings.summary.alike import Family, Row
 
 _TICKS = 8
-#: Of the whole time: what lies closer together than this is drawn as one.
+#: A share of the whole time: marks closer together than this are drawn as one.
 _CLOSE = 1 / 200
 
 
@@ -21,23 +21,23 @@ class Scale:
     length: float
 
     def at(self, moment: float) -> str:
-        """Where a moment stands."""
+        """Return the position of a moment."""
         return self.wide(moment - self.begin)
 
     def wide(self, seconds: float) -> str:
-        """How wide a time is."""
-        # The last of the width stays free, so that what happens at the very end can be seen.
+        """Return the width of a duration."""
+        # The last of the width stays free, so that events at the very end remain visible.
         return f"{max(0.0, seconds) / self.length * 98:.4f}%"
 
     def ticks(self) -> list[float]:
-        """Round times that divide the length into a handful of parts."""
+        """Return round times that divide the length into a handful of parts."""
         raw = self.length / _TICKS
         magnitude = 10.0 ** floor(log10(raw))
         step = next((factor * magnitude for factor in (1, 2, 5) if raw <= factor * magnitude), 10 * magnitude)
         return [round(index * step, 9) for index in range(int(self.length / step) + 1)]
 
     def merged(self, spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-        """The spans in order, those put together that overlap or that nobody could see apart."""
+        """Return the spans in order, merging those that overlap or could not be told apart."""
         found: list[tuple[float, float]] = []
         for begin, end in sorted(spans):
             if found and begin <= found[-1][1] + self.length * _CLOSE:
@@ -47,7 +47,7 @@ class Scale:
         return found
 
     def apart(self, moments: Iterable[float]) -> list[float]:
-        """The moments in order without those that nobody could see beside the one before."""
+        """Return the moments in order, without those that could not be told from the one before."""
         found: list[float] = []
         for moment in sorted(moments):
             if not found or moment > found[-1] + self.length * _CLOSE:
@@ -57,7 +57,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of the picture, and where its upper edge is."""
+    """One row of the picture, and the position of its upper edge."""
 
     row: Row
     top: float
@@ -65,27 +65,27 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Rows that are drawn together; all heights are counted as if every row that opens stood open."""
+    """Rows that are drawn together; heights are counted as if every row that opens were open."""
 
     top: float
     height: float
     lines: tuple[Line, ...]
     folded: Row | None = None
-    """The row that has to be opened to show the band; None for what is always shown."""
+    """The row that has to be opened to show the band; None for a band that is always shown."""
 
     @property
     def heading(self) -> Row | None:
-        """The row with many processes that the band consists of; None where each row is one process."""
+        """The row with many processes that makes up the band; None if each row is one process."""
         return self.lines[0].row if self.lines and self.lines[0].row.is_folded else None
 
     def clip(self, first: float, last: float) -> tuple[float, float] | None:
-        """The part of a vertical line that lies in the band, counted from the band's top."""
+        """Return the part of a vertical line that lies in the band, counted from the band's top."""
         upper, lower = max(min(first, last), self.top), min(max(first, last), self.top + self.height)
         return (upper - self.top, lower - self.top) if lower > upper else None
 
 
 def bands(family: Family, row_height: float) -> list[Band]:
-    """Every row of the picture, from top to bottom."""
+    """Return every row of the picture, from top to bottom."""
     found: list[Band] = []
     top: float = 0
     for rows, folded in _runs(family):
@@ -97,7 +97,9 @@ def bands(family: Family, row_height: float) -> list[Band]:
 
 
 def _runs(family: Family) -> Iterator[tuple[Sequence[Row], Row | None]]:
-    """Rows of one process each come together; one of many comes alone, and then what it stands for."""
+    """Yield runs of rows with one process each, and each row of many processes alone, followed by its
+    members.
+    """
     singles: list[Row] = []
     for row in family.rows():
         if not row.is_folded:

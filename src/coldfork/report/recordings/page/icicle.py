@@ -1,4 +1,4 @@
-"""The import icicle: what the script draws it from, and what stands there without a script."""
+"""The import icicle: the data the script draws it from, and its replacement without a script."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.shared.characters import printable
 from coldfork.report.shared.quantities import duration
 
-#: What an import is drawn as; the script knows the same numbers.
+#: How an import is drawn; the script uses the same numbers.
 PLAIN, ACTS, LEADS_TO_WAKE, WAKES = 0, 1, 2, 3
 
 _MOST_SLOW = 20
@@ -26,7 +26,7 @@ _MOST_PACKAGES = 10
 
 
 def icicle(recording: Recording) -> Markup:
-    """The section that the script fills."""
+    """Return the section that the script fills."""
     importing = [process for process in recording.processes if process.imports]
     if not importing:
         empty = element("p", "No import was recorded.", class_="quiet")
@@ -80,8 +80,8 @@ _KEYS = (
 
 
 def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
-    """The imports of every process as numbers and one list of strings."""
-    # Every text has a number, so that the page holds each only once.
+    """Return the imports of every process as numbers and one list of strings."""
+    # Every text gets a number, so that the page holds it only once.
     numbers: dict[str, int] = {}
     short = cache(lambda path: familiar(path, recording.cwd))
     importing = [process for process in recording.processes if process.imports]
@@ -103,7 +103,7 @@ def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
 
 
 def _rows(process: Process, numbers: dict[str, int], short: Callable[[str], str]) -> list[list[int]]:
-    """One row for each import, outer first: name, path, depth, microseconds, start, drawn as, effects."""
+    """Return one row for each import, outer first: name, path, depth, microseconds, start, style, effects."""
 
     def number(text: str) -> int:
         return numbers.setdefault(text, len(numbers))
@@ -149,7 +149,7 @@ def _legend() -> Markup:
 
 
 def _package_legend(own: Mapping[str, float]) -> Markup:
-    """The colours of the packages that took the most time of their own."""
+    """Return the colours of the packages with the most import time of their own."""
     packages: defaultdict[str, float] = defaultdict(float)
     for module, seconds in own.items():
         packages[printable(package_of(module))] += seconds
@@ -167,7 +167,7 @@ def _every(importing: Iterable[Process]) -> Iterator[Import]:
 
 
 def _own_seconds(importing: Iterable[Process]) -> dict[str, float]:
-    """The time that modules took themselves, summed over all processes, the slowest first."""
+    """Return the modules' own import times, summed over all processes, the slowest first."""
     own: defaultdict[str, float] = defaultdict(float)
     for span in _every(importing):
         own[span.module] += span.own_seconds
@@ -175,7 +175,7 @@ def _own_seconds(importing: Iterable[Process]) -> dict[str, float]:
 
 
 def _slowest(own: Mapping[str, float]) -> Markup:
-    """The slowest imports by their own time, for readers without a script."""
+    """Return the imports with the longest own times, for readers without a script."""
     slowest = list(own)[:_MOST_SLOW]
     rows = join(
         element(

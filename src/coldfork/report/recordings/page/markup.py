@@ -1,6 +1,6 @@
-"""HTML that cannot be broken into, and the page around it: a policy forbids all but its own style and script.
+"""HTML safe from injection, and the page around it: a policy allows only its own style and script.
 
-What is not markup of our own making is always escaped.
+Everything except our own markup is escaped.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _VOID = frozenset({"meta", "link", "input", "br"})
 
 
 class Markup(str):
-    """Text that is HTML already; everything else is foreign and gets escaped."""
+    """Text that is already HTML; all other text is foreign and gets escaped."""
 
     __slots__ = ()
 
 
 def text(foreign: str) -> Markup:
-    """Foreign text as it may stand in a page: escaped, and without characters that nobody can see."""
+    """Return foreign text for use in a page: escaped, and without invisible characters."""
     return Markup(escape(printable(foreign), quote=True))
 
 
 def element(name: str, /, *children: str | None, **attributes: str | int | float | bool | None) -> Markup:
-    """An element; children that are no markup are escaped, attributes that are None or False left out.
+    """Return an element; children that are not markup are escaped, attributes that are None or False omitted.
 
     `class_` stands for `class`, and an underscore inside a name for a hyphen: `aria_label`.
     """
@@ -42,7 +42,7 @@ def element(name: str, /, *children: str | None, **attributes: str | int | float
 
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
-    """Several pieces of markup or text one after another."""
+    """Return several pieces of markup or text, one after another."""
     return Markup(_safe(between).join(_safe(part) for part in parts))
 
 
@@ -58,7 +58,7 @@ def _attribute(key: str, value: str | int | float | bool | None) -> str:
 
 
 def page(title: str, body: Markup, data: object = None) -> str:
-    """A whole HTML document; `data` is what the script on the page gets to read."""
+    """Return a whole HTML document; `data` is available to the script on the page."""
     style, script = _asset("recording.css"), _asset("recording.js")
     head = element(
         "head",
@@ -81,7 +81,7 @@ def page(title: str, body: Markup, data: object = None) -> str:
 
 
 def masthead(*facts: str) -> Markup:
-    """The line at the top: whose page this is, what it is about, and the switch for light and dark."""
+    """Return the line at the top: whose page this is, its subject, and the switch for light and dark."""
     switch = element("button", "Dark", id="theme", type="button", hidden=True)
     about = join((element("span", fact) for fact in facts if fact), " ")
     return element("header", element("p", element("b", "coldfork"), " ", about), switch, class_="masthead")
@@ -99,7 +99,7 @@ def _hash(content: str) -> str:
 
 
 def _embedded(data: object) -> Markup:
-    """JSON in which nothing can end the element it stands in."""
+    """Return JSON in which nothing can end the surrounding element."""
     written = json.dumps(data, separators=(",", ":"))
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

@@ -1,4 +1,4 @@
-"""The processes as a table: all that the timeline shows, in words; many equal ones share a row that opens."""
+"""The processes as a table: the content of the timeline in words; many equal ones share a row that opens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_COMMAND = 120
 
 
 def process_table(recording: Recording, family: Family) -> Markup:
-    """The section with the table."""
+    """Return the section with the table."""
     rows = join(part for row in family.rows() for part in _rows(row, recording, family))
     caption = element("caption", "Every process in the recording; a child stands below its parent.")
     table = element("table", caption, _head(_HEADS), element("tbody", rows))
@@ -37,7 +37,7 @@ def _rows(row: Row, recording: Recording, family: Family) -> Iterator[Markup]:
     yield element("tr", _cells(row, recording, family), class_="equals")
     each = family.each(row)
     if len(each) > len(row.members):
-        # What is below them began otherwise and did something else, so that each needs all its words.
+        # The processes below them began differently and did other things, so each needs all its words.
         head, rows = _head(_HEADS), join(_row(one, recording, family) for one in each)
     else:
         head, rows = _head(_HEADS_OF_EQUALS), join(_short_row(member) for member in row.members)

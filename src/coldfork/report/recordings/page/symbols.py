@@ -1,4 +1,4 @@
-"""The signs of the states, each of a shape of its own, and the colours of packages."""
+"""The signs of the states, each with its own shape, and the colours of packages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STANDINGS = {
 
 
 def patterns() -> Markup:
-    """The hatching of what is poisoned and the dots of what is unknown, defined once for the page."""
+    """Return the hatching for poisoned and the dots for unknown, defined once for the page."""
     hatch = element(
         "pattern",
         element("rect", width=7, height=7, class_="hatch-ground"),
@@ -50,20 +50,20 @@ def patterns() -> Markup:
 
 
 def swatch(status: Status) -> Markup:
-    """A small bar as it is drawn in the timeline."""
+    """Return a small bar as drawn in the timeline."""
     bar = element("rect", x=1, y=1, width=26, height=10, class_=f"state {status.value}")
     return element("svg", bar, width=28, height=12, class_="swatch", aria_hidden="true")
 
 
 def standing_sign(standing: Standing) -> Markup:
-    """The large sign of the verdict, drawn like the state it stands for."""
+    """Return the large sign of the verdict, drawn like its state."""
     status = _STANDINGS[standing]
     bar = element("rect", x=2, y=2, width=52, height=24, class_=f"state {status.value}")
     return element("svg", bar, width=56, height=28, class_="sign", aria_hidden="true")
 
 
 def diamond() -> Markup:
-    """The sign of a wake."""
+    """Return the sign of a wake."""
     return element(
         "svg",
         element("path", d="M7 1 L13 7 L7 13 L1 7 Z", class_="wake"),
@@ -75,21 +75,21 @@ def diamond() -> Markup:
 
 
 def legend() -> Markup:
-    """What the signs in the timeline mean."""
+    """Return the meanings of the signs in the timeline."""
     items = [element("li", swatch(status), " ", meaning) for status, meaning in MEANINGS.items()]
     items.append(element("li", diamond(), " the moment of a wake"))
     return element("ul", join(items), class_="legend")
 
 
-#: How many colours the style has; it names them `--package-0` and so on.
+#: The number of colours in the style, which names them `--package-0` and so on.
 COLOURS = 8
 
 
 def package_of(module: str) -> str:
-    """The top-level package of a module: `torch` of `torch.nn.functional`."""
+    """Return the top-level package of a module: `torch` of `torch.nn.functional`."""
     return module.partition(".")[0]
 
 
 def colour_of(package: str) -> int:
-    """The number of a package's colour; with more packages than colours some share one."""
+    """Return the number of a package's colour; with more packages than colours some share one."""
     return crc32(package.encode("utf-8", "surrogatepass")) % COLOURS

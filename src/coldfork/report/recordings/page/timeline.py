@@ -17,7 +17,7 @@ from coldfork.report.shared.quantities import duration
 
 
 def timeline(recording: Recording, family: Family) -> Markup:
-    """The section with the picture; the table of processes says the same in words."""
+    """Return the section with the picture; the table of processes gives the same in words."""
     drawing = _Drawing(recording, family)
     zoom = join(
         element("button", label, type="button", data_zoom=step, aria_label=meaning)
@@ -70,7 +70,7 @@ class _Drawing:
         return element("svg", join(marks), height=24, class_="axis", aria_hidden="true")
 
     def rows(self) -> Iterator[Markup]:
-        """The bands; one that belongs to a row of many stands in what that row opens."""
+        """Yield the bands; a band that belongs to a row of many is inside the element that the row opens."""
         for band, after in zip_longest(self._bands, self._bands[1:]):
             if band.heading is not None and after is not None:
                 yield self._fold(band, after)
@@ -139,13 +139,13 @@ class _Drawing:
 LANE = 14
 PADDING = 10
 _MOST_LANES = 6
-#: Widths in pixels of bars that would be too narrow to be seen.
+#: Widths in pixels for bars that would be too narrow to see.
 _STUB = 26
 _SHORTEST = 3
 
 
 def accelerators(processes: Sequence[Process]) -> list[str]:
-    """The accelerators worth a bar: devices that were loaded anywhere, other runtimes that were awake."""
+    """Return the accelerators that get a bar: devices loaded anywhere, other runtimes that were awake."""
     found: dict[str, bool] = {}
     for process in processes:
         for stretch in process.stretches:
@@ -165,11 +165,11 @@ class Bars:
 
     @property
     def row_height(self) -> float:
-        """How high each row is: the words in it can be clicked, so not less than 24 pixels."""
+        """The height of each row: at least 24 pixels, because the words in it can be clicked."""
         return PADDING + LANE * max(1, len(self._lanes))
 
     def life(self, row: Row, top: float) -> Iterator[Markup]:
-        """A bar for each state of each accelerator, or a thin line where there was none to show."""
+        """Yield a bar for each state of each accelerator, or a thin line if there was none to show."""
         shown = [self._shown(member) for member in row.members]
         if not shown[0]:
             middle = top + self.row_height / 2
@@ -188,7 +188,7 @@ class Bars:
             yield from self._bars(row, stretch, alike, top)
 
     def wakes(self, row: Row, top: float) -> Iterator[Markup]:
-        """A sign for each moment in which something was woken."""
+        """Yield a sign for each wake."""
         for index, wake in enumerate(row.first.wakes):
             if wake.accelerator not in self._lanes:
                 continue
@@ -211,7 +211,7 @@ class Bars:
     def _bars(self, row: Row, stretch: Stretch, alike: Sequence[Stretch], top: float) -> Iterator[Markup]:
         process = row.first
         is_last = stretch is process.last_states[stretch.accelerator]
-        # How long it went on is not known: a stub of its own length, open at its end.
+        # How long it went on is not known: a stub of fixed length, open at its end.
         is_open = is_last and not process.ended and process.executed_at is None
         who = phrases.processes(len(row.members)) if row.is_folded else phrases.pid(process)
         for begin, end in self._scale.merged((one.begin, one.end) for one in alike):
@@ -230,7 +230,7 @@ class Bars:
             "height": LANE - 3,
         }
         name = f"state {stretch.status.value}"
-        # However short it was, it must be seen.
+        # It must be visible, however short it was.
         width, drawn_as = (_STUB, f"{name} open") if is_open else (_SHORTEST, name)
         stub = element("rect", width=width, **place, class_=drawn_as)
         bar = element("rect", width=self._scale.wide(end - begin), **place, class_=name)

@@ -1,1 +1,1 @@
-"""What a recording comes to: verdicts, doubts, chains, and the words for them."""
+"""The outcome of a recording: verdicts, doubts, chains, and the wording for them."""

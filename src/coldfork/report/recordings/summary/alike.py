@@ -1,4 +1,4 @@
-"""Which processes of a recording are equal, so that hundreds of workers can be shown as one row."""
+"""Finds equal processes in a recording, so that hundreds of workers can be shown as one row."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from coldfork.model.states import Waker
 from coldfork.model.timelines import Departure, Process, Recording
 from coldfork.report.recordings.summary import phrases
 
-#: So many equal siblings still have a row each: as many as a machine usually has devices.
+#: Up to this many equal siblings get a row each: the usual number of devices of a machine.
 MOST_ALIKE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One process, or several equal children of the same parent, with their depth below the first process."""
+    """One process, or several equal children of one parent, with their depth below the first process."""
 
     members: tuple[Process, ...]
     depth: int
 
     @property
     def first(self) -> Process:
-        """The process of the row; of several the first one in the recording."""
+        """The process of the row; if there are several, the first one in the recording."""
         return self.members[0]
 
     @property
@@ -33,7 +33,7 @@ class Row:
 
 
 class Family:
-    """The processes of a recording in the order of the tree, and what makes two of them equal."""
+    """The processes of a recording in the order of the tree, with the test for equality."""
 
     def __init__(self, recording: Recording) -> None:
         self._children: defaultdict[int | None, list[Process]] = defaultdict(list)
@@ -43,7 +43,7 @@ class Family:
         self._kinds = self._found_kinds(recording)
 
     def rows(self) -> Iterator[Row]:
-        """Every process once, children below their parent; equal ones that are many share a row."""
+        """Yield every process once, children below their parent; many equal ones share a row."""
         waiting = self._grouped(self._children[None], 0)[::-1]
         while waiting:
             row = waiting.pop()
@@ -52,7 +52,7 @@ class Family:
                 waiting += self._grouped(self._children[row.first.number], row.depth + 1)[::-1]
 
     def each(self, row: Row) -> list[Row]:
-        """The processes that a row stands for, each alone and with what is below it."""
+        """Return the processes that a row stands for, each alone and with those below it."""
         found = []
         waiting = [Row((member,), row.depth) for member in reversed(row.members)]
         while waiting:
@@ -76,10 +76,10 @@ class Family:
         return rows
 
     def _found_kinds(self, recording: Recording) -> Mapping[int, int]:
-        """A number for each process that equal ones share: what is below them is equal, too."""
+        """Return a number for each process, shared by equal ones, whose descendants are equal as well."""
         numbers: dict[object, int] = {}
         kinds: dict[int, int] = {}
-        # Who began later cannot be the parent, so this meets children before their parent.
+        # A process that began later cannot be the parent, so this order meets children before their parent.
         for process in sorted(recording.processes, key=lambda one: -one.number):
             below = Counter(kinds[child.number] for child in self._children[process.number])
             own = fate(process, self.starts.get(process.number))
@@ -88,7 +88,7 @@ class Family:
 
 
 def starts(recording: Recording) -> Mapping[int, Departure]:
-    """The fork, spawn or exec that led to each process, by the process's number."""
+    """Return the fork, spawn or exec that led to each process, by the process's number."""
     return {
         going.child: going
         for process in recording.processes
@@ -98,7 +98,7 @@ def starts(recording: Recording) -> Mapping[int, Departure]:
 
 
 def fate(process: Process, start: Departure | None) -> object:
-    """What two processes must share to be told in the same words; only numbers and times may differ."""
+    """Return the key shared by processes that are described alike; only numbers and times may differ."""
     return (
         process.how,
         phrases.command(process),

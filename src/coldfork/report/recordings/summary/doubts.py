@@ -1,4 +1,4 @@
-"""Why a recording may be incomplete, and what of that concerns no device."""
+"""Why a recording may be incomplete, and which of the reasons concern no device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.report.shared.quantities import plural
 
 
 def reasons(recording: Recording) -> Iterator[str]:
-    """Every reason why the recording may be incomplete."""
+    """Yield every reason why the recording may be incomplete."""
     damage = recording.damage
     if recording.cut is not None:
         more = f"; {plural(recording.cut.dropped, 'event')} dropped" if recording.cut.dropped else ""
@@ -36,12 +36,12 @@ def reasons(recording: Recording) -> Iterator[str]:
 
 
 def has_begun(recording: Recording) -> bool:
-    """Whether anything of the program itself was run."""
+    """Return whether any of the program's own code was run."""
     return all(process.begun for process in recording.processes)
 
 
 def remarks(recording: Recording) -> Iterator[str]:
-    """What was not seen and leaves the verdict on devices as it is: other programs, other runtimes."""
+    """Yield what was not seen but leaves the verdict on devices unchanged: other programs, other runtimes."""
     processes = recording.processes
     killed = sum(_was_killed_at_birth(process, follow=recording.follow) for process in processes)
     if killed:
@@ -71,7 +71,7 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
         yield f"{phrases.processes(len(several))} {phrases.was(len(several))} started and not watched{why}"
     for why, several in _grouped(processes, _why_unfinished):
         yield f"{why.format(phrases.processes(len(several)), phrases.was(len(several)))}"
-    # Whoever runs a program for us waits for it, and writes down how it ended after all that it wrote itself.
+    # The command that runs a program waits for it, and records its end after everything the program wrote.
     run = (process for process in processes if process.how is How.RUN and process.ended)
     if any(process.status is None and process.signal is None for process in run):
         yield "how the program ended was not recorded, nor what it may have done last"
@@ -85,7 +85,7 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
 def _grouped(
     processes: Iterable[Process], reason: Callable[[Process], str | None]
 ) -> Iterable[tuple[str, list[Process]]]:
-    """Processes by a reason, those without one left out."""
+    """Return the processes grouped by a reason, without those that have none."""
     found: dict[str, list[Process]] = {}
     for process in processes:
         why = reason(process)
@@ -95,7 +95,7 @@ def _grouped(
 
 
 def _why_unseen(process: Process, *, follow: bool) -> str:
-    """What kept coldfork out of a process, as far as that is known."""
+    """Return why coldfork could not watch a process, as far as that is known."""
     if process.unseen:
         ran = f", which ran {process.python}" if process.python else ""
         return f"{ran}: {process.unseen}"
@@ -107,7 +107,7 @@ def _why_unseen(process: Process, *, follow: bool) -> str:
 
 
 def _why_unfinished(process: Process) -> str | None:
-    """What is said of a process that was watched and whose end is missing."""
+    """Return a phrase for a watched process whose end is missing."""
     if not process.watched or process.ended or process.executed_at is not None:
         return None
     return (
@@ -118,8 +118,9 @@ def _why_unfinished(process: Process) -> str | None:
 
 
 def _done_unseen(process: Process) -> Iterator[str]:
-    """What a process may have woken after it was last looked at: one that is killed is not asked at its
-    end."""
+    """Yield what a process may have woken after the last look at it: one that is killed is not asked at its
+    end.
+    """
     if not process.watched or not process.ended or process.looked_at_end or process.executed_at is not None:
         return
     loaded = [
@@ -136,12 +137,12 @@ def _done_unseen(process: Process) -> Iterator[str]:
 
 
 def _was_killed_at_birth(process: Process, *, follow: bool) -> bool:
-    """Whether a forked process was killed before it spoke, which it does before it runs anything."""
+    """Return whether a forked process was killed before its first line, which precedes anything it runs."""
     return follow and process.how is How.FORK and not process.watched and process.signal is not None
 
 
 def _is_other_program(process: Process) -> bool:
-    """Whether a process that was not watched runs a program of its own, and not a part of this one."""
+    """Return whether an unwatched process runs a program of its own, and not a part of this one."""
     if process.watched or process.python or process.unseen or process.how is How.FORK:
         return False
     return bool(process.command) and not phrases.is_of_multiprocessing(process)

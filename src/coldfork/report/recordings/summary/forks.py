@@ -1,4 +1,4 @@
-"""What became of the processes that were forked while something was held: judged before, and seen after."""
+"""The fate of processes that were forked while something was held: as judged before, and as seen after."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from coldfork.model.timelines import TOUCHES, Departure, Happening, How, Process
 from coldfork.report.recordings.summary import phrases
 
 _FRAMEWORKS = frozenset({"torch", "coldfork", "jax", "cupy", "numba", "pyopencl"})
-"""Whose lines nobody mends for a touch."""
+"""Packages whose lines cannot be mended by the user when they touch something."""
 
 
 def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
-    """For each forked process, by its number, the fork that it came from."""
+    """Return the fork that each forked process came from, by the process's number."""
     return {
         going.child: going
         for process in processes
@@ -25,10 +25,10 @@ def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
 
 
 def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> bool:
-    """Whether a process that was forked with an accelerator awake is known to suffer from it.
+    """Return whether a process that was forked with an accelerator awake is known to be harmed by it.
 
-    It is, if it touched it and did not go on well without it, or was judged to be broken. Where an older
-    recording does not say what it was forked for, what it then did is not known, and it counts.
+    It is harmed if it touched the accelerator and did not recover, or was judged to be broken. If an older
+    recording does not say what it was forked for, its actions are unknown, and it counts as harmed.
     """
     if fork is None or fork.purpose is None:
         return True
@@ -39,13 +39,15 @@ def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> boo
 
 
 def notes(processes: Sequence[Process]) -> Iterator[str]:
-    """What became of forks that broke nobody: who went on after a touch, and who was not seen to touch."""
+    """Yield the outcomes of forks that broke no process: recoveries after a touch, and forks without a
+    touch.
+    """
     yield from _recoveries(processes)
     yield from _conditions(processes)
 
 
 def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
-    """Where children touched what they could not use, of those that came to no good end after it."""
+    """Yield where children touched something unusable, for those that did not end well afterwards."""
     found: defaultdict[str, list[Process]] = defaultdict(list)
     for process in processes:
         if accelerator in _touched(process) and not _went_on(process, accelerator):
@@ -55,7 +57,9 @@ def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
 
 
 def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
-    """The children that touched what they could not use and went on without it, one sentence a place."""
+    """Yield the children that touched something unusable and carried on without it, one sentence per
+    place.
+    """
     found: defaultdict[tuple[str, str, str], list[Process]] = defaultdict(list)
     for process in processes:
         for name in sorted(_touched(process)):
@@ -70,7 +74,9 @@ def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
 
 
 def _conditions(processes: Sequence[Process]) -> Iterator[str]:
-    """The forks whose child breaks if it does something that it was not seen to do, one sentence a kind."""
+    """Yield the forks whose child breaks only if it does something that it was not seen to do, one sentence
+    per kind.
+    """
     forks = judgements(processes)
     found: Counter[tuple[str, str, bool]] = Counter()
     for process in processes:
@@ -94,7 +100,7 @@ def _touched(process: Process) -> set[str]:
 
 
 def _went_on(process: Process, name: str) -> bool:
-    """Whether a process that touched something caught every error of it, and came to a good end."""
+    """Return whether a process caught every error after a touch and ended well."""
     caught = all(touch.leaves is False for touch in _touches(process) if touch.what == name)
     if caught and process.running and not process.ended:
         return True
@@ -102,12 +108,12 @@ def _went_on(process: Process, name: str) -> bool:
 
 
 def touched(process: Process, name: str) -> bool:
-    """Whether a process touched something that it could not use."""
+    """Return whether a process touched something that it could not use."""
     return name in _touched(process)
 
 
 def touching_frame(process: Process, name: str) -> Frame | None:
-    """The first line at which a process touched something; None where no line was seen."""
+    """Return the first line at which a process touched something; None if no line was seen."""
     touch = next(touch for touch in _touches(process) if touch.what == name)
     own = [frame for frame in touch.stack if not _FRAMEWORKS.intersection(frame.path.split("/")[:-1])]
     return (own or touch.stack or (None,))[-1]

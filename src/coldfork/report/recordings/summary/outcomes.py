@@ -1,4 +1,4 @@
-"""What a recording comes to: cold, woken, poisoned or unknown, by whom, and what to type next."""
+"""The outcome of a recording: cold, woken, poisoned or unknown, the waker, and what to type next."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ class Standing(StrEnum):
     COLD = "cold"
     """No device was woken in any process, and everything was seen."""
     WOKEN = "woken"
-    """A device was woken, and no process was forked from one where it was awake and suffered from that."""
+    """A device was woken, and no forked process is known to be harmed by that."""
     POISONED = "poisoned"
-    """A process was forked from one where a device, or a runtime that survives no fork, was awake, and is
-    known to suffer from that."""
+    """A process was forked while a device, or a runtime that survives no fork, was awake, and is known to be
+    harmed by that.
+    """
     UNKNOWN = "unknown"
     """Nothing is known to have been woken, and not everything could be seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a recording comes to, with everything that a reader needs to act on it."""
+    """The outcome of a recording, with everything that a reader needs to act on it."""
 
     standing: Standing
     headline: str
     accelerator: str | None = None
     wake: Wake | None = None
-    """The first wake that led to it; None when nothing was woken or nobody saw who did."""
+    """The first wake that led to it; None if nothing was woken or the waker was not seen."""
     wake_process: Process | None = None
     poisoned: tuple[Process, ...] = ()
-    """Processes that were forked from one where the accelerator was awake, and stayed as they were."""
+    """Processes that were forked while the accelerator was awake, and did not execute another program."""
     escaped: tuple[Process, ...] = ()
-    """Processes forked likewise that executed another program afterwards, which clears the state."""
+    """Processes forked likewise that later executed another program, which clears the state."""
     notes: tuple[str, ...] = ()
-    """What else happened that matters, one sentence each."""
+    """Other events of importance, one sentence each."""
     doubts: tuple[str, ...] = ()
     """Why the recording may be incomplete, one sentence each."""
     next_command: str = ""
@@ -84,7 +85,7 @@ def _nothing_woken(recording: Recording, doubts: tuple[str, ...]) -> str:
 
 
 def by_import(waker: Waker | None) -> bool:
-    """Whether importing something woke the device, and not the program's own work."""
+    """Return whether importing something woke the device, and not the program's own work."""
     return waker is not None and waker.module not in (None, *phrases.PROGRAM)
 
 
@@ -140,7 +141,7 @@ def _woken(
     elif waker is not None and waker.path is not None:
         cause = f"by {phrases.place(waker.path, waker.line)}"
     else:
-        cause = "and who did it was not seen"
+        cause = "and what did it was not seen"
     command, reason = _next(wake)
     return Outcome(
         Standing.WOKEN,
@@ -170,7 +171,7 @@ def _woken_unseen(
     command, reason = _next(None)
     return Outcome(
         Standing.WOKEN,
-        f"{stretch.accelerator} was found awake in process {phrases.pid(process)}; who woke it was not seen",
+        f"{stretch.accelerator} was found awake in process {phrases.pid(process)}; what woke it was not seen",
         stretch.accelerator,
         None,
         process,
@@ -191,7 +192,9 @@ def _is_poison(stretch: Stretch, accelerator: str | None = None) -> bool:
 
 
 def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
-    """Every process that what it was forked with has harmed; devices before other runtimes, then by time."""
+    """Return every process harmed by a state it was forked with; devices before other runtimes, then by
+    time.
+    """
     judged = forks.judgements(processes)
     found = [
         (process, stretch)
@@ -207,7 +210,7 @@ def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
 
 
 def _origin(processes: Sequence[Process], process: Process, accelerator: str) -> Process:
-    """The process in which the accelerator was awake when the poisoned line of forks began."""
+    """Return the process in which the accelerator was awake when the poisoned line of forks began."""
     origin = process
     while origin.parent is not None:
         origin = processes[origin.parent]
@@ -227,7 +230,7 @@ def _wakes(processes: Iterable[Process]) -> list[tuple[Process, Wake]]:
 
 
 def _awake_unseen(processes: Iterable[Process]) -> tuple[Process, Stretch] | None:
-    """The first device that was found awake although no wake was seen."""
+    """Return the first device that was found awake although no wake was seen."""
     found = [
         (process, stretch)
         for process in processes
@@ -249,7 +252,7 @@ def _safe_children(process: Process, since: float) -> Iterator[str]:
 
 
 def _notes(wakes: Iterable[tuple[Process, Wake]], reported: Wake | None) -> Iterator[str]:
-    """The other wakes, each place once."""
+    """Yield the other wakes, each place once."""
     said = set() if reported is None else {_wake_key(reported)}
     for process, wake in wakes:
         if _wake_key(wake) in said:
@@ -272,4 +275,4 @@ def _next(wake: Wake | None) -> tuple[str, str]:
     if waker.line is None and waker.module:
         module = shlex.quote(waker.module)
         return f"coldfork run --exact {module} ...", f"runs it again and names the line of {module}"
-    return "coldfork rule device-init-at-import", "says why that is trouble and what to write instead"
+    return "coldfork rule device-init-at-import", "says why that is a problem and what to write instead"

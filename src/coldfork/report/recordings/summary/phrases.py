@@ -1,4 +1,4 @@
-"""The words in which every rendering of a recording speaks of times, processes, states and chains."""
+"""The wording that all renderings of a recording share, for times, processes, states and chains."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ _ARRIVED = {
 
 
 def moment(seconds: float) -> str:
-    """A time since the recording began: `at 3.214 s`, `at 5 min 03 s`."""
+    """Return a time since the recording began: `at 3.214 s`, `at 5 min 03 s`."""
     return f"at {seconds:.3f} s" if abs(seconds) < 99.95 else f"at {duration(seconds)}"
 
 
 def place(path: str | None, line: int | None) -> str:
-    """A line of a file: `engine/core.py:175`; says so where there is none."""
+    """Return a line of a file: `engine/core.py:175`; says so if there is none."""
     if path is None:
         return NO_PLACE
     return path if line is None else f"{path}:{line}"
 
 
 def frame_place(frame: Frame | None) -> str:
-    """The line of a frame."""
+    """Return the line of a frame."""
     return NO_PLACE if frame is None else place(frame.path, frame.line)
 
 
 def pid(process: Process) -> str:
-    """The number a process goes by."""
+    """Return the number by which a process is called."""
     return "pid not known" if process.pid is None else str(process.pid)
 
 
 def processes(count: int) -> str:
-    """`1 process`, `2 processes`."""
+    """Return `1 process`, `2 processes`."""
     return "1 process" if count == 1 else f"{count} processes"
 
 
 def was(count: int) -> str:
-    """The verb that goes with so many."""
+    """Return the verb that agrees with the count."""
     return "was" if count == 1 else "were"
 
 
 def names(chosen: Sequence[Process], most: int = 6) -> str:
-    """Several processes by their numbers: `101, 102 and 2 whose pid is not known`."""
+    """Return several processes by their numbers: `101, 102 and 2 whose pid is not known`."""
     known = [str(process.pid) for process in chosen if process.pid is not None]
     unknown = len(chosen) - len(known)
     if unknown:
@@ -73,24 +73,24 @@ def names(chosen: Sequence[Process], most: int = 6) -> str:
 
 
 def command(process: Process) -> str:
-    """What the process runs, as one would type it; what multiprocessing runs by what it is for."""
+    """Return the command of a process as typed in a shell; for parts of multiprocessing, their purpose."""
     typed = " ".join(process.command)
     return next((meaning for sign, meaning in _OF_MULTIPROCESSING.items() if sign in typed), typed)
 
 
 def is_of_multiprocessing(process: Process) -> bool:
-    """Whether a fresh interpreter runs a part of the same program, as far as its command says."""
+    """Return whether a fresh interpreter runs a part of the same program, judging by its command."""
     typed = " ".join(process.command)
     return any(sign in typed for sign in ("multiprocessing.spawn", "multiprocessing.forkserver"))
 
 
 def arrival(process: Process) -> str:
-    """How a process came to run: `forked`."""
+    """Return how a process began: `forked`."""
     return _ARRIVED[process.how]
 
 
 def departure(going: Departure) -> str:
-    """What a departure did: `forked`, `spawned (forkserver)`, `executed another program`."""
+    """Return what a departure did: `forked`, `spawned (forkserver)`, `executed another program`."""
     if going.how is How.FORK:
         return "forked"
     if going.how is How.EXEC:
@@ -99,7 +99,7 @@ def departure(going: Departure) -> str:
 
 
 def ending(process: Process) -> str:
-    """How a process ended, as far as that was seen."""
+    """Return how a process ended, as far as that was seen."""
     if not process.watched:
         return f"not watched, {_how_it_ended(process)}" if process.ended else "not watched"
     if process.executed_at is not None and not process.ended:
@@ -116,7 +116,7 @@ def _how_it_ended(process: Process) -> str:
 
 
 def state(stretch: Stretch) -> str:
-    """A state in words: `awake (context)`, `poisoned`, `poisoned (inferred)`."""
+    """Return a state in words: `awake (context)`, `poisoned`, `poisoned (inferred)`."""
     remarks = []
     if stretch.level is not None and stretch.status is Status.AWAKE:
         remarks.append(stretch.level.value)
@@ -126,12 +126,12 @@ def state(stretch: Stretch) -> str:
 
 
 def waking(wake: Wake) -> str:
-    """What woke and how deep: `cuda was woken (context)`."""
+    """Return the accelerator and how deeply it was woken: `cuda was woken (context)`."""
     return f"{wake.accelerator} was woken" + (f" ({wake.level.value})" if wake.level else "")
 
 
 def listed(items: tuple[str, ...], most: int = 6) -> str:
-    """`a, b and c`; of a long list the beginning and how many more."""
+    """Return `a, b and c`; for a long list, its beginning and how many more."""
     if len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return " and ".join([*([", ".join(items[:-1])] if items[:-1] else []), *items[-1:]])
@@ -139,7 +139,7 @@ def listed(items: tuple[str, ...], most: int = 6) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
-    """One step: what is done, to what, and the line that does it."""
+    """One step of a chain: the action, its object, and the line that performs it."""
 
     verb: str
     symbol: str
@@ -148,12 +148,14 @@ class ChainStep:
 
     @property
     def place(self) -> str:
-        """The line that takes the step; empty where there is none."""
+        """Return the line that takes the step; empty if there is none."""
         return "" if self.path is None else place(self.path, self.line)
 
 
 def steps(waker: Waker) -> list[ChainStep]:
-    """Every step, outermost first; the last one is the call that touched the device, if it was seen."""
+    """Return every step, outermost first; the last one is the call that touched the device, if it was
+    seen.
+    """
     found = []
     importer = None
     for site in waker.import_chain:
@@ -168,7 +170,7 @@ def steps(waker: Waker) -> list[ChainStep]:
 
 
 def _calls(waker: Waker) -> list[ChainStep]:
-    """The calls from the module's own line to the one known by name; what lies inside that is left out."""
+    """Return the calls from the module's own line to a well-known one, whose own calls are left out."""
     found = [
         ChainStep("", frame.function, frame.path, frame.line)
         for frame in (*waker.stack[:1], *calls_to_device(waker))

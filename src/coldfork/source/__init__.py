@@ -1,1 +1,3 @@
-"""Python source, read without running it: skeleton, summary, values, and what importing a module reaches."""
+"""Python source, read without running it: skeleton, summary, values, and the effects of importing a
+module.
+"""

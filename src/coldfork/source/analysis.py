@@ -1,4 +1,4 @@
-"""The static observer's front door: paths in, effects out."""
+"""The entry point of the static observer: paths in, effects out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _RECURSION = 20_000
 
 @dataclass(frozen=True)
 class Request:
-    """What to analyse, and for which machine."""
+    """The paths to analyse, and the machine to assume."""
 
     paths: tuple[Path, ...]
     profile: Profile
@@ -56,29 +56,29 @@ class Request:
     cache: Path | None = None
     excluded: Callable[[str], bool] = lambda path: False
     base: str | None = None
-    """The folder that holds all top packages, where somebody says so."""
+    """The folder that holds all top packages, if one was named."""
     changed: tuple[str, ...] | None = None
-    """Files that changed: the observation says which modules that can affect."""
+    """Files that changed: the observation lists the modules that they can affect."""
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
-    """Texts by absolute path, for files that differ from the disk or are not there."""
+    """Texts by absolute path, for files that differ from the disk or do not exist."""
     towards: frozenset[str] = frozenset()
-    """Packages: the observation says which checked modules can lead to their import."""
+    """Packages: the observation lists the checked modules that can lead to their import."""
     roots: tuple[str, ...] = ()
-    """The modules to follow, with what they import, where the others are known to have nothing to say."""
+    """The modules to follow, with their imports, if all others are known to have no effects."""
     whole: bool = False
-    """Whether all functions of the checked files are to be parsed, be it a large tree."""
+    """Whether to parse all functions of the checked files, even in a large tree."""
     cancelled: Callable[[], bool] | None = None
-    """Asked between functions; once it says yes, the analysis ends with a `CheckCancelledError`."""
+    """Called between functions; if it returns True, the analysis ends with a `CheckCancelledError`."""
     programs: bool = False
-    """Whether the programs among the modules are followed as Python runs them."""
+    """Whether to follow the programs among the modules as Python runs them."""
     hurried: bool = False
-    """Whether somebody waits for the answer after an edit: programs are followed less far then."""
+    """Whether a user is waiting after an edit: programs are then followed less far."""
     store: Store | None = None
-    """Where a session keeps what its requests find out; without one, that is in the cache."""
+    """Where a session keeps results between requests; without one, they are kept in the cache."""
 
 
 class Ground(NamedTuple):
-    """The modules of a request, found, and nothing of them followed yet."""
+    """The modules of a request, found but not yet followed."""
 
     request: Request
     """The request, with its entries by name."""
@@ -90,20 +90,20 @@ class Ground(NamedTuple):
 
 
 class Analysis:
-    """An analysis of some paths: where it is asked again, for another machine, nothing is looked for anew."""
+    """An analysis of some paths; a repetition for another machine reuses the files found."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self._ground: Ground | None = None
 
     def observe(self, progress: Progress | None = None) -> Observation:
-        """Find every effect that importing the modules under the paths has."""
+        """Find every effect of importing the modules under the paths."""
         return self._observed(self.request, progress)
 
     def observe_on(
         self, machine: Profile, known: Catalogue, roots: tuple[str, ...], progress: Progress | None = None
     ) -> Observation:
-        """Find the effects on another machine, of some of the modules with what they import."""
+        """Find the effects on another machine of some of the modules and their imports."""
         return self._observed(replace(self.request, profile=machine, catalogue=known, roots=roots), progress)
 
     def _observed(self, request: Request, progress: Progress | None) -> Observation:
@@ -117,15 +117,15 @@ class Analysis:
 
 
 def analyse(request: Request, progress: Progress | None = None) -> Observation:
-    """Find every effect that importing the modules under the paths has."""
+    """Find every effect of importing the modules under the paths."""
     return Analysis(request).observe(progress)
 
 
 def at_length(work: Callable[[], T]) -> T:
-    """The result of an analysis, which nests deeply and makes what lives long."""
+    """Return the result of an analysis, which recurses deeply and creates long-lived objects."""
     collecting = gc.isenabled()
     recursion = sys.getrecursionlimit()
-    gc.disable()  # the data is a few large, long-lived trees: collecting finds nothing in them
+    gc.disable()  # the data is a few large, long-lived trees, in which collecting finds nothing
     sys.setrecursionlimit(max(recursion, _RECURSION))
     try:
         return with_room(work)
@@ -193,7 +193,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
         loader.abandon()
         raise
     loader.close()
-    # All of this goes in circles: nothing but the garbage collector would ever find that it is not needed.
+    # These objects refer to each other in cycles: without this, only the garbage collector would free them.
     program.close()
     unreadable, unparsed = answer.unreadable, 0
     if not request.roots:
@@ -229,7 +229,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
 
 
 def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
-    """Where the run remembers things: under names that hold all that they depend on beside the sources."""
+    """Return where the run caches results, under names that cover all dependencies besides the sources."""
     if request.cache is None and request.store is None:
         return None
     folder = (request.cache or Path()) / "check"
@@ -268,7 +268,7 @@ def _answer(
     faults: Faults,
 ) -> Answer:
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
-    if request.programs and not request.entries:  # of entries it is asked what importing them does
+    if request.programs and not request.entries:  # entries are analysed for their imports only
         asked, again = request.roots or found.files, bool(request.roots)
         faults.attempt(lambda: results.evaluate_programs(programs(program, asked, again), progress), None)
     quotations = Quotations(program, found.display)
@@ -280,7 +280,7 @@ def _answer(
         names = faults.attempt(lambda: affected_modules(results, roots, files, changed), set(files))
         affected = tuple(sorted(map(quotations.path_of, names)))
     effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
-    if request.roots:  # what does not depend on the machine was told when all modules were asked about
+    if request.roots:  # anything independent of the machine was reported when all modules were analysed
         return Answer(
             effects,
             (),
@@ -324,7 +324,7 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
 
 
 def _entry(entry: str, found: Found, program: Program) -> str:
-    """The name of an entry: a file outside any package may be named by its stem, or by its path."""
+    """Return the module name of an entry; a file outside any package may be named by its stem or its path."""
     if program.finder.find(entry) is not None:
         return entry
     spelled = entry.removesuffix(".py")

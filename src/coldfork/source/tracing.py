@@ -1,4 +1,6 @@
-"""Follows the modules of a request by an evaluator that notes what it believes, and tells it of one line."""
+"""Follows the modules of a request with an evaluator that notes its beliefs, and reports them for
+one line.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,11 @@ from coldfork.source.values.wording import Wording, in_words, spelled
 
 _ENDS = {RETURNS: "returns", BREAKS: "leaves the loop", CONTINUES: "goes on with the next round"}
 _MOST_VALUES = 3
-"""So many values of one expression are told: a loop may give it a thousand."""
+"""At most this many values of one expression are reported: a loop may give it a thousand."""
 
 
 class Seen:
-    """A statement that is come to once, and what is believed there."""
+    """One visit of a statement, and the beliefs there."""
 
     def __init__(self, importing: str, frame: Frame, line: int, looked_up: bool = False) -> None:
         self.importing = importing
@@ -51,14 +53,14 @@ class Seen:
         self.ended = ""
 
     def believe(self, text: str, value: str) -> None:
-        """Note what an expression is taken for."""
+        """Note the value that an expression is taken to have."""
         held = self.beliefs.setdefault(text, [])
         if value not in held and len(held) <= _MOST_VALUES:
             held.append("and others" if len(held) == _MOST_VALUES else value)
 
 
 class Watch:
-    """Which lines are watched, and what was seen there."""
+    """The watched lines, and the visits there."""
 
     def __init__(self, path: str, lines: frozenset[int], words_of: Wording) -> None:
         self.path = path
@@ -68,7 +70,7 @@ class Watch:
 
 
 class TracingEvaluator(Evaluator):
-    """Does what an evaluator does, one statement at a time where it is watched."""
+    """Works like an evaluator, but one statement at a time where a line is watched."""
 
     def __init__(self, program: Program, watch: Watch) -> None:
         super().__init__(program)
@@ -76,7 +78,7 @@ class TracingEvaluator(Evaluator):
         self._at: Seen | None = None
 
     def execute(self, frame: Frame, block: Block) -> int:
-        """Run a block; how it ended."""
+        """Run a block; return how it ended."""
         if frame.module.path != self._watch.path:
             return super().execute(frame, block)
         for node in block:
@@ -86,7 +88,7 @@ class TracingEvaluator(Evaluator):
         return 0
 
     def evaluate(self, frame: Frame, node: Node) -> Value:
-        """The value of an expression."""
+        """Return the value of an expression."""
         at = self._at
         value = super().evaluate(frame, node)
         if at is not None and at.frame is frame:
@@ -94,7 +96,7 @@ class TracingEvaluator(Evaluator):
         return value
 
     def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
-        """The value of an expression whose effects belong to somebody else."""
+        """Return the value of an expression whose effects are reported elsewhere."""
         value = super().quietly(module, env, node, before)
         if before in self._watch.lines and module.path == self._watch.path:
             seen = Seen(self._importing, Frame(module, env), before, looked_up=True)
@@ -107,7 +109,7 @@ class TracingEvaluator(Evaluator):
         return "" if self.running.module is None else self.running.module.name
 
     def _step(self, frame: Frame, node: Node) -> int:
-        """Run one statement, and note what is seen if it is watched."""
+        """Run one statement, and note the visit if it is watched."""
         outer, self._at = self._at, None
         if line_of(node) not in self._watch.lines or frame.quiet:
             try:
@@ -149,7 +151,7 @@ _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def trace(request: Request, file: Path, line: int, progress: Progress | None = None) -> Trace:
-    """Follow the modules, and tell what was believed at a line of a file, which may be a dependency's."""
+    """Follow the modules, and report the beliefs at a line of a file, which may be a dependency's."""
     alone = replace(request, cache=None, store=None, jobs=1, towards=frozenset())
     return at_length(lambda: _trace(alone, file, line, progress))
 
@@ -200,7 +202,7 @@ def _parsed(source: str, shown: str) -> ast.Module:
 
 
 def _statements_around(tree: ast.AST, line: int) -> Iterator[ast.stmt]:
-    """The statements that a line is a part of, outermost first."""
+    """Yield the statements that contain a line, outermost first."""
     pending = [tree]
     while pending:
         for statement in _inside(pending.pop()):
@@ -210,13 +212,13 @@ def _statements_around(tree: ast.AST, line: int) -> Iterator[ast.stmt]:
 
 
 def _function(statements: list[ast.stmt]) -> str:
-    """The name of the innermost function among these."""
+    """Return the name of the innermost function among these."""
     named = (one.name for one in reversed(statements) if isinstance(one, _FUNCTIONS))
     return next(named, "")
 
 
 def _inside(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements directly inside of one."""
+    """Yield the statements directly inside another."""
     for name in _BLOCKS:
         yield from getattr(node, name, ())
     for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
@@ -224,13 +226,13 @@ def _inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _first(statement: ast.stmt) -> int:
-    """The line of the first decorator, where there is one."""
+    """Return the line of the first decorator, if there is one."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
 def _visits(seen: list[Seen], program: Program, quotations: Quotations) -> Iterator[Visit]:
-    """The ways in which a line was come to, each once."""
+    """Yield the ways in which a line was reached, each once."""
     counted: dict[Visit, int] = {}
     for one in seen:
         visit = _visit(one, program, quotations)

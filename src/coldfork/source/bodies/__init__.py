@@ -1,1 +1,1 @@
-"""What calling one function does to accelerators, in a process whose variables are known."""
+"""The effect on accelerators of calling one function, in a process whose variables are known."""

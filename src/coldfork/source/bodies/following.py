@@ -1,4 +1,4 @@
-"""Follows the call of one function, and says what it is certain to touch."""
+"""Follows the call of one function, and finds the accelerators that it is certain to touch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from coldfork.source.values.kinds import (
 )
 
 _FRAMEWORKS = ("torch",)
-"""Whose calls are known to raise in a forked child: nobody else refuses for certain."""
+"""Libraries whose calls are known to raise in a forked child; no others refuse for certain."""
 _OF_THE_MOMENT = (
     "initialized", "bad_fork", "badfork", "is_torchelastic_launched", "is_scripting", "is_tracing",
 )  # fmt: skip
@@ -50,13 +50,13 @@ _COUNTING = ("is_available()", "device_count()", "DeviceCount()")
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One accelerator that a function is certain to touch."""
+    """An accelerator that a function is certain to touch."""
 
     accelerator: str
     call: str
-    """What touches it: `torch.zeros`."""
+    """The call that touches it: `torch.zeros`."""
     steps: tuple[tuple[str, int, str], ...]
-    """The way there: file, line and function, outermost first."""
+    """The path to it: file, line and function, outermost first."""
 
 
 class _Step(NamedTuple):
@@ -67,17 +67,17 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found, and the files that it rests on."""
+    """The touches found, and the files that the result depends on."""
 
     touches: tuple[Touch, ...]
     files: tuple[str, ...]
 
 
 def read_body(question: Question) -> Reading:
-    """What calling a function, with arguments that nobody knows, is certain to touch.
+    """Return what calling a function, with unknown arguments, is certain to touch.
 
-    What is certain happens in every run that comes to its end, and the error that a forked child gets for
-    it leaves the function.
+    Certain means: in every run that completes, and the error that a forked child gets for it leaves the
+    function.
     """
     program = _program(question)
     ev = Evaluator(program)
@@ -114,7 +114,7 @@ def read_body(question: Question) -> Reading:
 
 
 def read_library(library: str, search: Iterable[str], profile: str, **_: object) -> Reading:
-    """What calling a function of a library is known to touch, whatever its arguments."""
+    """Return what calling a library function is known to touch, whatever its arguments."""
     facts = catalogue.load(PROFILES[profile], versions(tuple(map(Path, search)))).call(library)
     sure = [
         Touch(fact.accelerator, fact.symbol, ())
@@ -131,23 +131,23 @@ def _program(question: Question) -> Program:
     known = catalogue.load(profile, versions(search))
     known = replace(known, values={name: one for name, one in known.values.items() if _lasts(name, question)})
     loader = Loader(question.version, jobs=1, remembering=False)
-    # Not the libraries: what they do is known by heart, or is not certain.
+    # Libraries are not followed: their effects are in the catalogue, or are not certain.
     finder = Finder(question.roots, (), {**question.files, question.module: question.file})
     return Program(finder, loader, known, profile, question.version, Distributions(search))
 
 
 def _lasts(name: str, question: Question) -> bool:
-    """Whether what a name is known to hold while a module is imported holds in a forked child, too."""
+    """Return whether the value that a name has during import also holds in a forked child."""
     if any(word in name.lower() for word in _OF_THE_MOMENT):
         return False
-    # PyTorch counts the devices once; in a child of somebody who has not had them counted there are none.
+    # PyTorch counts the devices once; in a child whose parent has not counted them there are none.
     return question.counted or not any(word in name for word in _COUNTING)
 
 
 def _give_classes(
     ev: Evaluator, program: Program, question: Question, values: GivenValues
 ) -> Iterator[ClassRef]:
-    """Let the classes hold what they hold in the process."""
+    """Give the classes the attributes that they have in the process."""
     for module, classes in question.classes.items():
         for qualified, attributes in classes.items():
             cls = _class(ev, program, module, qualified)
@@ -159,7 +159,7 @@ def _give_classes(
 def _callee(
     ev: Evaluator, program: Program, question: Question, code: Code, values: GivenValues
 ) -> tuple[Value, tuple[Values, Keywords]]:
-    """The function with its object, and arguments for all that it takes beside it."""
+    """Return the function bound to its object, and arguments for all its other parameters."""
     module = program.module(question.module)
     assert module is not None
     within, _, name = question.function.rpartition(".")
@@ -177,7 +177,7 @@ def _callee(
 
 
 def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> ClassRef | None:
-    """A class that a module defines; None for one inside a function."""
+    """Return a class that a module defines; None for one inside a function."""
     state = program.module(module)
     if state is None or "<" in qualified:
         return None
@@ -191,7 +191,7 @@ def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> Clas
 
 
 def _function(program: Program, module: str, qualified: str, line: int, code: str, env: Env) -> Value:
-    """A function of which the process holds this very code; unknown where the source says otherwise."""
+    """Return a function if the process has loaded exactly this code; unknown if the source differs."""
     state = program.module(module)
     if state is None:
         return UNKNOWN
@@ -220,7 +220,7 @@ def _certain(program: Program, sites: tuple[Site, ...], trees: dict[str, ast.Mod
 
 
 def _way(link: Link) -> tuple[list[_Step], str]:
-    """The functions on the way, without the one that stands for the process, and the call at its end."""
+    """Return the functions on the path, without the one that represents the process, and the final call."""
     steps: list[_Step] = []
     at: Link | None = link.following
     call = ""
@@ -249,7 +249,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class NotFound(Exception):
-    """Why a function cannot be followed."""
+    """Raised with the reason why a function cannot be followed."""
 
 
 class _Named(NamedTuple):
@@ -258,7 +258,7 @@ class _Named(NamedTuple):
 
 
 def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, code: str) -> Definition:
-    """The function of this qualified name whose code begins at a line."""
+    """Return the function of this qualified name whose code begins at a line."""
     named = [one.node for one in _functions(tree, "") if one.name == qualified]
     found = [node for node in named if _first_line(node) == line]
     if len(found) != 1:
@@ -270,7 +270,9 @@ def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, co
 
 
 def lowered(node: Definition) -> Code:
-    """The function as it is followed: whoever calls it gives all its parameters, and nobody knows what."""
+    """Return the function in the form that is followed: its caller passes all parameters, with unknown
+    values.
+    """
     code = _code(node)
     given = code.parameters
     more = [name for name in (given.star, given.double_star) if name is not None]

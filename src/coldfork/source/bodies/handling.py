@@ -1,4 +1,4 @@
-"""Whether an error that a line raises is sure to leave the function that the line stands in."""
+"""Whether an error raised at a line is sure to leave the enclosing function."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import builtins
 from collections.abc import Iterator
 
 _RAISED = RuntimeError
-"""What PyTorch raises in a forked child of a process that has used the device."""
+"""The error that PyTorch raises in a forked child of a process that has used the device."""
 _LETS_THROUGH = ("torch", "open")
-"""What the objects of `with` are made by that let every error pass."""
+"""The makers of `with` objects that never suppress errors."""
 _PLAIN_DECORATORS = ("staticmethod", "classmethod", "property", "override", "torch")
 
 
 def error_leaves(tree: ast.Module, line: int, *, called_by_name: bool) -> bool:
-    """Whether nothing around a line, in its function, may end an error that it raises.
+    """Return whether nothing around a line, in its function, may handle an error raised there.
 
-    `called_by_name` says that the decorators of the function stand between it and who calls it.
+    `called_by_name` says that callers reach the function through its decorators.
     """
     around: list[ast.AST] = []
     for node in _holding(tree, line):
@@ -44,7 +44,7 @@ def _may_end(node: ast.AST, line: int, called_by_name: bool) -> bool:
 
 
 def _ends(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler may get the error, and go on."""
+    """Return whether a handler may catch the error and continue."""
     return _catches(handler.type) and not isinstance(handler.body[-1], ast.Raise)
 
 
@@ -60,7 +60,7 @@ def _catches(kinds: ast.expr | None) -> bool:
 
 
 def _is_made_by(expression: ast.expr, roots: tuple[str, ...]) -> bool:
-    """Whether an expression is a call, or an attribute, of one of these names."""
+    """Return whether an expression is a call to, or an attribute of, one of these names."""
     at = expression
     while isinstance(at, (ast.Call, ast.Attribute)):
         at = at.func if isinstance(at, ast.Call) else at.value
@@ -68,16 +68,17 @@ def _is_made_by(expression: ast.expr, roots: tuple[str, ...]) -> bool:
 
 
 def _leaves(node: ast.AST) -> bool:
-    """Whether a statement may leave a `finally`, which drops the error."""
+    """Return whether a statement may leave a `finally`, which discards the error."""
     return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in ast.walk(node))
 
 
 def _holding(node: ast.AST, line: int) -> Iterator[ast.AST]:
-    """The nodes that a line stands in, outermost first."""
+    """Yield the nodes that contain a line, outermost first."""
     for child in ast.iter_child_nodes(node):
         first = getattr(child, "lineno", None)
         if first is None:
-            # A handler's list of names, arguments, or an item of `with`: they have no place of their own.
+            # A list of names in a handler, arguments, or an item of `with`: these have no position of their
+            # own.
             yield from _holding(child, line)
         elif first <= line <= (getattr(child, "end_lineno", None) or first):
             yield child

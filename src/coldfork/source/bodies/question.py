@@ -1,4 +1,4 @@
-"""A question about one function: where it stands, and what its process holds that it may read."""
+"""A question about one function: its location, and the values in its process that it may read."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from coldfork.source.values.kinds import (
 )
 
 Given = ReadOnly[str, Any]
-"""Names with what they hold: `{"is": 3}` for a constant, `{"device": "cpu"}`, None for anything else."""
+"""Names with their values: `{"is": 3}` for a constant, `{"device": "cpu"}`, None for anything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One function, as the process that would run it describes it."""
+    """One function, as described by the process that would run it."""
 
     file: str
     module: str
     """The name of the module that the function is defined in."""
     function: str
-    """Its qualified name, as the interpreter has it."""
+    """Its qualified name, as the interpreter gives it."""
     line: int
-    """Where its code begins; the first decorator counts."""
+    """Where its code begins, including decorators."""
     code: str
     """The instructions, in hexadecimal digits: the file may have changed since it was loaded."""
     closure: Given
-    """The variables of the functions around it."""
+    """The variables of the enclosing functions."""
     owner: tuple[str, str] | None
     """Module and qualified name of the class whose object is called; None for a plain function."""
     attributes: Given
-    """What that object holds."""
+    """The attributes of that object."""
     arguments: Given | None
-    """Its arguments, by parameter; None where nobody knows."""
+    """Its arguments, by parameter; None if unknown."""
     iterated: bool
-    """Whether what the call returns is iterated, until it yields for the first time."""
+    """Whether the result of the call is iterated, up to the first item."""
     modules: ReadOnly[str, Given]
-    """What the modules hold whose sources may be followed."""
+    """The variables of the modules whose sources may be followed."""
     classes: ReadOnly[str, ReadOnly[str, Given]]
-    """What their classes hold."""
+    """The attributes of their classes."""
     files: ReadOnly[str, str]
-    """The files of modules that stand in no folder of `roots` under their name."""
+    """The files of modules that are not in a folder of `roots` under their name."""
     roots: tuple[str, ...]
     """The folders of the sources that may be followed."""
     search: tuple[str, ...]
-    """Where the libraries are; only their versions are looked at."""
+    """Where the libraries are; only their versions are examined."""
     counted: bool
     """Whether PyTorch has counted the devices in the process."""
     profile: str
@@ -64,14 +64,14 @@ class Question:
 
     @classmethod
     def read(cls, said: ReadOnly[str, Any]) -> Question:
-        """The question in what was sent."""
+        """Return the question contained in a message."""
         tuples = {name: tuple(said[name]) for name in ("roots", "search", "version")}
         owner = said["owner"]
         return cls(**{**said, **tuples, "owner": None if owner is None else tuple(owner)})
 
 
 class GivenValues:
-    """Values as a question gives them; `find` looks up a class, and `define` makes a function."""
+    """The values given by a question; `find` looks up a class, and `define` makes a function."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class GivenValues:
         """The objects that have been given."""
 
     def all_of(self, given: Given) -> dict[str, Value]:
-        """The values of some variables, as far as they are known."""
+        """Return the values of some variables, as far as they are known."""
         return {name: self.one(value) for name, value in given.items()}
 
     def one(self, given: Any) -> Value:
-        """The value of a variable that holds this, as far as it is known."""
+        """Return the value of a variable with this content, as far as it is known."""
         match given:
             case {"is": value}:
                 return Const(value)
@@ -112,7 +112,7 @@ class GivenValues:
         return UNKNOWN
 
     def instance(self, cls: ClassRef, holds: Given) -> Instance:
-        """An object of a class that holds this."""
+        """Return an object of a class with these attributes."""
         made = Instance(cls)
         made.attributes.update(self.all_of(holds))
         self.objects.append(made)

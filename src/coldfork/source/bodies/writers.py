@@ -1,4 +1,4 @@
-"""Which variables and attributes the functions of a program write, as far as its sources show."""
+"""The variables and attributes that the functions of a program write, as far as its sources show."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from coldfork.source.program.program import Program
 
 _MAKING = (b"__init__", b"__new__", b"__post_init__", b"__setstate__")
-"""Methods that set attributes of the object that they are making."""
+"""Methods that set attributes of the object under construction."""
 _ANY = ""
-"""Instead of a name that does not stand in the source."""
+"""Represents a name that is not spelled out in the source."""
 
-# A whole program is looked through within some milliseconds, which parsing it would not be. What looks like
-# a write in a comment or a text counts as one.
+# A whole program is searched within milliseconds, which parsing could not achieve. Text in a comment or a
+# string that looks like a write counts as one.
 _WRITE = re.compile(
     rb"""
     ^(?P<indent>[ \t]*)(?:async[ \t]+)?def[ \t]+(?P<function>\w+)[^(\n]*\(\s*(?P<first>\w*)
@@ -28,7 +28,7 @@ _ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*(?:,|$|\))")
 
 
 class WrittenNames:
-    """Answers for the modules of a program; their sources are read when it is first asked."""
+    """Answers for the modules of a program; their sources are read on the first question."""
 
     def __init__(self, program: Program, modules: Iterable[str]) -> None:
         self._program = program
@@ -37,11 +37,13 @@ class WrittenNames:
         self._variables: dict[str, frozenset[str]] | None = None
 
     def variables(self, module: str) -> frozenset[str]:
-        """The variables of a module that some function declares `global`."""
+        """Return the variables of a module that some function declares `global`."""
         return self._read().get(module, frozenset())
 
     def writes(self, attribute: str) -> bool:
-        """Whether some function sets an attribute of this name, on anything but the object it makes."""
+        """Return whether some function sets an attribute of this name on anything but the object it
+        constructs.
+        """
         self._read()
         return attribute in self._written or _ANY in self._written
 
@@ -66,7 +68,7 @@ def _declared_global(source: bytes) -> Iterator[str]:
 
 
 def written_in(source: bytes) -> Iterator[str]:
-    """The attributes that a source sets, but for those of the object that a method is making."""
+    """Yield the attributes that a source sets, except those of an object under construction."""
     maker = b""
     for found in _WRITE.finditer(source):
         said = found.groupdict()

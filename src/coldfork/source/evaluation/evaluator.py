@@ -1,4 +1,4 @@
-"""Follow an import: run lowered code over abstract values, and note every device that could wake."""
+"""Follows an import: runs lowered code over abstract values, and notes every device that could wake."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AT_HAND = sys.stdlib_module_names | {"builtins"}
 
 
 class Evaluator(Interpreter):
-    """One analysis in progress: what the modules beside this one, which do the work, share."""
+    """One analysis in progress: the state shared by the modules of this package, which do the work."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -56,7 +56,7 @@ class Evaluator(Interpreter):
         self._strange: dict[str, bool] = {}
 
     def close(self) -> None:
-        """Let go of all that was found out: in it, everything knows everything else."""
+        """Release all results, whose objects refer to each other."""
         vars(self._classes).clear()
         vars(self).clear()
 
@@ -109,10 +109,10 @@ class Evaluator(Interpreter):
     def run_module(
         self, module: Module
     ) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], tuple[Cut, ...], int, tuple[SiteStart, ...]]:
-        """The wakes and the imports of this one module by itself, when it is imported.
+        """Return the wakes and the imports of importing this one module by itself.
 
-        Also where following it ended too soon, how many of its lines call something unknown, and the
-        processes that it starts.
+        Also return where following it ended early, how many of its lines call unknown code, and the processes
+        that it starts.
         """
         self.environment.begin(self._package_environments.environment(module))
         self.budget.begin(is_test(module.name, module.path), module.is_started and self.program.hurried)
@@ -147,9 +147,9 @@ class Evaluator(Interpreter):
         variables: dict[tuple[str, str], Value],
         strangers: Disturbing,
     ) -> tuple[Site, ...]:
-        """The wakes of a call in a process whose environment and module variables are known.
+        """Return the wakes of a call in a process whose environment and module variables are known.
 
-        What is certain is certain in every run, not in nearly all of them.
+        Certain means certain in every run here, not in nearly all of them.
         """
         self.presumes = False
         self.strangers = strangers
@@ -173,7 +173,7 @@ class Evaluator(Interpreter):
             self.strangers = None
         return () if self.budget.cuts else tuple(frame.sites)
 
-    # -- what the parts need of each other: they are given the evaluator, as methods are ----------------
+    # -- what the parts need of each other: they take the evaluator as an argument, like methods -------
 
     compare = compare_pair
     attribute = attributes.attribute

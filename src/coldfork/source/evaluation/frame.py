@@ -1,4 +1,4 @@
-"""A call or a body that is being followed, and what it comes to: certainty is kept along its paths."""
+"""A call or a body being followed, and its outcome: certainty is tracked along its paths."""
 
 from __future__ import annotations
 
@@ -27,53 +27,53 @@ from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 
 class CallResult(NamedTuple):
-    """What calling a function with given arguments comes to."""
+    """The outcome of calling a function with given arguments."""
 
     value: Value
     wakes: tuple[Wake, ...]
     edges: tuple[Edge, ...]
     must: frozenset[str]
     raises: str
-    """The name of the exception when the call is sure to raise, else empty."""
+    """The name of the exception if the call is sure to raise, else empty."""
     failures: tuple[Failure, ...]
     consulted: int = 0
     presumed: tuple[str, ...] = ()
-    """What was presumed along all the ways that make the call's wakes certain."""
+    """Presumptions along all the paths that make the call's wakes certain."""
     raise_must: frozenset[str] | None = None
-    """What is sure to have woken when the call raises; None when it does not."""
+    """Wakes that are certain even if the call raises; None if it does not raise."""
     outright: bool = False
-    """True when the call raises whatever the state of the program."""
+    """True if the call raises whatever the state of the program."""
     stays: Conditions = ()
-    """What has to hold for the program not to be left in the call."""
+    """The conditions for the program not to be left in the call."""
     cut: Cut | None = None
-    """Where following the call came to the end of the budget."""
+    """Where following the call ran out of budget."""
     starts: tuple[Start, ...] = ()
     """The processes that it starts."""
     made_up: bool = False
-    """True when the value is an object that stands for any of the annotated class."""
+    """True if the value represents any object of the annotated class."""
 
     @property
     def strict(self) -> frozenset[str]:
-        """What is sure to have woken even where the call may raise."""
+        """The wakes that are certain even if the call may raise."""
         return self.must if self.raise_must is None else self.must & self.raise_must
 
 
-#: Not an exception of the program's: a generator has been followed as far as `next` runs it.
+#: Not an exception of the program: a generator was followed as far as `next` runs it.
 PAUSED = "(paused)"
 
 
 class Raised(Exception):
-    """Following code came to a point that is sure to raise."""
+    """Raised when the followed code is sure to raise."""
 
     def __init__(self, kind: str, outright: bool = False) -> None:
         super().__init__(kind)
         self.kind = kind
         self.outright = outright
-        """True for a `raise` that no test stands before."""
+        """True for an unconditional `raise`."""
 
 
 class State(NamedTuple):
-    """Where a frame stands between two statements."""
+    """The state of a frame between two statements."""
 
     env: Env | None
     names: dict[str, Value] | None
@@ -105,17 +105,18 @@ class Frame:
         self.env = env
         self.function: Function | None = function
         self.cls: ClassRef | None = None
-        """The class whose body is being run."""
+        """The class whose body is running."""
         self.binds: dict[str, tuple[Node, ...]] | None = None
         """Bindings of the module or class body being run: names bound once are looked up, not stored."""
         self.toplevel: bool = False
         self.quiet: bool = False
         self.before: int = 0
-        """The line of a module body that is only looked at: names mean what they do before it."""
+        """The line of a module body that is only examined: names have the meaning that they have before it.
+        """
         self.conditions: Conditions = ()
         self.presumed: tuple[str, ...] = ()
         self.off: Condition | None = None
-        """Set while what is followed runs off the nominal path."""
+        """Set while the followed code runs off the nominal path."""
         self.must: set[str] = set()
         self.exit_musts: list[set[str]] = []
         self.returns: list[tuple[Value, Condition | None]] = []
@@ -133,36 +134,36 @@ class Frame:
         self.end_line: int = 0
         self.column: int = 0
         self.nominal_presumed: tuple[str, ...] = ()
-        """What is presumed along the nominal ways to a sink."""
+        """Presumptions along the nominal paths to a sink."""
         self.tries: int = 0
         self.partial: bool = False
-        """True once a loop was followed for one item that stands for all: what it yields is not complete."""
+        """True once a loop was followed for one representative item: its results are incomplete."""
         self.first_yield_only: bool = False
         self.globals: frozenset[str] | set[str] = frozenset()
         self.nonlocals: frozenset[str] | set[str] = frozenset()
         self.raise_musts: list[set[str]] = []
-        """What was sure to have woken where the code may raise."""
+        """Wakes that are certain where the code may raise."""
         self.loop_musts: list[set[str]] = []
-        """What was sure to have woken where a round of the innermost loop is left before its end."""
+        """Wakes that are certain where a round of the innermost loop ends early."""
         self.left_with: list[tuple[dict[str, Value], set[str]]] = []
-        """The variables, and what was sure, at each `break` of the innermost loop."""
+        """The variables and certain wakes at each `break` of the innermost loop."""
         self.gate: int = 0
         self.stays: Conditions = ()
-        """What has to hold for the program to get here, and not to be left before."""
+        """The conditions for the program to get here without being left earlier."""
 
     def at(self, line: int, end_line: int) -> None:
-        """What happens from here on happens at these lines."""
+        """Set the current lines."""
         self.line = line
         self.end_line = end_line
         self.column = 0
 
     @property
     def place(self) -> tuple[int, int, int, Position, str]:
-        """Where what happens now stands: lines, column, position and symbol."""
+        """Return the current place: lines, column, position and symbol."""
         return self.line, self.end_line, self.column, self.position, self.symbol
 
     def state(self) -> State:
-        """Where the frame stands; `go_back` leads back there."""
+        """Return the current state, for `go_back`."""
         names = None if self.env is None else self.env.names
         return State(
             self.env, names, self.cls, self.binds, self.conditions, self.presumed, self.off, self.must,
@@ -170,7 +171,7 @@ class Frame:
         )  # fmt: skip
 
     def go_back(self, state: State) -> None:
-        """Stand again where the frame stood, whatever was left half done since."""
+        """Return to an earlier state, whatever was left half done since."""
         self.env, self.cls, self.binds = state.env, state.cls, state.binds
         self.conditions, self.presumed, self.off, self.must = (
             state.conditions, state.presumed, state.off, state.must,
@@ -182,34 +183,34 @@ class Frame:
             self.env.names = state.names
 
     def enter(self, position: Position, symbol: str) -> tuple[Position, str]:
-        """Stand at another position of a body from here on; what `leave` needs to go back."""
+        """Move to another position of a body; return what `leave` needs to go back."""
         outer = self.position, self.symbol
         if self.toplevel:
             self.position, self.symbol = position, symbol
         return outer
 
     def leave(self, outer: tuple[Position, str]) -> None:
-        """Stand again where `enter` found the frame."""
+        """Go back to the position before `enter`."""
         self.position, self.symbol = outer
 
     def stay(self, conditions: Conditions) -> None:
-        """What follows runs only if these hold: else the program is left."""
+        """Require these conditions for the following code: otherwise the program is left."""
         if conditions:
             self.stays = _unique(self.stays + conditions)
             self.exit_musts.append(set(self.must))
             self.conditions = _unique(self.conditions + conditions)
 
     def doubt(self, words: str) -> None:
-        """Nothing from here on is certain: `words` say what has to happen before."""
+        """Make everything from here on uncertain: `words` say what has to happen first."""
         self.stay((Condition(words=f"{words} at line {self.line} of {self.module.plain}"),))
 
     def step(self, following: Link | None) -> Link:
-        """The step that is taken at the current line."""
+        """Return the step taken at the current line."""
         kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
         return Link(kind, self.symbol, self.module.name, self.line, following)
 
     def wake(self, wake: Wake, must: bool) -> None:
-        """Note a way to a sink that starts at the current line; its link describes what is called there."""
+        """Record a path to a sink that starts at the current line; its link describes the call there."""
         if self.quiet:
             return
         sure = must and wake.kind in WAKING
@@ -243,7 +244,7 @@ class Frame:
         self.wakes[key] = found if known is None else joined(known, found)
 
     def edge(self, edge: Edge, statement: bool) -> None:
-        """Note an import that runs at the current line."""
+        """Record an import that runs at the current line."""
         if self.quiet:
             return
         known = None if self.toplevel else self.edges.get(edge.target)

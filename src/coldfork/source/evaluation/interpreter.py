@@ -1,6 +1,6 @@
-"""What the parts of the evaluator ask of each other: the state they share, and the work that others do.
+"""The interface between the parts of the evaluator: their shared state, and the work of the other parts.
 
-Following code is recursive: an expression calls a function, whose statements hold expressions. Each part
+Following code is recursive: an expression calls a function, whose statements contain expressions. Each part
 knows only this class; `evaluator.Evaluator` puts them together.
 """
 
@@ -28,18 +28,18 @@ from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value, 
 
 
 class Disturbing(Protocol):
-    """What code that cannot be followed may change."""
+    """Tracks what code that cannot be followed may change."""
 
     calls: int
 
     def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
-        """Something is called."""
+        """Note a call."""
 
     def met(self, *given: Value) -> None:
-        """Code that cannot be followed is handed these, and may run now."""
+        """Note that code that cannot be followed is given these values, and may run now."""
 
     def hand(self, *given: Value) -> None:
-        """Code that cannot be followed gets hold of these."""
+        """Note that code that cannot be followed gets hold of these values."""
 
 
 class Interpreter(ABC):
@@ -48,7 +48,7 @@ class Interpreter(ABC):
     program: Program
     catalogue: Catalogue
     known_libraries: frozenset[str]
-    """Top-level names of the packages that the catalogue knows something of."""
+    """Top-level names of the packages that the catalogue covers."""
     definitions: Definitions
     memo: Memo
     budget: Budget
@@ -60,11 +60,11 @@ class Interpreter(ABC):
     failing: list[dict[tuple[str, bool], Failure]]
     """For every `try` and call being followed, innermost last, the first failure of each kind."""
     joining: int
-    """How many of the ways being followed have a sibling that was followed before."""
+    """How many of the paths being followed have a sibling that was followed before."""
     presumes: bool
-    """Whether what nearly always holds is taken for granted; else every way is as likely as another."""
+    """Whether to take for granted what nearly always holds; otherwise every path is equally likely."""
     strangers: Disturbing | None
-    """What code that cannot be followed may change; None where it is taken to change nothing."""
+    """Tracks what code that cannot be followed may change; None if it is taken to change nothing."""
     first_yield_only: bool
     """Set for the generator that `next` is about to run."""
 
@@ -72,24 +72,24 @@ class Interpreter(ABC):
 
     @abstractmethod
     def evaluate(self, frame: Frame, node: Node) -> Value:
-        """The value of an expression; its effects go to `frame`."""
+        """Return the value of an expression; its effects go to `frame`."""
 
     @abstractmethod
     def execute(self, frame: Frame, block: Block) -> int:
-        """Run a block; how it ended, as one of the codes in `flow.branches`."""
+        """Run a block; return how it ended, as one of the codes in `flow.branches`."""
 
     @abstractmethod
     def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
-        """The value of an expression whose effects belong to somebody else.
+        """Return the value of an expression whose effects are reported elsewhere.
 
-        With `before`, a line of the module: names mean what they do when that line has not run yet.
+        With `before`, a line of the module, names have the meaning that they have before that line runs.
         """
 
     @abstractmethod
     def call(
         self, frame: Frame, callee: Value, positional: Values = (), keywords: Keywords | None = None
     ) -> Value:
-        """Call a value; what that runs goes to `frame`."""
+        """Call a value; the effects go to `frame`."""
 
     @abstractmethod
     def run_lazily(self, frame: Frame, function: Value, positional: Values, keywords: Keywords) -> Value:
@@ -97,15 +97,15 @@ class Interpreter(ABC):
 
     @abstractmethod
     def is_strange(self, symbol: str) -> bool:
-        """Whether a name is of a library of which nothing is at hand, neither source nor facts."""
+        """Return whether a name belongs to a library without source or facts."""
 
     @abstractmethod
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
-        """An operator with assignment."""
+        """Return the value of an operator with assignment."""
 
     @abstractmethod
     def compare(self, frame: Frame, name: str, left: Value, right: Value) -> Value:
-        """What comparing two values gives."""
+        """Return the result of comparing two values."""
 
     @abstractmethod
     def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
@@ -119,13 +119,15 @@ class Interpreter(ABC):
     def decorated(
         self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
-        """A function or class behind its decorators, their effects left to the statement that runs them."""
+        """Return a function or class with its decorators applied; their effects belong to the statement that
+        runs them.
+        """
 
     @abstractmethod
     def evaluate_decorators(
         self, frame: Frame, nodes: tuple[tuple[Node, int], ...], symbol: str
     ) -> tuple[tuple[Value, int], ...]:
-        """The decorators of a function or class, evaluated where they stand."""
+        """Return the decorators of a function or class, evaluated in place."""
 
     @abstractmethod
     def apply_decorators(
@@ -137,87 +139,90 @@ class Interpreter(ABC):
 
     @abstractmethod
     def global_value(self, frame: Frame, name: str) -> Value:
-        """What a module variable holds now."""
+        """Return the current value of a module variable."""
 
     @abstractmethod
     def attribute(self, frame: Frame, value: Value, name: str) -> Value:
-        """`value.name`, with what reading it runs."""
+        """Return `value.name`, running any code that this involves."""
 
     @abstractmethod
     def read_lazily(self, frame: Frame, value: Value) -> Value:
-        """What reading a name gives that a lazy import has bound: the import happens."""
+        """Return the value of a name bound by a lazy import: the import happens."""
 
     @abstractmethod
     def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
-        """An attribute of a module that its body does not bind."""
+        """Return an attribute of a module that its body does not bind."""
 
     @abstractmethod
     def imported(self, target: str, name: str) -> Value:
-        """What `from target import name` yields."""
+        """Return what `from target import name` yields."""
 
     @abstractmethod
     def external(self, dotted: str) -> Value:
-        """A dotted name without source, or the value that it is known to have."""
+        """Return a dotted name without source, or its known value."""
 
     @abstractmethod
     def item(self, frame: Frame, container: Value, key: Value) -> Value:
-        """`container[key]`."""
+        """Return `container[key]`."""
 
     @abstractmethod
     def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
-        """A class's member along its bases."""
+        """Return a class's member along its bases."""
 
     @abstractmethod
     def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
-        """An object of an annotated class."""
+        """Return an object of an annotated class."""
 
     @abstractmethod
     def guards_hold(
         self, module: Module, env: Env | None, guards: tuple[Node, ...]
     ) -> tuple[bool | None, Condition | None]:
-        """Whether a binding under these guards happens."""
+        """Return whether a binding under these guards happens."""
 
     # -- what is recorded ---------------------------------------------------------------------------
 
     @abstractmethod
     def record_fact(self, frame: Frame, fact: Fact) -> None:
-        """Record what a library is known to do at the current line."""
+        """Record the known effect of a library at the current line."""
 
     @abstractmethod
     def record_import(self, frame: Frame, target: str) -> None:
-        """Record that the code at hand imports a module."""
+        """Record that the current code imports a module."""
 
     @abstractmethod
     def record_failure(self, failure: Failure) -> None:
-        """Record that the code at hand may fail: the first of each kind, and what is sure in all of them."""
+        """Record that the current code may fail: the first of each kind, and what is certain in all of
+        them.
+        """
 
     @abstractmethod
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
-        """Record that a package lacks what is imported from it: presumably a compiled module."""
+        """Record that a package lacks a name imported from it: presumably a compiled module."""
 
 
-#: How a call of a function that is modelled is followed; None where the model has nothing to say.
+#: Follows a call of a modelled function; returns None if the model does not apply.
 Model = Callable[[Interpreter, Frame, Values, Keywords], Value | None]
 
 
-#: What ends following a module: a refusal, and what has run so deep or so far that going on makes it worse.
+#: Errors that end following a module: a refusal, and recursion or memory limits, after which continuing is
+#: worse.
 _ENDING = (ColdforkError, RecursionError, MemoryError)
 
 
 def cut_short(ev: Interpreter, frame: Frame, line: int) -> None:
-    """Say that the budget ends at a line: with a larger one, what is around would come to something else."""
+    """Record that the budget ends at a line: a larger one could change the result of the surrounding code."""
     ev.memo.need_unfinished(0)
     ev.budget.end_at(frame.module.name, frame.symbol, line)
 
 
 def fail_at(ev: Interpreter, module: str, symbol: str, line: int, fault: str) -> None:
-    """Say that coldfork itself failed at a line, and that what is around rests on nothing there."""
+    """Record that coldfork itself failed at a line, and that the surrounding result ignores it."""
     ev.memo.need_unfinished(0)
     ev.budget.fail_at(module, symbol, line, fault)
 
 
 def contain(ev: Interpreter, frame: Frame, problem: Exception, line: int = 0) -> None:
-    """Take an error for a fault of coldfork's own: it costs what was being followed, and nothing else."""
+    """Treat an error as a fault in coldfork itself: only the code being followed is lost."""
     if isinstance(problem, _ENDING):
         raise problem
     fail_at(ev, frame.module.name, frame.symbol, max(frame.line, frame.before, line, 1), describe(problem))

@@ -1,8 +1,8 @@
-"""What calls came to, remembered for the same arguments; and which answers must not be remembered.
+"""A cache of call results by arguments; and rules for results that must not be cached.
 
-Functions call each other in circles, and names are bound to one another. What was worked out from an answer
-that was not finished holds only inside the call or the name that the answer belongs to. So every call and
-every name that is being worked out has a level, and it is known which levels were asked too early.
+Functions call each other recursively, and names are bound to one another. A result derived from an unfinished
+answer is valid only inside the call or the name that the answer belongs to. So every call and every name
+being worked out has a level, and it is recorded which unfinished levels were used.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Place = tuple[str, int]
 
 #: No unfinished answer was needed.
 _NEVER = sys.maxsize
-#: How often a function is followed inside itself.
+#: The number of recursive calls of a function that are followed.
 _RECURSION = 6
 
 
 class Memo:
-    """Finished results of calls, and the levels of what is being worked out now."""
+    """Finished results of calls, and the levels of the calls and names in progress."""
 
     __slots__ = (
         "_cuts_outside", "_journal", "_levels_of", "_looked_at", "_passing", "_pending", "_reached",
@@ -48,69 +48,69 @@ class Memo:
         self._journal = journal
         self._results: dict[object, CallResult] = {}
         self._passing: dict[object, tuple[int, CallResult]] = {}
-        """What calls came to on top of outstanding changes: good until the next change."""
+        """Call results based on outstanding changes: valid until the next change."""
         self._rebinding: dict[object, tuple[CallResult, Rebinding]] = {}
-        """Calls that rebind module variables, as functions do that make something when it is first wanted."""
+        """Calls that rebind module variables, such as functions that create something on first use."""
         self._states: set[int] = set()
-        """The journal's generations that they lead to."""
+        """The journal's generations that result from them."""
         self._reached: dict[tuple[int, object], CallResult] = {}
-        """What calls came to in a state that such a call leads to, be it while another module is followed."""
+        """Call results in a state that such a call leads to, even while another module is followed."""
         self._levels_of: dict[Place, list[int]] = {}
-        """Levels at which functions are being followed, by where they stand."""
+        """Levels at which functions are being followed, by place."""
         self._pending: dict[object, int] = {}
-        """Calls that are being followed, with these very arguments, and at what level."""
+        """Calls with exactly these arguments that are being followed, with their levels."""
         self._looked_at: dict[int, int] = {}
-        """Sets of modules that were looked at."""
+        """Sets of modules that were consulted."""
         self.resolving: dict[object, int] = {}
-        """Names that are being resolved, with the level they were met at."""
+        """Names that are being resolved, with the level at which they were met."""
         self.entry: dict[object, int] = {}
-        """For a name that is being resolved, which of its bindings is looked at."""
+        """For a name that is being resolved, the binding being examined."""
         self.level: int = 0
         self.cut: int = _NEVER
-        """The outermost level whose unfinished answer was needed: what lies inside may not be remembered."""
+        """The outermost level whose unfinished answer was needed: results inside it may not be cached."""
         self._cuts_outside: list[int] = []
-        """The same for what lies around, innermost last: what was needed there does not concern this."""
+        """The same for the enclosing levels, innermost last: what was needed there does not concern this."""
 
     def begin(self) -> None:
-        """Start over, for another module, when nothing is followed; finished results stay."""
+        """Start over for another module, while nothing is followed; finished results stay."""
         self._passing.clear()
         self.level, self.cut = 0, _NEVER
         self._cuts_outside.clear()
 
     def same_set(self, consulted: int) -> int:
-        """The set of modules, to be kept: most are met again and again, and one may take a kilobyte."""
+        """Return a shared copy of the set of modules: most recur often, and one may take a kilobyte."""
         return self._looked_at.setdefault(consulted, consulted)
 
     # -- levels -------------------------------------------------------------------------------------
 
     def enter(self) -> int:
-        """Begin to work something out; its level."""
+        """Begin to work something out; return its level."""
         self.level += 1
         return self.level
 
     def leave(self) -> None:
-        """Leave a level: an unfinished answer that only this level gave is finished now."""
+        """Leave a level: an unfinished answer that depended only on this level is now finished."""
         if self.cut >= self.level:
             self.cut = _NEVER
         self.level -= 1
 
     def need_unfinished(self, level: int) -> None:
-        """The answer that is being worked out at this level was needed already."""
+        """Note that the unfinished answer at this level was needed."""
         if level < self.cut:
             self.cut = level
 
     @property
     def settled(self) -> bool:
-        """True when nothing that is still being worked out was needed around here."""
+        """Return True if no unfinished answer was needed here."""
         return self.cut > self.level
 
     def begin_apart(self) -> None:
-        """Begin to work out something of its own: what was needed before was not needed for it."""
+        """Begin something independent: answers needed before do not concern it."""
         self._cuts_outside.append(self.cut)
         self.cut = _NEVER
 
     def end_apart(self) -> bool:
-        """It has been worked out; True when nothing was needed for it that is not finished."""
+        """End it; return True if it needed no unfinished answer."""
         settled = self.settled
         self.cut = min(self.cut, self._cuts_outside.pop())
         return settled
@@ -118,7 +118,7 @@ class Memo:
     # -- calls --------------------------------------------------------------------------------------
 
     def recall(self, key: object) -> CallResult | None:
-        """What this very call came to before."""
+        """Return the cached result of exactly this call."""
         known = self._results.get(key)
         if known is None and self._journal.outstanding:
             passing = self._passing.get(key)
@@ -128,7 +128,9 @@ class Memo:
         return known
 
     def repeat(self, key: object, variables: dict[Any, Value]) -> CallResult | None:
-        """Have a call rebind module variables once more, where nothing has been changed; what it comes to."""
+        """Repeat a call's rebinding of module variables, if nothing else has been changed; return its
+        result.
+        """
         known = None if self._journal.outstanding else self._rebinding.get(key)
         if known is None:
             return None
@@ -137,11 +139,11 @@ class Memo:
         return result
 
     def is_followed(self, place: Place) -> bool:
-        """True inside a call of the function."""
+        """Return True inside a call of the function."""
         return bool(self._levels_of.get(place))
 
     def enter_call(self, key: object, place: Place) -> bool:
-        """Begin to follow a call; False where it goes in a circle, and its own answer would be needed."""
+        """Begin to follow a call; return False if it is recursive, so that its own answer would be needed."""
         levels = self._levels_of.setdefault(place, [])
         again = self._pending.get(key)
         if again is not None or len(levels) >= _RECURSION:
@@ -154,24 +156,24 @@ class Memo:
         return True
 
     def leave_call(self, key: object, place: Place) -> None:
-        """The call that `enter_call` began has been followed."""
+        """End the call that `enter_call` began."""
         self._levels_of[place].pop()
         self._pending.pop(key, None)
         self.leave()
         self.end_apart()
 
     def copy(self, known: object, key: object, result: CallResult) -> None:
-        """Keep a result for another call than the one it is known for, if it is known for good."""
+        """Cache a final result for a further call."""
         if known in self._results:
             self._results[key] = result
 
     def remember_state(
         self, key: object, result: CallResult, since: Mark, variables: dict[Any, Value]
     ) -> None:
-        """Keep what a call came to that rebound variables, when nothing had been changed before.
+        """Cache the result of a call that rebound variables when nothing had been changed before.
 
-        Keep also what came to something behind such a call alone, and changed nothing itself. It began at
-        `since`.
+        Also cache the result of a call that followed only such a call, and changed nothing itself. It began
+        at `since`.
         """
         journal = self._journal
         if self.cut < self.level or journal.peculiar != since.peculiar:
@@ -186,10 +188,11 @@ class Memo:
                 self._states.add(rebinding.generation)
 
     def remember(self, key: object, result: CallResult, shared_before: int, regardless: bool) -> bool:
-        """Keep what the call at this level came to, if it will come to that again.
+        """Cache the result of the call at this level, if it will be the same again. Return True if it is kept
+        for good.
 
-        `shared_before` is what the journal counted when the call began: a call that changes what others can
-        see is followed each time. `regardless` keeps the result even so. True when it is kept for good.
+        `shared_before` is the journal's count when the call began: a call that changes visible state is
+        followed each time, unless `regardless` is given.
         """
         journal = self._journal
         holds = self.cut >= self.level and journal.shared == shared_before
@@ -201,32 +204,34 @@ class Memo:
         return False
 
 
-#: Function, positional arguments and the rest of what a call is remembered by.
+#: Function, positional arguments and the rest of a call's cache key.
 Key = tuple[object, Values, object, object, object]
 
-#: Stands for any text.
+#: Represents any text.
 _ANY = Unknown()
 _NOTHING: frozenset[int] = frozenset()
 
 
 class UnreadTexts:
-    """For each function, the places of texts that its first call was given and did not look at.
+    """For each function, the texts among its arguments that its first call did not read.
 
-    Every module has a logger made for it under its own name, and every operator is registered under a name of
-    its own. What such a call comes to is remembered for all names at once.
+    Every module creates a logger under its own name, and every operator is registered under a name of its
+    own. The result of such a call is cached for all names at once.
     """
 
     def __init__(self) -> None:
         self._places: dict[object, frozenset[int]] = {}
 
     def watched(self, key: Key, positional: Values) -> Values:
-        """Arguments for a call that will tell which texts it looked at; these if it looks at all."""
+        """Return arguments that record which texts a call reads; the given ones if it is known to read
+        them.
+        """
         if self._places.get(key[0]) is _NOTHING or not any(map(is_text, positional)):
             return positional
         return tuple([GivenText(value) if is_text(value) else value for value in positional])  # type: ignore[arg-type]
 
     def for_any(self, key: Key) -> Key | None:
-        """What stands for this call and all that differ from it in texts that nobody looks at."""
+        """Return the key for this call and all that differ from it only in texts that are never read."""
         places = self._places.get(key[0])
         if not places:
             return None
@@ -238,7 +243,9 @@ class UnreadTexts:
         return function, blank, keywords, environment, first_yield_only
 
     def learn(self, key: Key, given: Values, result: CallResult, unchanged: bool) -> Key | None:
-        """Take note of what a call looked at; what stands for all that came to the same, if others do."""
+        """Note the texts that a call read; return the key that covers all calls with the same result, if
+        there is one.
+        """
         function = key[0]
         if self._places.get(function) is _NOTHING or not any(type(value) is GivenText for value in given):
             return None
@@ -250,7 +257,7 @@ class UnreadTexts:
 
 
 def _holds_no_text(result: CallResult) -> bool:
-    """Whether what a call returns is sure not to hold on to what the call was given."""
+    """Return whether the result of a call is certain not to hold its arguments."""
     return result.made_up or all(_is_plain(single) for single, _ in alternatives(result.value))
 
 
@@ -261,40 +268,40 @@ def _is_plain(value: Value) -> bool:
 
 
 def anew(result: CallResult) -> CallResult:
-    """What a call comes to that returns an object of its own: another object."""
+    """Return the result with a new object, for a call that returns an object of its own."""
     value = result.value
     if not result.made_up or not isinstance(value, Instance):
         return result
     return result._replace(value=Instance(value.cls, value.open))
 
 
-#: Steps after which a call has taken long. Code that wakes a device does so long before.
+#: The number of steps from which a call counts as slow. Code that wakes a device does so much earlier.
 LONG = 600
 _ENOUGH = 5
 NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
 
 
 class UnproductiveCalls:
-    """The cost of following functions so far, and the use of it.
+    """The cost of following functions so far, and its benefit.
 
     A decorator that writes documentation may take more steps than the rest of a module, for every class of a
-    large package. Its steps are the same ones each time: when a call runs no function that has not been
-    followed before, and finds nothing, the next one is not worth the work.
+    large package, and always the same ones. If a call runs only functions that were followed before, and
+    finds nothing, the next one is skipped.
     """
 
     def __init__(self) -> None:
         self._followed: set[Place] = set()
         self._in_vain: dict[Place, int] = {}
-        """How often following a function took long, in vain."""
+        """How often following a function was slow without benefit."""
         self._summaries: dict[Place, CallResult] = {}
 
     def begin(self, place: Place) -> int:
-        """Begin to follow a function; how many are known now, itself included."""
+        """Begin to follow a function; return how many are known now, including this one."""
         self._followed.add(place)
         return len(self._followed)
 
     def record_slow_call(self, place: Place, result: CallResult, known_before: int) -> None:
-        """A call took long: in vain if it woke nothing, and ran nothing that was not known before."""
+        """Record a slow call: it had no benefit if it woke nothing and ran no function for the first time."""
         if result.wakes:
             self._in_vain[place] = -_ENOUGH
         elif known_before == len(self._followed):
@@ -302,9 +309,9 @@ class UnproductiveCalls:
             self._summaries[place] = NOTHING._replace(edges=result.edges, consulted=result.consulted)
 
     def should_skip(self, place: Place) -> bool:
-        """True when following the function once more would show nothing new."""
+        """Return True if following the function once more would show nothing new."""
         return self._in_vain.get(place, 0) >= _ENOUGH
 
     def summary_of(self, place: Place) -> CallResult:
-        """What stands for a call that is not followed: the imports that the last one ran."""
+        """Return the substitute for a call that is not followed: the imports that the last one ran."""
         return self._summaries[place]

@@ -1,4 +1,4 @@
-"""An evaluator's knowledge: the module that it follows, variables that are set, names it looked up."""
+"""The state of an evaluator: the module being followed, variables that are set, names it has looked up."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from coldfork.source.values.kinds import FALSE, TRUE, UNKNOWN, ClassRef, Const, 
 from coldfork.source.values.rarer_kinds import Imported
 from coldfork.source.values.unions import joined
 
-#: What holds the names of all variables.
+#: The containers of all variables' names.
 ENVIRONMENT = frozenset({"os.environ", "os.environ.keys()"})
 
 
 class EnvironmentVariables:
-    """What is known of `os.environ`: a variable that was set to something unknown is None."""
+    """The known state of `os.environ`: a variable that was set to something unknown is None."""
 
     __slots__ = ("_devices", "key", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, str | None] = {}
         self.key: tuple[tuple[str, str | None], ...] = ()
-        """The same as a part of what calls are remembered by."""
+        """The same, in the form used in cache keys."""
         self._devices: dict[str, str | None] = {}
-        """The default device that importing a module leaves; None of one that leaves it alone."""
+        """The default device after importing a module; None for one that leaves it unchanged."""
 
     def begin(self, values: dict[str, str | None]) -> None:
         """Start over with the variables that are set when a module begins."""
@@ -58,13 +58,13 @@ def _key(values: dict[str, str | None]) -> tuple[tuple[str, str | None], ...]:
 
 
 def being_set(name: str) -> Condition:
-    """The condition that a variable is set, which is presumed to be unset."""
+    """Return the condition that a variable is set that is presumed to be unset."""
     words = f"the environment variable {name} is set"
     return Condition(words=words, presumes=f"{name} is unset", variable=name)
 
 
 def is_set(variables: EnvironmentVariables, name: Value) -> Value:
-    """Whether a variable is set: what is not set by the followed code is presumed not to be."""
+    """Return whether a variable is set: unless the followed code sets it, it is presumed not to be."""
     if isinstance(name, Union):
         return joined([(is_set(variables, single), condition) for single, condition in name.alternatives])
     if not isinstance(name, Const) or not isinstance(name.value, str):
@@ -75,7 +75,7 @@ def is_set(variables: EnvironmentVariables, name: Value) -> Value:
 
 
 class RunningModule:
-    """The module at hand; none while nothing is followed."""
+    """The module being followed; none while nothing is followed."""
 
     __slots__ = ("env", "imported", "module", "rebound", "unfollowed")
 
@@ -88,7 +88,7 @@ class RunningModule:
         self.imported: set[Imported] = set()
         """The lazy imports that the body has made happen."""
         self.unfollowed: set[tuple[str, int]] = set()
-        """The lines that call something unknown, each with its module."""
+        """The lines that call unknown code, each with its module."""
 
     def begin(self, module: Module, env: Env) -> None:
         """Follow another module from here on."""
@@ -98,17 +98,17 @@ class RunningModule:
         self.unfollowed.clear()
 
     def end(self) -> None:
-        """The module has been followed."""
+        """Stop following the module."""
         self.module = self.env = None
 
 
-#: A module, a class in it (empty for the module itself), and a name; of a name that is bound again later,
-#: how many of its bindings have been made.
+#: A module, a class in it (empty for the module itself), and a name; for a name that is bound again later,
+#: also how many of its bindings have been made.
 Key = tuple[str, str, str] | tuple[str, str, str, int]
 
 
 class Definitions:
-    """Values by name, and one object for each function and class that a module defines at its top level."""
+    """Values by name, and one object for each function and class at a module's top level."""
 
     __slots__ = ("_classes", "_codes", "_deriving", "_functions", "_program", "values")
 
@@ -117,13 +117,13 @@ class Definitions:
         self._functions: dict[tuple[str, int], Function] = {}
         self._classes = DefinedClasses()
         self._codes: dict[int, tuple[Node, Code]] = {}
-        """Code by the identity of its node, which is kept so that the number stays its own."""
+        """Code by the identity of its node, which is kept alive so that the identity stays unique."""
         self._deriving: dict[str, list[str]] | None = None
         self.values: dict[Key, tuple[Value | None, int]] = {}
-        """What names were found to hold, each with the modules that were looked at for it."""
+        """The values found for names, each with the modules consulted for it."""
 
     def function(self, module: Module, node: Node, env: Env | None, owner: ClassRef | None) -> Function:
-        """The function that a DEF node defines; one object a module-level definition."""
+        """Return the function that a DEF node defines; a single object for a module-level definition."""
         _, line, name, _decorators, _header, raw = node
         known = self._functions.get((module.name, line)) if env is None else None
         if known is None:
@@ -134,11 +134,11 @@ class Definitions:
         return known
 
     def class_ref(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
-        """The class that a CLASS node defines; one object a module-level definition."""
+        """Return the class that a CLASS node defines; a single object for a module-level definition."""
         return self._classes.of(module, node, env, within)
 
     def code_for(self, node: Node, make: Callable[[Node], Code]) -> Code:
-        """The code that is made from a node: one object a node, because calls are remembered by it."""
+        """Return the code made from a node; a single object for each node, because cache keys refer to it."""
         known = self._codes.get(id(node))
         if known is None:
             known = self._codes[id(node)] = node, make(node)
@@ -146,12 +146,12 @@ class Definitions:
         return code
 
     def code_of(self, function: Function) -> Code | None:
-        """Parameters and block of a function."""
+        """Return the parameters and block of a function."""
         known = function.code
         return self._program.code_at(function.module, function.line) if known is None else known
 
     def modules_deriving_from(self, name: str) -> list[str]:
-        """The modules with a top-level class that has a base so named."""
+        """Return the modules with a top-level class that has a base with this name."""
         if self._deriving is None:
             self._deriving = {}
             for module, bases in sorted(self._program.derived.items()):

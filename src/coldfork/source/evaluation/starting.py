@@ -1,4 +1,4 @@
-"""Processes that are started: what has woken the device before, along the calls that lead there."""
+"""Process starts: what woke the device before, along the calls that lead there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.trace import Edge, SiteStart, Start, Wake, possible_together
 from coldfork.source.values.conditions import Conditions, opposed, presumed_together
 
-#: The surest wake before a start, and whether it is sure to have happened.
+#: The surest wake before a start, and whether it is certain to have happened.
 Woken = tuple[Wake | None, bool]
 
 
 def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
-    """Note a process that is started at the current line, or by what is called there.
+    """Note a process that is started at the current line, or by the call there.
 
     For one that the frame started earlier, `woken` is what had been woken by then.
     """
@@ -43,18 +43,18 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
 
 
 def woken_by(frame: Frame) -> Woken:
-    """The surest wake so far in the process of a frame."""
+    """Return the surest wake so far in the process of a frame."""
     return _surest(frame, _alike(frame, frame.conditions))
 
 
 def surest(wakes: Iterable[Wake]) -> Wake | None:
-    """The surest of some wakes that wake a device."""
+    """Return the surest of some wakes that wake a device."""
     waking = [wake for wake in wakes if wake.kind in WAKING]
     return min(waking, key=lambda wake: wake.order, default=None)
 
 
 def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
-    """The surest wake before the start: in the frame, or in the call that starts the process."""
+    """Return the surest wake before the start: in the frame, or in the call that starts the process."""
     own, sure = _surest(frame, _alike(frame, conditions))
     inside = start.before
     if inside is None or (sure and not start.sure):
@@ -66,7 +66,7 @@ def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
 
 
 def _alike(frame: Frame, conditions: Conditions) -> list[Wake]:
-    """The wakes of a frame so far on the ways that come to where these conditions hold."""
+    """Return the frame's wakes so far on the paths on which these conditions hold."""
     wakes = [site.wake for site in frame.sites] if frame.toplevel else frame.wakes.values()
     return [wake for wake in wakes if not opposed(_together(wake.conditions, conditions))]
 
@@ -79,7 +79,9 @@ def _surest(frame: Frame, wakes: Iterable[Wake]) -> Woken:
 
 
 def _imports(frame: Frame, start: Start) -> tuple[Edge, ...]:
-    """The imports of functions on the way to the start; those of a module body are told by its lines."""
+    """Return the imports that functions run on the way to the start; the module body's own lines are reported
+    separately.
+    """
     inside = tuple([edge._replace(link=frame.step(edge.link)) for edge in start.imports])
     return inside if frame.toplevel else (*frame.edges.values(), *inside)
 

@@ -1,4 +1,6 @@
-"""The finds of following code: wakes, the way there and which are told, imports, and failures."""
+"""The results of following code: wakes and the paths to them, which of them are reported, imports, and
+failures.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from coldfork.source.values.conditions import (
 
 
 class Link(NamedTuple):
-    """One frame on the way to a sink, linked to the next."""
+    """One frame on the path to a sink, linked to the next."""
 
     kind: StepKind
     symbol: str
@@ -36,7 +38,7 @@ class Link(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """One way to a sink."""
+    """One path to a sink."""
 
     accelerator: str
     kind: EffectKind
@@ -46,43 +48,43 @@ class Wake(NamedTuple):
     link: Link
     remedy: str | None = None
     off: bool = False
-    """True when the way leaves the nominal path."""
+    """True if the path leaves the nominal path."""
     unless: tuple[str, str] | None = None
-    """An environment variable with which the device stays asleep."""
+    """An environment variable that would keep the device cold."""
 
     @property
     def surety(self) -> str:
-        """What has to be sure for this wake to be: the accelerator, and how deep it is woken."""
+        """The key that has to be certain for this wake: the accelerator, and how deeply it is woken."""
         return f"{self.accelerator}+" if self.kind is EffectKind.CREATES_CONTEXT else self.accelerator
 
     @property
     def makes_sure(self) -> tuple[str, ...]:
-        """What is sure when this wake is: a context takes the driver too."""
+        """The keys that this wake makes certain: a context includes the driver."""
         deeper = (f"{self.accelerator}+",) if self.kind is EffectKind.CREATES_CONTEXT else ()
         return (self.accelerator, *deeper)
 
     @property
     def possible(self) -> bool:
-        """True when the way needs dynamic dispatch that could not be narrowed."""
+        """True if the path needs dynamic dispatch that could not be narrowed."""
         return any(condition.possible for condition in self.conditions)
 
     @property
     def order(self) -> tuple[bool, bool, bool, int, int, int]:
-        """Smaller is the better way to report: surest first, the deeper effect first, shortest."""
+        """Sort key, smallest first: the surest, then the deepest, then the shortest path."""
         depth = 0 if self.kind is EffectKind.CREATES_CONTEXT else 1 if self.kind in WAKING else 2
         return (self.possible, self.off, depth == 2, len(self.conditions), depth, self.cost)
 
 
 class Edge(NamedTuple):
-    """An import that runs: what it imports, and under what conditions."""
+    """An import that runs: its target and its conditions."""
 
     target: str
     conditions: Conditions
     presumed: tuple[str, ...]
     link: Link | None
-    """The way from the call to the import statement, when it runs inside a function."""
+    """The path from the call to the import statement, if it runs inside a function."""
     off: bool = False
-    """True when the import runs off the nominal path."""
+    """True if the import runs off the nominal path."""
 
 
 class Site(NamedTuple):
@@ -96,7 +98,7 @@ class Site(NamedTuple):
     wake: Wake
     certain: bool
     sure: bool = False
-    """True when it happens on the way that is being followed, whatever led there."""
+    """True if it happens on the path being followed, whatever led there."""
 
 
 class SiteEdge(NamedTuple):
@@ -111,30 +113,30 @@ class SiteEdge(NamedTuple):
     statement: bool
     gated: bool
     tried: bool = False
-    """True inside a `try` that may handle its failing."""
+    """True inside a `try` that may handle its failure."""
     behind: int = 0
-    """How many wakes of its module were noted before it: sites and imports are noted as they run."""
+    """How many wakes of its module were noted before it: sites and imports are noted in execution order."""
 
 
 class Trouble(NamedTuple):
-    """What keeps a process from starting as it is meant to."""
+    """Something that prevents a process from starting as intended."""
 
     obstacle: Obstacle
     words: str
     link: Link | None = None
-    """The line that makes it one, where that is another one."""
+    """The line that causes it, if that is a different one."""
 
 
 class Start(NamedTuple):
-    """A process that is started, or how they are to be, and what has become of the device by then."""
+    """A process that is started, or a choice of start method, and the state of the device by then."""
 
     does: EffectKind
     method: str
-    """`fork`, `spawn` or `forkserver`; empty where nobody knows."""
+    """`fork`, `spawn` or `forkserver`; empty if unknown."""
     chosen: str
-    """What chose it, in words; empty where nothing did."""
+    """What chose it, in words; empty if nothing did."""
     target: str
-    """The function that the child runs, or the variable that is set; empty where nobody knows."""
+    """The function that the child runs, or the variable that is set; empty if unknown."""
     conditions: Conditions
     presumed: tuple[str, ...]
     link: Link
@@ -142,24 +144,24 @@ class Start(NamedTuple):
     before: Wake | None = None
     """The surest wake before it in this process."""
     sure: bool = False
-    """True where that is sure to have happened."""
+    """True if that is certain to have happened."""
     imports: tuple[Edge, ...] = ()
     """The imports that functions on the way here had run by then."""
     child: Wake | None = None
     """The surest way in which the child uses a device."""
     trouble: Trouble | None = None
     tasks: bool = False
-    """True where the processes run already, and are given something to do."""
+    """True if the processes already run and are given a task."""
     handled: bool = False
     """True inside a `try` that may handle an error."""
     by_default: bool = False
-    """True where nobody states the method."""
+    """True if no method is stated."""
     pool: tuple[str, int] | None = None
-    """Module and line at which the pool started that is given something to do in another function."""
+    """Module and line at which the pool started, if another function gives it the task."""
 
     @property
     def place(self) -> tuple[str, int, EffectKind, bool]:
-        """The line that starts it, or that has something to do for it."""
+        """The line that starts it, or gives it a task."""
         link = self.link
         while link.following is not None and link.following.module is not None:
             link = link.following
@@ -167,7 +169,7 @@ class Start(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, bool, bool, bool, bool, int]:
-        """Smaller tells more: what wakes the device before, and what uses it in the child."""
+        """Sort key, smallest first: the ones with a wake before and a use in the child."""
         told = (self.child is None, self.before is None, not self.sure)
         return (*told, self.trouble is None, self.off, len(self.conditions))
 
@@ -186,13 +188,13 @@ class SiteStart(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Something that may raise: on what condition, whether that is as likely as not, and which exception."""
+    """Something that may raise: its condition, whether that is as likely as not, and the exception."""
 
     condition: Condition
     even: bool
     kind: str
     must: frozenset[str]
-    """What is sure to have woken by then."""
+    """Wakes that are certain by then."""
 
     def joined(self, other: Failure) -> Failure:
         """This failure, or the other of its kind."""
@@ -203,30 +205,30 @@ class Failure(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Where following a module ended: its budget had come to its end, or coldfork itself failed there."""
+    """Where following a module ended: its budget ran out, or coldfork itself failed."""
 
     module: str
     function: str
     line: int
     fault: str = ""
-    """Which error of coldfork's own it was; empty for the end of the budget."""
+    """The error in coldfork itself; empty if the budget ran out."""
 
 
-#: What is told apart: the accelerator, how deep it is woken, and the variable that would keep it asleep.
+#: The traits that tell wakes apart: the accelerator, the depth, and the variable that would keep it cold.
 Kind = tuple[str, EffectKind, tuple[str, str] | None]
 
 _CHANGING = Condition(words="the same test comes out both ways", possible=True)
 
 
 def kind_of(wake: Wake) -> Kind:
-    """The traits that a wake shares with those that it is told together with."""
+    """Return the traits of the wakes that are reported together with this one."""
     return wake.accelerator, wake.kind, wake.unless
 
 
 def possible_together(conditions: Conditions) -> Conditions | None:
-    """The conditions of one way; None where they cannot all hold.
+    """Return the conditions of one path; None if they cannot all hold.
 
-    Where a test would have to change its answer in between, and may, that is one more condition.
+    If a test would have to change its answer in between, and may, that is one more condition.
     """
     if len(conditions) < 2:
         return conditions
@@ -237,9 +239,11 @@ def possible_together(conditions: Conditions) -> Conditions | None:
 
 
 def joined(known: Wake, found: Wake) -> Wake:
-    """Two ways of one kind as one: the better chain, and what has to hold for one of them to be open."""
+    """Return two paths of one kind as one: the better chain, and the conditions for one of them to be
+    open.
+    """
     if not known.conditions and not known.off:
-        return known  # what runs first is reported
+        return known  # the first one to run is reported
     better, other = (found, known) if found.order < known.order else (known, found)
     if not better.conditions:
         return better
@@ -251,10 +255,10 @@ def joined(known: Wake, found: Wake) -> Wake:
 
 
 def told(sites: Iterable[Site]) -> Iterator[Site]:
-    """The wakes at the lines of a module that are told: those that no other one covers.
+    """Yield the wakes at a module's lines to report: those that no other one covers.
 
-    A wake is covered by one whose condition holds wherever its own does; of two with one condition the
-    deeper is told, and of what wakes nothing, as a query does, only where nothing wakes.
+    A wake is covered by one whose condition holds wherever its own does; of two with the same condition the
+    deeper is reported, and a query, which wakes nothing, only if nothing else wakes.
     """
     lines: dict[tuple[int, str], dict[Kind, Site]] = {}
     for site in sites:

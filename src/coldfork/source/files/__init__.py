@@ -1,1 +1,1 @@
-"""Where modules are, how they are read, and what is remembered of them on disk."""
+"""Finding modules, reading them, and caching the results on disk."""

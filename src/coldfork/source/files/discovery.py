@@ -21,11 +21,13 @@ _SKIPPED = frozenset({
 _NEVER_MEANT = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 _NAMESPACE_PARENTS = frozenset({"src", "lib", "python"})
 _MOST_LOOKED_AT = 40
-"""So many folders of what is passed over are looked into, to say how many files that leaves out."""
+"""At most this many skipped folders are searched to count the files that this leaves out."""
 
 
 class Found(NamedTuple):
-    """The checked modules: files by name, the folders that hold top packages, and what is no module."""
+    """The checked modules: files by name, the folders that hold top packages, and files that are not
+    modules.
+    """
 
     files: dict[str, str]
     roots: tuple[str, ...]
@@ -33,7 +35,7 @@ class Found(NamedTuple):
     display: dict[str, str]
     """The paths of plain files as reports show them, by module name; other paths follow from the name."""
     scripts: tuple[str, ...] = ()
-    """The plain files that were named: what they import from beside them belongs to the check."""
+    """The plain files that were named: the files beside them that they import belong to the check."""
     left_out: tuple[LeftOut, ...] = ()
 
     def beside(self) -> dict[str, dict[str, str]]:
@@ -55,7 +57,7 @@ class _Search:
         self.reader = reader
         self.faults = faults
         self.base = base
-        """The folder that holds all top packages, where somebody says so."""
+        """The folder that holds all top packages, if one was named."""
         self.namespaces = Namespaces(reader)
         self.files: dict[str, str] = {}
         self.roots: list[str] = []
@@ -73,7 +75,7 @@ class _Search:
             self.roots.append(folder)
 
     def enter(self, folder: str) -> bool:
-        """True the first time a folder is met, whatever links lead to it."""
+        """Return True the first time a folder is met, whatever links lead to it."""
         real = os.path.realpath(folder)
         if real in self.seen:
             return False
@@ -81,7 +83,7 @@ class _Search:
         return True
 
     def package(self, folder: str, name: str) -> None:
-        """Everything inside a package, folders without `__init__` included."""
+        """Add everything inside a package, including folders without `__init__`."""
         if not self.enter(folder):
             return
         shown = name.replace(".", "/")
@@ -104,14 +106,14 @@ class _Search:
             self.plain(inner, shown)
 
     def add(self, name: str, path: str) -> None:
-        """Take in a module, unless another one has its name already."""
+        """Add a module, unless another one already has its name."""
         held = self.files.setdefault(name, path)
         if held != path and os.path.realpath(held) != os.path.realpath(path):
             other = os.path.relpath(held)
             self.left_out.append(LeftOut(os.path.relpath(path), 1, f"{other} is checked as {name}"))
 
     def folder(self, folder: str, shown: str) -> None:
-        """A folder that is no package: its packages are top packages, its files plain modules."""
+        """Add a folder that is not a package: its packages are top packages, its files plain modules."""
         if not self.enter(folder):
             return
         entries = list(self.entries(folder))
@@ -144,7 +146,7 @@ class _Search:
         return self.reader.is_file(f"{folder}/__init__.py")
 
     def pass_over(self, folder: str, shown: str) -> None:
-        """Say how many Python files lie in a folder that is not looked at."""
+        """Record how many Python files are in a folder that is skipped."""
         if os.path.basename(folder) in _NEVER_MEANT:
             return
         count = 0
@@ -155,14 +157,14 @@ class _Search:
             self.left_out.append(LeftOut(shown, count))
 
     def plain(self, path: str, shown: str) -> str | None:
-        """A file outside any package; its name, if it was not met before."""
+        """Add a file outside any package; return its name, if it was not met before."""
         if not self.enter(path):
             return None
         folder, file = os.path.split(path)
         stem, suffix = os.path.splitext(file)
         is_module = suffix == ".py" and stem.isidentifier()
         is_top = folder in self.tops and stem not in self.files
-        # What only the files beside it can import has a name that no import spells.
+        # A file that only its neighbours can import gets a name that no import spells.
         name = shown if not is_module else stem if is_top else shown.removesuffix(".py")
         if name not in self.files:
             self.files[name] = path
@@ -170,7 +172,9 @@ class _Search:
         return name
 
     def entries(self, folder: str) -> Iterable[tuple[str, bool]]:
-        """Python files and folders in `folder`, by name; broken links and unreadable folders are noted."""
+        """Yield the Python files and folders in `folder`, by name; broken links and unreadable folders are
+        noted.
+        """
         overlaid = self.reader.overlaid_in(folder)
         for name, is_folder in sorted(overlaid.items()):
             if (is_folder or name.endswith(SOURCES)) and not self.excluded(f"{folder}/{name}"):
@@ -197,7 +201,7 @@ class _Search:
                 self.broken.append((entry.path, "a link that leads nowhere"))
 
     def package_of(self, folder: str) -> tuple[str, str] | None:
-        """The folder that holds the top package, and the dotted name of `folder`, if it is in one."""
+        """Return the folder that holds the top package, and the dotted name of `folder`, if it is in one."""
         if self.base is not None:
             inside = os.path.relpath(folder, self.base)
             parts = inside.split(os.sep)
@@ -210,7 +214,7 @@ class _Search:
         return (root, os.path.relpath(folder, root).replace(os.sep, ".")) if root != folder else None
 
     def single(self, path: str, shown: str) -> None:
-        """A file named on the command line: as a member of its package if it is in one."""
+        """Add a file named on the command line: as a member of its package if it is in one."""
         folder, file = os.path.split(path)
         stem, suffix = os.path.splitext(file)
         is_module = suffix == ".py" and stem.isidentifier()
@@ -268,7 +272,7 @@ def discover(
 
 
 def _portable(path: str, shown: str) -> str:
-    """The path of a plain file in reports: as it was given, if that is the same in every clone."""
+    """Return the path of a plain file for reports: as given, if that is the same in every clone."""
     given = shown.replace(os.sep, "/")
     if not os.path.isabs(shown) and os.pardir not in given.split("/"):
         return given.removeprefix("./")

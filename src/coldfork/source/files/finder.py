@@ -1,4 +1,6 @@
-"""Find the file of a module as the import system would, and which folders without `__init__` are packages."""
+"""Finds the file of a module as the import system would, and the folders without `__init__` that are
+packages.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.started import imported, is_started
 
 _COMPILED = (".so", ".pyd", ".dylib")
-#: Modules that are known by heart and never read: the standard library, and its backport of `typing`.
+#: Modules with built-in models, never read: the standard library, and its backport of `typing`.
 _STANDARD = sys.stdlib_module_names | {"typing_extensions"}
 
 
@@ -52,14 +54,14 @@ class Finder:
             self._found[name] = Located(path, is_package, folders, True)
 
     def names_in(self, folder: str) -> frozenset[str]:
-        """The names in a folder; empty when it cannot be read."""
+        """Return the names in a folder; empty when it cannot be read."""
         names = self._listings.get(folder)
         if names is None:
             names = self._listings[folder] = self._reader.names_in(folder)
         return names
 
     def _compiled_in(self, folder: str) -> frozenset[str]:
-        """Names of the compiled modules in a folder."""
+        """Return the names of the compiled modules in a folder."""
         stems = self._compiled.get(folder)
         if stems is None:
             stems = frozenset(n.partition(".")[0] for n in self.names_in(folder) if n.endswith(_COMPILED))
@@ -67,7 +69,7 @@ class Finder:
         return stems
 
     def find(self, module: str) -> Located | None:
-        """Where `module` is, or None."""
+        """Return where `module` is, or None."""
         try:
             return self._found[module]
         except KeyError:
@@ -121,12 +123,12 @@ class Finder:
 
 
 _MOST_FILES = 200
-"""So many files tell well enough by which name the others import them."""
+"""This many files are enough to tell the name under which the others are imported."""
 _MOST_UP = 8
 
 
 class Namespaces:
-    """Answers for one search, in which the same folders are asked about again and again."""
+    """Answers for one search, in which the same folders are queried repeatedly."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -134,14 +136,14 @@ class Namespaces:
         self._named: dict[str, bool] = {}
 
     def is_package(self, folder: str) -> bool:
-        """True when the files of a folder, or the distribution beside it, name it as a package."""
+        """Return True when the files of a folder, or the distribution beside it, name it as a package."""
         name = os.path.basename(folder)
         if not name.isidentifier() or self._reader.is_file(f"{folder}/__init__.py"):
             return False
         return name in self._tops_of_wheels(os.path.dirname(folder)) or self._is_named_inside(folder, name)
 
     def root_above(self, folder: str) -> str | None:
-        """The folder that holds the outermost namespace which a folder lies in; None where it is in none.
+        """Return the folder that holds the outermost namespace around a folder; None if there is none.
 
         `folder` is a package, or a folder that may be a namespace itself.
         """
@@ -157,7 +159,7 @@ class Namespaces:
         return found
 
     def _tops_of_wheels(self, folder: str) -> frozenset[str]:
-        """The folders that the records of distributions beside list modules in."""
+        """Return the folders in which the records of neighbouring distributions list modules."""
         known = self._listed.get(folder)
         if known is None:
             records = [name for name in self._reader.names_in(folder) if name.endswith(".dist-info")]
@@ -167,7 +169,7 @@ class Namespaces:
         return known
 
     def _is_named_inside(self, folder: str, name: str) -> bool:
-        """True when a file below a folder imports what lies in it by a name that begins with the folder's."""
+        """Return True if a file below a folder imports its content by a name beginning with the folder's."""
         known = self._named.get(folder)
         if known is None:
             spelled = name.encode()

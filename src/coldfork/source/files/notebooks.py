@@ -1,4 +1,4 @@
-"""Jupyter notebooks as one Python source: the code cells in their order, what IPython adds blanked."""
+"""Jupyter notebooks as one Python source: the code cells in order, with IPython's additions blanked."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ SUFFIX = ".ipynb"
 _KEEPS_ITS_BODY = frozenset({
     "capture", "memit", "mprun", "prun", "scalene", "time", "timeit", "snakeviz", "coldfork", "debug",
 })  # fmt: skip
-"""Magics of a whole cell that run what stands below them as Python."""
+"""Cell magics that run the rest of the cell as Python."""
 _STATEMENT = re.compile(rb"^[ \t]*%(?:time|timeit|prun|memit|mprun)\b(?:[ \t]+-\S+(?:[ \t]+\d+)?)*[ \t]*")
-"""Magics of a line that run what stands behind them as Python."""
+"""Line magics that run the rest of the line as Python."""
 _MAGIC = re.compile(rb"^[ \t]*(?:%|!|\?|\w[\w.]*[ \t]*=[ \t]*[%!]|[\w.]+\?\??[ \t]*$)")
 _PYTHON = ("python", "ipython", "xpython", "pyodide")
 
 
 class NotANotebook(Exception):
-    """The file is no notebook that runs Python; the reason is in words."""
+    """The file is not a notebook that runs Python; the reason is in words."""
 
 
 class Notebook(NamedTuple):
@@ -30,7 +30,7 @@ class Notebook(NamedTuple):
     """For each code cell, its first line in the source, and its number among all cells."""
 
     def place(self, line: int) -> tuple[int, int]:
-        """The cell that a line of the source stands in, and which line of that it is."""
+        """Return the cell of a line of the source, and the line within the cell."""
         found = (1, 1)
         for first, number in self.cells:
             if first > line:
@@ -39,9 +39,9 @@ class Notebook(NamedTuple):
         return found
 
 
-@lru_cache(maxsize=2)  # every place in a report is asked for by itself
+@lru_cache(maxsize=2)  # every place in a report is queried separately
 def read(raw: bytes) -> Notebook:
-    """The code cells of a notebook, one below the other."""
+    """Return the code cells of a notebook, one below the other."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as problem:
@@ -64,7 +64,7 @@ def read(raw: bytes) -> Notebook:
 
 
 def _language(metadata: Any) -> str:
-    """The language of the kernel; empty where the notebook does not say."""
+    """Return the language of the kernel; empty if the notebook does not say."""
     for holder, key in (("language_info", "name"), ("kernelspec", "language")):
         held = metadata.get(holder) if isinstance(metadata, dict) else None
         if isinstance(held, dict) and isinstance(held.get(key), str):
@@ -79,7 +79,7 @@ def _text(source: Any) -> bytes:
 
 
 def _python(cell: bytes) -> list[bytes]:
-    """The lines of a cell, those that are no Python blanked to the same width."""
+    """Return the lines of a cell, with those that are not Python blanked to the same width."""
     lines = cell.split(b"\n")
     first = next((index for index, line in enumerate(lines) if line.strip()), None)
     if first is None:
@@ -93,7 +93,7 @@ def _python(cell: bytes) -> list[bytes]:
 
 
 def _without_magics(lines: list[bytes]) -> list[bytes]:
-    """Blank the lines of magics, shells and help, with what continues them; `pass` keeps a block a block."""
+    """Blank the lines of magics, shells and help, with their continuations; `pass` keeps a block a block."""
     found: list[bytes] = []
     continued = False
     state = _Open()
@@ -113,13 +113,13 @@ def _without_magics(lines: list[bytes]) -> list[bytes]:
 
 
 def _as_statement(line: bytes, start: int) -> bytes:
-    """The code that the magic of a line runs, at its own columns: the magic becomes `if 1:`."""
+    """Return the code that a line magic runs, at its own columns: the magic becomes `if 1:`."""
     indent = line[: len(line) - len(line.lstrip())]
     return indent + b"if 1:".ljust(start - len(indent)) + line[start:]
 
 
 class _Open(NamedTuple):
-    """The quote and the brackets that are open at the end of a line: the next one goes on with them."""
+    """The quote and the brackets that are open at the end of a line and continue on the next."""
 
     quote: bytes = b""
     brackets: int = 0
@@ -133,7 +133,7 @@ _TOKENS = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*
 
 
 def _open_behind(line: bytes, before: _Open) -> _Open:
-    """The quote and the brackets that are open behind a line, given those before it."""
+    """Return the quote and the brackets that are open after a line, given those before it."""
     quote, brackets, position = before.quote, before.brackets, 0
     while position < len(line):
         if quote:

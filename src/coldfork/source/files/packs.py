@@ -1,9 +1,9 @@
-"""The cache of summaries and results: always safe to delete, never needed, never trusted without a check.
+"""The cache of summaries and results: safe to delete, never required, never trusted without a check.
 
 A pack is one file: a header that names the format, a checksum, and marshalled plain data. A pack that is
-truncated, foreign or from another version of the tool is as good as none. Packs are replaced whole, by
-renaming, so that two runs at once can only lose each other's additions, never mix them. Trouble with the
-folder that holds them is no trouble.
+truncated, foreign or from another version of the tool is ignored. Packs are replaced as a whole, by renaming,
+so two simultaneous runs can only lose each other's additions, never mix them. Problems with the folder are
+ignored.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _DIGEST = 16
 
 
 def digest_of(*parts: object) -> str:
-    """A short name for a combination of settings."""
+    """Return a short name for a combination of settings."""
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def tool_digest() -> str:
-    """Changes whenever the code that makes summaries and results could."""
+    """Return a digest that changes whenever the code that makes summaries and results could."""
     room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     marks = []
     for folder, _, names in os.walk(room):
@@ -40,7 +40,7 @@ def tool_digest() -> str:
 
 
 def load_pack(path: Path) -> Any:
-    """The data of a pack, or None."""
+    """Return the data of a pack, or None."""
     try:
         raw = path.read_bytes()
     except OSError:
@@ -58,7 +58,7 @@ def load_pack(path: Path) -> Any:
 
 
 def save_pack(path: Path, data: Any) -> bool:
-    """Write a pack; False when that cannot be done, which is nobody's trouble."""
+    """Write a pack; return False if that fails, which is harmless."""
     try:
         body = marshal.dumps(data)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def save_pack(path: Path, data: Any) -> bool:
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
-    """The folder for the cache, made if it is missing; None when there is nowhere to write."""
+    """Return the folder for the cache, created if missing; None if there is nowhere to write."""
     named = user_cache(environment, platform)
     if named is None:
         return None

@@ -1,4 +1,4 @@
-"""Read a Python file the way Python's own tokenizer would, and say in one line why it cannot be read."""
+"""Reads a Python file as Python's own tokenizer would, and explains in one line why it cannot be read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DIGEST = 16
 
 
 class Reader:
-    """Gives the Python source behind a path: a file's, or the text that stands in for the file.
+    """Returns the Python source of a path: of a file, or of the text that replaces it.
 
     `overlays` are such texts by absolute path, whether or not there is a file of that name.
     """
@@ -52,11 +52,11 @@ class Reader:
                 child, is_folder = folder, True
 
     def overlaid_in(self, folder: str) -> Mapping[str, bool]:
-        """The names in a folder that overlays account for, and whether each is a folder's."""
+        """Return the names in a folder that overlays account for, and whether each is a folder's."""
         return self._inside.get(folder, {})
 
     def names_in(self, folder: str) -> frozenset[str]:
-        """The names in a folder; those of overlays alone when it cannot be read."""
+        """Return the names in a folder; only those of overlays if it cannot be read."""
         try:
             names = os.listdir(folder)
         except OSError:
@@ -64,15 +64,15 @@ class Reader:
         return frozenset([*names, *self.overlaid_in(folder)])
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file, or a text that stands in for one."""
+        """Return whether there is a file, or a text that replaces one."""
         return path in self._overlays or os.path.isfile(path)
 
     def is_overlaid(self, path: str) -> bool:
-        """Whether a text stands in for a file."""
+        """Return whether a text replaces the file."""
         return path in self._overlays
 
     def is_regular(self, path: str) -> bool:
-        """Whether something holds a text: a pipe and a device would have to be waited for."""
+        """Return whether something is a plain text: reading a pipe or a device could block."""
         if path in self._overlays:
             return True
         try:
@@ -81,16 +81,18 @@ class Reader:
             return False
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder, or would be one if all overlays were files."""
+        """Return whether there is a folder, or would be one if all overlays were files."""
         return path in self._inside or os.path.isdir(path)
 
     def read_bytes(self, path: str) -> bytes:
-        """The Python source behind a path, as it was written."""
+        """Return the Python source behind a path, as it was written."""
         raw = self.raw(path)
         return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
-        """The cell of a notebook in which a line stands, with the line there; of other files the line."""
+        """Return the cell of a notebook that contains a line, and the line within it; for other files, the
+        line.
+        """
         if not path.endswith(SUFFIX):
             return None, line
         try:
@@ -99,7 +101,7 @@ class Reader:
             return None, line
 
     def raw(self, path: str) -> bytes:
-        """All that a path holds; of a notebook, its JSON."""
+        """Return the raw content of a path; for a notebook, its JSON."""
         overlay = self._overlays.get(path)
         return read_bytes(path) if overlay is None else overlay
 
@@ -111,13 +113,13 @@ class Reader:
             raise CannotRead(str(problem)) from None
 
     def read_source(self, path: str) -> bytes:
-        """The Python source behind a path, as `normalise` leaves it."""
+        """Return the Python source of a path, as `normalise` returns it."""
         return normalise(self.read_bytes(path))
 
     def stamp(self, path: str) -> Stamp | None:
-        """Size and times of a file: no edit leaves all of them alone.
+        """Return the size and times of a file, at least one of which every edit changes.
 
-        An overlay's stamp follows from its text, and no file has one like it.
+        An overlay's stamp is derived from its text, and never equals a file's.
         """
         overlay = self._overlays.get(path)
         if overlay is not None:
@@ -129,7 +131,7 @@ class Reader:
         return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def content_hash(self, path: str) -> bytes:
-        """The hash of what `read_bytes` gives, or else of the file; of nothing when it cannot be read."""
+        """Return the hash of the result of `read_bytes`, or of the file; of nothing if it cannot be read."""
         try:
             return hash_of(self.read_bytes(path))
         except CannotRead:
@@ -142,12 +144,12 @@ class Reader:
 
 
 def hash_of(raw: bytes) -> bytes:
-    """The hash of the bytes of a file."""
+    """Return the hash of the bytes of a file."""
     return blake2b(raw, digest_size=_DIGEST).digest()
 
 
 def read_bytes(path: str) -> bytes:
-    """A file as it is, in four calls to the system: there are thousands of them."""
+    """Return a file as it is, in four system calls: there are thousands of files."""
     try:
         descriptor = os.open(path, _FLAGS)
         try:
@@ -165,7 +167,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def normalise(raw: bytes) -> bytes:
-    """The source as UTF-8 with `\\n` newlines and a final one, no BOM, no encoding declaration to obey."""
+    """Return the source as UTF-8 with `\\n` newlines and a final one, without BOM or encoding declaration."""
     if raw.startswith(b"\xef\xbb\xbf"):
         raw = raw[3:]
     if b"\0" in raw:
@@ -190,7 +192,7 @@ def _end_of_second_line(raw: bytes) -> int:
 
 
 def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
-    """The source in UTF-8, its encoding declaration blanked so that nothing obeys it twice."""
+    """Return the source in UTF-8, its encoding declaration blanked so that it is not applied twice."""
     name = declared.group(1).decode("ascii", "replace")
     if name.lower() in _UTF8:
         return raw
@@ -208,7 +210,7 @@ def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
 
 
 SOURCES = (".py", NOTEBOOK)
-"""The files that a walk over a folder takes."""
+"""The suffixes of the files that a walk over a folder takes."""
 _GIVEN = (*SOURCES, ".pyw")
 _INSTEAD = {
     ".pyi": "a stub runs nothing when it is imported; check the module that it describes",
@@ -226,7 +228,7 @@ _INSTEAD = {
 
 
 def refusal(path: str, reader: Reader) -> str | None:
-    """Why a file that was named is not checked; None for Python source."""
+    """Return why a named file is not checked; None for Python source."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix in _INSTEAD:
         return _INSTEAD[suffix]
@@ -238,7 +240,7 @@ def refusal(path: str, reader: Reader) -> str | None:
 
 
 def _is_script(path: str, reader: Reader) -> bool:
-    """True for a file without suffix that asks for Python, or that stands in for one being written."""
+    """Return True for a file without suffix that asks for Python, or that replaces one being written."""
     try:
         head = reader.read_bytes(path)[:200].partition(b"\n")[0]
     except CannotRead:

@@ -1,4 +1,4 @@
-"""The requirements of a project, by its own files; nothing of them is run."""
+"""The requirements of a project, from its own files; no code is run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised, text_of
 
 Required = dict[str, tuple[str, ...]]
-"""The specifiers that a project names, by normalised distribution; one of them holds."""
+"""The specifiers that a project names, by normalised distribution; one of them applies."""
 
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;#@()]*)\)?")
 _FILES = ("pyproject.toml", "setup.cfg", "setup.py", "PKG-INFO")
@@ -23,11 +23,11 @@ class _Line(NamedTuple):
 
     text: str
     optional: bool
-    """Of an extra, a group or a list for developers."""
+    """Whether it belongs to an extra, a group or a list for developers."""
 
 
 def requirements(paths: Iterable[Path]) -> Required:
-    """Which versions the projects and wheels that these paths belong to allow, extras included."""
+    """Return the versions allowed by the projects and wheels of these paths, extras included."""
     found: dict[str, dict[str, None]] = {}
     bounded: set[str] = set()
     anything: set[str] = set()
@@ -40,13 +40,13 @@ def requirements(paths: Iterable[Path]) -> Required:
             found.setdefault(name, {})[specifier] = None
         if not line.optional and _holds_here(line.text.partition(";")[2]):
             (bounded if specifier else anything).add(name)
-    # What an extra names binds nobody who does without, where the project itself takes any version.
+    # An extra's limits do not bind users without it, if the project itself allows any version.
     free = anything - bounded
     return {name: tuple(specifiers) for name, specifiers in found.items() if name not in free}
 
 
 def required(roots: Iterable[str], packages: Iterable[str]) -> frozenset[str]:
-    """The distributions that the projects of these packages require come what may.
+    """Return the distributions that the projects of these packages require unconditionally.
 
     `roots` are the folders that hold the packages.
     """
@@ -60,7 +60,9 @@ def required(roots: Iterable[str], packages: Iterable[str]) -> frozenset[str]:
 
 
 def homes_of(paths: Iterable[Path]) -> Iterable[Path]:
-    """The folders whose files speak for some paths: those of their projects, and their wheels' metadata."""
+    """Return the folders with the project files of some paths: those of their projects, and their wheels'
+    metadata.
+    """
     homes = _Homes()
     return dict.fromkeys(folder for path in paths for folder in homes.of(path))
 
@@ -71,7 +73,7 @@ def _stated(paths: Iterable[Path]) -> Iterator[_Line]:
 
 
 def _holds_here(marker: str) -> bool:
-    """Whether a requirement with this marker counts without an extra, on this machine."""
+    """Return whether a requirement with this marker counts without an extra, on this machine."""
     if not marker.strip():
         return True
     from packaging.markers import InvalidMarker, Marker
@@ -83,18 +85,20 @@ def _holds_here(marker: str) -> bool:
 
 
 class _Homes:
-    """The folders whose files speak for paths: those of their projects, and the metadata of their wheels."""
+    """The folders with the project files of paths: those of their projects, and the metadata of their
+    wheels.
+    """
 
     def __init__(self) -> None:
         self._speaks: dict[Path, bool] = {}
-        """By folder, whether a project's own file lies in it."""
+        """By folder, whether it contains a project's own file."""
         self._beside: dict[Path, list[Path]] = {}
         """By folder, the metadata in it."""
         self._wheels: dict[Path, dict[str, list[Path]]] = {}
-        """By folder, what lies in it, and the metadata of the distributions that list it."""
+        """By folder, its contents, and the metadata of the distributions that list them."""
 
     def of(self, path: Path) -> Iterator[Path]:
-        """The folders that speak for one path."""
+        """Yield the folders with the project files of one path."""
         here = path.absolute()
         for folder in [here, *here.parents][:_MOST_LEVELS]:
             yield from self._metadata(folder, here)
@@ -107,7 +111,7 @@ class _Homes:
             yield here
 
     def _metadata(self, folder: Path, checked: Path) -> Iterator[Path]:
-        """The metadata beside a package from a wheel: the only one there, or the one that lists it."""
+        """Yield the metadata beside a package from a wheel: the only one there, or the one that lists it."""
         if folder not in self._beside:
             found = (name for name in sorted(names_in(folder)) if DIST_INFO.match(name))
             self._beside[folder] = [folder / name for name in found]
@@ -122,7 +126,7 @@ class _Homes:
 
 
 def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
-    """The names in a folder, each with those of these distributions that list it."""
+    """Return the names in a folder, each with those of these distributions that list it."""
     found: dict[str, list[Path]] = {}
     for one in distributions:
         for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", text_of(one / "RECORD"), re.MULTILINE)):
@@ -131,7 +135,7 @@ def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def _lines(folder: Path) -> Iterator[_Line]:
-    """Every requirement that the files of a folder state."""
+    """Yield every requirement that the files of a folder state."""
     if DIST_INFO.match(folder.name):
         yield from _in_metadata(text_of(folder / "METADATA"))
         return
@@ -146,13 +150,15 @@ def _lines(folder: Path) -> Iterator[_Line]:
 
 
 def _in_metadata(text: str) -> Iterator[_Line]:
-    """The requirements in the head of a distribution's metadata: the description follows an empty line."""
+    """Yield the requirements in the head of a distribution's metadata; the description follows an empty
+    line.
+    """
     for line in re.findall(r"^Requires-Dist:(.+)$", text.partition("\n\n")[0], re.MULTILINE):
         yield _Line(line, False)
 
 
 def _in_setup_cfg(text: str) -> Iterator[_Line]:
-    """The requirements of `install_requires` and of the extras."""
+    """Yield the requirements of `install_requires` and of the extras."""
     if "_requires" not in text and "extras_require" not in text:
         return
     from configparser import ConfigParser, Error
@@ -171,7 +177,7 @@ def _in_setup_cfg(text: str) -> Iterator[_Line]:
 
 
 def _in_pyproject(text: str) -> Iterator[_Line]:
-    """The requirements of the project's table, its groups, and Poetry's tables."""
+    """Yield the requirements of the project's table, its groups, and Poetry's tables."""
     document = toml_of(text)
     project = table(document, "project")
     extras = [
@@ -193,7 +199,7 @@ def _in_pyproject(text: str) -> Iterator[_Line]:
 
 
 def _from_poetry(version: str) -> str:
-    """Poetry's own operators in those of everybody: `^2.1` is `>=2.1,<3`."""
+    """Translate Poetry's own operators into standard ones: `^2.1` is `>=2.1,<3`."""
     matched = _POETRY.match(version.strip())
     if matched is None:
         plain = version.strip()
@@ -205,13 +211,13 @@ def _from_poetry(version: str) -> str:
 
 
 def table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The table under a key; an empty one for anything else."""
+    """Return the table under a key; an empty one for anything else."""
     found = document.get(key)
     return found if isinstance(found, dict) else {}
 
 
 def toml_of(text: str) -> dict[str, Any]:
-    """A document in TOML; an empty one where it is broken."""
+    """Return a TOML document as a table; an empty one if it is malformed."""
     import tomllib
 
     try:

@@ -1,9 +1,9 @@
-"""Calls a function where the calls inside of it find room on Python's own stack.
+"""Calls a function with enough room on Python's own stack for the calls inside it.
 
-CPython keeps the frames of Python functions in pieces of 16 kB, asks the system for another when one is full,
-and gives it back as soon as the call that needed it returns. The analyser calls deeply, up and down all the
-time: pieces came and went tens of thousands of times a run, and each had its pages made anew. A frame that
-asks for more than a piece holds gets one that is a power of two in size; what is left of it serves the rest.
+CPython keeps the frames of Python functions in chunks of 16 kB, allocates another when one is full, and frees
+it as soon as the call that needed it returns. The analyser constantly calls deeply and returns: chunks were
+allocated and freed tens of thousands of times a run, each with fresh pages. A frame larger than a chunk gets
+one with a power of two as its size; the rest of it serves the other frames.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Just over half a megabyte is asked for, in words of eight bytes: nearly as much is left of a whole one.
-#: What nobody touches of it takes no memory.
+#: Asks for just over half a megabyte, in words of eight bytes: nearly as much remains free of the whole one.
+#: Untouched pages take no memory.
 _WORDS = 66_000
 
 
 def with_room(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What the function returns."""
+    """Return what the function returns."""
     roomy = FunctionType(_call.__code__.replace(co_stacksize=_WORDS), globals())
     result: R = roomy(function, args, kwargs)
     return result

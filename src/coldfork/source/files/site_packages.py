@@ -1,4 +1,4 @@
-"""The environment whose third-party sources are read, without running its code, and whose it is."""
+"""The environment whose third-party sources are read, without running its code, and its origin."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Environment(NamedTuple):
 
 
 def search_path(python: Path | None, site_packages: Sequence[Path]) -> tuple[Path, ...]:
-    """The folders to look for dependencies in, `.pth` files and editable installs followed."""
+    """Return the folders to look for dependencies in, `.pth` files and editable installs followed."""
     return environment(python, site_packages).folders
 
 
 def environment(python: Path | None, site_packages: Sequence[Path]) -> Environment:
-    """The environment that was named, else the active or neighbouring one, else the one coldfork runs in."""
+    """Return the named environment, else the active or neighbouring one, else the one coldfork runs in."""
     origin = Origin.NAMED
     if site_packages:
         for folder in site_packages:
@@ -50,7 +50,9 @@ def environment(python: Path | None, site_packages: Sequence[Path]) -> Environme
 
 
 def _folders_of(python: Path) -> list[Path]:
-    """site-packages of an interpreter, found from where it lies: `bin/python` beside `lib/python3.x`."""
+    """Return the site-packages of an interpreter, found by its location: `bin/python` beside
+    `lib/python3.x`.
+    """
     if not python.exists():
         raise UsageError(f"--python {python}: no such file")
     if python.is_dir():
@@ -64,7 +66,7 @@ def _folders_of(python: Path) -> list[Path]:
     raise UsageError(f"--python {python}: no site-packages folder beside it; name one with --site-packages")
 
 
-#: Where packages lie below an interpreter's prefix; Debian's own go to `dist-packages`.
+#: Where packages are below an interpreter's prefix; Debian's own go to `dist-packages`.
 _PLACES = (
     "lib/python3*/site-packages",
     "lib64/python3*/site-packages",
@@ -84,13 +86,13 @@ def _under_prefix(prefix: Path) -> list[Path]:
 
 
 def _folders_of_default() -> tuple[list[Path], Origin]:
-    """The active or neighbouring virtual environment, else the one coldfork itself runs in."""
+    """Return the active or neighbouring virtual environment, else the one coldfork itself runs in."""
     active = os.environ.get("VIRTUAL_ENV")
     candidates = [(Path(active), Origin.ACTIVE)] if active else []
     for prefix, origin in (*candidates, (Path(".venv"), Origin.NEIGHBOUR)):
         found = _under_prefix(prefix)
         if found:
-            # Who activates the environment that coldfork was installed in need not mean its packages.
+            # Activating the environment that coldfork was installed in need not mean its packages.
             ours = origin is Origin.ACTIVE and os.path.realpath(prefix) == os.path.realpath(sys.prefix)
             return found, Origin.OWN if ours else origin
     own = [Path(p) for p in sys.path if p.endswith(("site-packages", "dist-packages")) and os.path.isdir(p)]
@@ -98,7 +100,7 @@ def _folders_of_default() -> tuple[list[Path], Origin]:
 
 
 def _mounted(folder: Path) -> list[Path]:
-    """Folders that the `.pth` files of a site-packages folder add; lines that would run code are not run."""
+    """Return the folders that the `.pth` files of a site-packages folder add; code lines are not run."""
     found = []
     for name in sorted(names_in(folder)):
         if not name.endswith(".pth") or name.startswith("."):
@@ -118,7 +120,7 @@ _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*?\})\s*$", re.MULTILINE | re.DOT
 
 
 def _editable_finders(folder: Path) -> list[Path]:
-    """Parents of packages that setuptools' editable finders map, read as data."""
+    """Return the parents of packages that setuptools' editable finders map, read as data."""
     found = []
     for name in names_in(folder):
         if not (name.startswith("__editable___") and name.endswith("_finder.py")):
@@ -141,7 +143,7 @@ def _editable_finders(folder: Path) -> list[Path]:
 
 
 def names_in(folder: Path) -> list[str]:
-    """What lies in a folder; nothing when it cannot be read."""
+    """Return the names in a folder; empty if it cannot be read."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -149,7 +151,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def text_of(file: Path) -> str:
-    """The text of a file; nothing when it cannot be read."""
+    """Return the text of a file; empty if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -157,7 +159,7 @@ def text_of(file: Path) -> str:
 
 
 def versions(search: Sequence[Path]) -> dict[str, str]:
-    """Installed distributions by normalised name, known from their metadata folders' names."""
+    """Return the installed distributions by normalised name, from the names of their metadata folders."""
     found: dict[str, str] = {}
     for folder in search:
         for name in names_in(folder):
@@ -168,12 +170,12 @@ def versions(search: Sequence[Path]) -> dict[str, str]:
 
 
 def normalised(distribution: str) -> str:
-    """The name of a distribution as package indexes compare it."""
+    """Return the name of a distribution as package indexes compare it."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 class Distributions:
-    """What the metadata of installed distributions says."""
+    """The metadata of installed distributions."""
 
     def __init__(self, search: Sequence[Path]) -> None:
         self._search = tuple(search)
@@ -181,13 +183,13 @@ class Distributions:
         self._entry_points: dict[str, list[tuple[str, str]]] | None = None
 
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:
-        """Name and target of every entry point of a group."""
+        """Return the name and target of every entry point of a group."""
         if self._entry_points is None:
             self._entry_points = {}
             for folder in self._search:
                 for name in sorted(names_in(folder)):
                     matched = DIST_INFO.match(name)
-                    # Ours wake nothing and claim nothing: what is said must not depend on our being there.
+                    # Our own wake nothing: the report must not depend on our being installed.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
         return tuple(self._entry_points.get(group, ()))
@@ -209,7 +211,7 @@ class Distributions:
 
 
 _MOST_FILES = 200
-"""So many files tell well enough what the others import."""
+"""This many files are enough to tell the imports of the others."""
 _STATEMENT = re.compile(
     rb"^([ \t]*)(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b"
     rb"|import[ \t]+([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*))",
@@ -217,13 +219,13 @@ _STATEMENT = re.compile(
 )
 _REQUIRES = re.compile(r"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)([^\n]*)", re.MULTILINE)
 _TOOLS = ("coldfork", "pip", "setuptools", "wheel")
-"""What an environment made for coldfork alone holds besides what coldfork depends on."""
+"""Packages that an environment made only for coldfork contains besides coldfork's dependencies."""
 
 
 def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
-    """True when at least half of what the code under the paths imports is in these folders.
+    """Return True if at least half of the packages imported by the code under the paths are in these folders.
 
-    What is there for coldfork's own sake tells nothing, unless the code imports nothing else.
+    Packages that are there for coldfork's own sake do not count, unless the code imports nothing else.
     """
     beside = [folder for path in paths for folder in _roots(path)]
     imported = frozenset(name for name in _imported(paths) if not _is_in(name, beside))
@@ -234,7 +236,9 @@ def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
 
 
 def _imported(paths: Iterable[Path]) -> frozenset[str]:
-    """The packages that the code imports at the top level of its modules; if there are none, anywhere."""
+    """Return the packages that the code imports at the top level of its modules; if there are none,
+    anywhere.
+    """
     always: set[str] = set()
     sometimes: set[str] = set()
     for file in _some_files(paths):
@@ -250,7 +254,7 @@ def _imported(paths: Iterable[Path]) -> frozenset[str]:
 
 
 def _roots(path: Path) -> tuple[Path, ...]:
-    """The folders from which the code under a path imports its own modules."""
+    """Return the folders from which the code under a path imports its own modules."""
     top = path.absolute() if path.is_dir() else path.absolute().parent
     while (top / "__init__.py").is_file() and top != top.parent:
         top = top.parent
@@ -258,7 +262,7 @@ def _roots(path: Path) -> tuple[Path, ...]:
 
 
 def _some_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Python files under the paths, those of tests left out; not more than are needed."""
+    """Yield Python files under the paths, except tests; not more than are needed."""
     left = _MOST_FILES
     for path in paths:
         for file in [path] if path.is_file() else _files_below(path):
@@ -278,14 +282,14 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_in(package: str, folders: Sequence[Path]) -> bool:
-    """True when a top-level package or module lies in one of the folders."""
+    """Return True if a top-level package or module is in one of the folders."""
     return any(
         name == package or name.startswith(f"{package}.") for folder in folders for name in names_in(folder)
     )
 
 
 def _brought_along(folders: Sequence[Path]) -> frozenset[str]:
-    """The top-level names that coldfork and its dependencies brought into an environment."""
+    """Return the top-level names that coldfork and its dependencies brought into an environment."""
     places = {
         normalised(matched.group(1)): folder / name
         for folder in folders
@@ -308,7 +312,7 @@ def _brought_along(folders: Sequence[Path]) -> frozenset[str]:
 
 
 def _modules_of(place: Path) -> set[str]:
-    """The top-level names of what a distribution installed."""
+    """Return the top-level names that a distribution installed."""
     lines = text_of(place / "RECORD").splitlines()
     return {
         re.split(r"[/.]", line, maxsplit=1)[0] for line in lines if line and not line.startswith(("..", "/"))

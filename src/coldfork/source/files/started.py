@@ -1,61 +1,61 @@
-"""Modules by their names: those that are started, whose functions somebody calls, and those of tests."""
+"""Modules by their names: started programs, modules whose functions are called, and tests."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-#: What stands behind the colon where Python is given the module itself.
+#: Follows the colon if Python is given the module itself.
 _MAIN = "__main__"
-#: The same for one whose functions are called by whom nobody knows.
+#: The same for one whose functions have unknown callers.
 _CALLED = "()"
-#: What stands for the dots in a function's name.
+#: Replaces the dots in a function's name.
 _DOT = "/"
 
 
 def started(name: str) -> str:
-    """The name by which a module is known where it is the program."""
+    """Return the name of a module as a program."""
     return f"{name}:{_MAIN}"
 
 
 def command(module: str, function: str) -> str:
-    """The name by which a module is known of which a command calls a function."""
+    """Return the name of a module whose function a command calls."""
     return f"{module}:{function.replace('.', _DOT)}"
 
 
 def offering(name: str) -> str:
-    """The name by which a module is known where its functions are called."""
+    """Return the name of a module whose functions are called."""
     return f"{name}:{_CALLED}"
 
 
 def is_offering(name: str) -> bool:
-    """Whether a name is that of a module whose functions are called."""
+    """Return whether a name is that of a module whose functions are called."""
     return name.endswith(f":{_CALLED}")
 
 
 def is_started(name: str) -> bool:
-    """Whether a name is that of something other than an import: a program, or functions that are called."""
+    """Return whether a name is not that of an import, but of a program, or of functions that are called."""
     _, colon, behind = name.partition(":")
-    return bool(colon) and "." not in behind  # with a dot it is something inside of a program
+    return bool(colon) and "." not in behind  # with a dot it is something inside a program
 
 
 def imported(name: str) -> str:
-    """The name by which the module of a program is imported."""
+    """Return the name by which the module of a program is imported."""
     return name.partition(":")[0]
 
 
 def is_main(name: str) -> bool:
-    """Whether a name is that of a module that Python is given itself, and that is `__main__` then."""
+    """Return whether a name is that of a module that Python is given itself, as `__main__`."""
     return name.endswith(f":{_MAIN}")
 
 
 def called(name: str) -> str:
-    """The function that a command calls of a module; empty for any other name."""
+    """Return the function that a command calls in a module; empty for any other name."""
     return "" if is_main(name) or is_offering(name) else name.partition(":")[2].replace(_DOT, ".")
 
 
-@lru_cache(maxsize=8_192)  # the same few thousand are asked about by every part of an analysis
+@lru_cache(maxsize=8_192)  # the same few thousand are queried by every part of an analysis
 def is_test(name: str, path: str) -> bool:
-    """True for test modules, also those inside packages."""
+    """Return True for test modules, also those inside packages."""
     parts = path.split("/")
     stem = parts[-1]
     if stem.startswith("test_") or stem.endswith("_test.py") or stem == "conftest.py":

@@ -14,12 +14,12 @@ from typing import Any
 Work = Callable[[Any], Iterable[Any]]
 _LENGTH = struct.Struct("<Q")
 _END = _LENGTH.pack(0)
-#: Platforms on which `os.fork` is there and always fails.
+#: Platforms on which `os.fork` exists and always fails.
 _WITHOUT_PROCESSES = ("emscripten", "wasi")
 
 
 class Worker:
-    """A forked process that does one kind of work on request, one request at a time, to its last item."""
+    """A forked process that does one kind of work on request, one request at a time."""
 
     def __init__(self, work: Work) -> None:
         down_read, down_write = os.pipe()
@@ -49,7 +49,7 @@ class Worker:
             pass  # the answer will be missing, and the caller does the work itself
 
     def answer(self) -> Iterator[Any]:
-        """What the last request came to, item by item; it ends early if the worker dies over it."""
+        """Yield the answer to the last request, item by item; it ends early if the worker dies."""
         while True:
             try:
                 head = self._answers.read(_LENGTH.size)
@@ -73,7 +73,7 @@ class Worker:
             pass
 
     def end(self) -> None:
-        """End the worker in the middle of what it does."""
+        """End the worker in the middle of its work."""
         try:
             os.kill(self.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -85,7 +85,7 @@ def _serve(work: Work, requests: int, answers: int) -> None:
     gc.disable()
     with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
         while head := incoming.read(_LENGTH.size):
-            # Nobody reads before they have done their own share: so all of it is made before any is sent.
+            # The parent reads only after its own share, so all items are made before any is sent.
             for item in list(work(marshal.loads(incoming.read(_LENGTH.unpack(head)[0])))):
                 body = marshal.dumps(item)
                 outgoing.write(_LENGTH.pack(len(body)) + body)
@@ -94,7 +94,7 @@ def _serve(work: Work, requests: int, answers: int) -> None:
 
 
 def can_fork() -> bool:
-    """True where this process may fork helpers: the platform can, and no thread could be cut off by it."""
+    """Return True if this process may fork helpers: the platform can, and no thread would be lost."""
     import threading
 
     return hasattr(os, "fork") and sys.platform not in _WITHOUT_PROCESSES and threading.active_count() == 1

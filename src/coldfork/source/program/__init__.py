@@ -1,1 +1,1 @@
-"""The modules of one analysis, found and summarised when they are asked for."""
+"""The modules of one analysis, found and summarised on demand."""

@@ -1,4 +1,4 @@
-"""Where a run keeps what it found out for the next one: on disk, or in the memory of a session."""
+"""Where a run keeps its results for the next one: on disk, or in the memory of a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Plain = Callable[[Data], Data]
 
 
 def as_it_is(data: Data) -> Data:
-    """Return what is plain data already."""
+    """Return the data, which is plain already."""
     return data
 
 
@@ -23,13 +23,13 @@ class Store(Protocol):
 
     @property
     def ready(self) -> Ready | None:
-        """The summaries that were unpacked before, where they are kept."""
+        """The summaries that were unpacked before, if they are kept."""
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        """The data of a pack, else of one whose name begins with `kin`; nothing of a damaged one."""
+        """Return the data of a pack, else of one whose name begins with `kin`; None if it is damaged."""
 
     def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
-        """Keep a pack in place of those of its `kin`; `plain` makes of it what a file can hold."""
+        """Keep a pack in place of those of its `kin`; `plain` converts it for a file."""
 
 
 class OnDisk:
@@ -46,9 +46,9 @@ class OnDisk:
 
 
 class Held:
-    """Packs in memory, which are read from disk when they are wanted first, and written when that is asked.
+    """Packs in memory, read from disk on first use, and written on request.
 
-    Data stays as it was given: objects need not be taken apart and put together for every request.
+    Data is kept as given: objects need not be serialised and rebuilt for every request.
     """
 
     def __init__(self, disk: Store | None) -> None:
@@ -58,7 +58,7 @@ class Held:
         self.ready: Ready = Ready()
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        # Of other modules of the same program there is one, after one was added or removed.
+        # For the same program with a module added or removed, there is one of its kin.
         alike = (data for other, data in self._packs.items() if kin and other.name.startswith(kin))
         held = self._packs.get(pack) or next(alike, None)
         if held is None:
@@ -78,7 +78,7 @@ class Held:
             yield from (place[0] for place in data.get("places", ()) if place)
 
     def write(self) -> None:
-        """Write to disk what is not there yet."""
+        """Write whatever is not on disk yet."""
         unsaved, self._unsaved = self._unsaved, {}
         for pack, plain in unsaved.items():
             if self._disk is not None:

@@ -1,4 +1,4 @@
-"""Read the modules of an analysis: what is not known is parsed, in several processes if it pays."""
+"""Reads the modules of an analysis: unknown ones are parsed, in several processes if it pays."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.outline import Outline, outline_of
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
-#: Below this many bytes sharing the work out costs more than it saves.
+#: Below this many bytes, distributing the work costs more than it saves.
 _WORTH_SHARING = 150_000
 _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4
 _UNPACKING = 0.08
-"""What this process does besides, while it takes over what the others have read, as a part of its share."""
+"""This process's extra work of taking over the others' results, as a part of its share."""
 _SHOWN_PARTS = 3
-#: The stamp and the hash of a file when it was read, its outline as plain data, and its summary as bytes.
+#: The stamp and hash of a file when it was read, its outline as plain data, and its summary as bytes.
 Stored = tuple[Stamp, bytes, tuple[Any, ...], bytes]
 _MOST_UNPACKED = 8_000_000
-"""Of so many bytes of source that this process reads itself, summaries are not packed: that takes time."""
+"""Up to this many bytes of source read by this process itself, summaries are not packed, to save time."""
 _MOST_READY = 3_000_000
-"""So many bytes of packed summaries a session keeps unpacked as well."""
+"""A session keeps this many bytes of packed summaries unpacked as well."""
 _MOST_SOURCE = 4_000_000
-"""So many bytes of source stay at hand: whose functions are followed is asked for another one soon."""
+"""This many bytes of source stay in memory: a file whose functions are followed is needed again soon."""
 
 
 def _read(
     reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
 ) -> tuple[Summary, Outline, bytes]:
-    """The summary of a file and its outline; if it is for remembering, with the hash of what was read.
+    """Return the summary and outline of a file; if `remembering`, with the hash of what was read.
 
-    The file itself may be another one by now.
+    The file itself may have changed since.
     """
     raw = digest = b""
     try:
@@ -53,20 +53,20 @@ def _read(
 def _packed(
     reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
 ) -> tuple[tuple[Any, ...], bytes, bytes]:
-    """The same with the summary as bytes, behind its outline."""
+    """Return the same with the summary as bytes, after its outline."""
     summary, outline, digest = _read(reader, path, target_version, remembering)
     return tuple(outline), marshal.dumps(tuple(summary)), digest
 
 
 class Ready:
-    """Summaries that a session has unpacked already: few are asked for, again and again."""
+    """Summaries that a session has unpacked already: a few are needed again and again."""
 
     def __init__(self) -> None:
         self._summaries: dict[bytes, Summary] = {}
         self._room = _MOST_READY
 
     def summary(self, packed: bytes) -> Summary:
-        """The summary that was packed."""
+        """Return the summary that was packed."""
         known = self._summaries.get(packed)
         if known is None:
             known = Summary(*marshal.loads(packed))
@@ -80,9 +80,9 @@ class Ready:
 
 
 class Loader:
-    """What is known of files by path, or else found out by parsing them.
+    """The known facts about files by path, or found by parsing them.
 
-    Summaries stay packed until somebody wants one: unpacked, they take six times the room.
+    Summaries stay packed until they are needed: unpacked, they take six times the space.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class Loader:
     ) -> None:
         self.reader: Reader = reader or Reader()
         self.stored: dict[str, Stored] = {}
-        """What is known, and shall be the next time, when a run remembers anything."""
+        """The facts to keep for the next run, if this run caches anything."""
         self.changed: bool = False
-        """True once something is stored that was not."""
+        """True once something new is stored."""
         self._remembering = remembering
         self.target_version = target_version
         self.jobs: int = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
@@ -107,7 +107,7 @@ class Loader:
         self._unpacked: dict[str, Summary] = {}
         self._ready = ready
         self._packed: dict[str, bytes] = {}
-        """The summaries of all other files that there is an outline of."""
+        """The summaries of all other files that have an outline."""
         self._room_unpacked = _MOST_UNPACKED
         self._sources: dict[str, bytes] = {}
         self._workers: list[Worker] | None = None
@@ -115,13 +115,13 @@ class Loader:
         """Called before a file is read; may end the analysis."""
 
     def outline(self, path: str) -> Outline:
-        """What every module is asked for."""
+        """Return the outline of a module."""
         if path not in self._outlines and not self._recall(path):
             self._read_now(path, self.reader.stamp(path))
         return self._outlines[path]
 
     def summary(self, path: str) -> Summary:
-        """The summary of one file, unpacked."""
+        """Return the summary of one file, unpacked."""
         known = self._unpacked.get(path)
         if known is not None:
             return known
@@ -133,7 +133,7 @@ class Loader:
         return self._ready.summary(packed)
 
     def source(self, path: str) -> bytes:
-        """The source of a file as `normalise` leaves it; nothing when it cannot be read any more."""
+        """Return the source of a file as `normalise` returns it; empty if it can no longer be read."""
         known = self._sources.pop(path, None)
         if known is None:
             try:
@@ -160,12 +160,12 @@ class Loader:
         return found
 
     def seen(self, path: str) -> tuple[Stamp, bytes] | None:
-        """The stamp and the hash of a file as it was when this run read it."""
+        """Return the stamp and the hash of a file as it was when this run read it."""
         stored = self.stored.get(path) if path in self._outlines else None
         return None if stored is None else stored[:2]
 
     def _recall(self, path: str) -> bool:
-        """Take a file from the cache; False when it is not there, or another one by now."""
+        """Take a file from the cache; return False if it is missing or has changed."""
         stored = self.stored.get(path)
         now = self.reader.stamp(path) if stored is not None else None
         if stored is None or now is None:
@@ -182,7 +182,7 @@ class Loader:
     def _record(
         self, path: str, before: Stamp | None, digest: bytes, outline: tuple[Any, ...], packed: bytes
     ) -> None:
-        """Keep a summary; if this run remembers, with the stamp that the file had before it was read."""
+        """Keep a summary; if this run caches, with the stamp that the file had before it was read."""
         self.read += 1
         self._outlines[path] = Outline(*outline)
         if path not in self._unpacked:
@@ -195,7 +195,9 @@ class Loader:
             self.changed = True
 
     def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
-        """Have the summaries of many files ready; helper processes parse a share of what the cache lacks."""
+        """Prepare the summaries of many files; helper processes parse a share of those missing from the
+        cache.
+        """
         missing: dict[str, Stamp | None] = {}
         for path in paths:
             if path in self._outlines:
@@ -214,7 +216,7 @@ class Loader:
         self._share(missing, workers, progress)
 
     def _helpers(self, total: int) -> list[Worker]:
-        """The helper processes, as far as this much work is worth their trouble."""
+        """Return the helper processes, as many as this much work is worth."""
         if total < _WORTH_SHARING:
             return []
         if self._workers is None:
@@ -271,6 +273,6 @@ def _size(before: Stamp | None) -> int:
 
 
 def _shown(path: str) -> str:
-    """The end of a path, from which people know the file: all of it in a package that was installed."""
+    """Return the end of a path, by which people know the file: the whole path within an installed package."""
     _, installed, inside = path.rpartition("-packages/")
     return inside if installed else "/".join(path.split("/")[-_SHOWN_PARTS:])

@@ -1,4 +1,4 @@
-"""One module of an analysis: its summary, its functions, and their code once somebody follows them."""
+"""One module of an analysis: its summary, its functions, and their code once they are followed."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from coldfork.source.syntax.syntax_errors import explain_body
 
 
 class Files(Protocol):
-    """What files hold, by path."""
+    """The contents of files, by path."""
 
     @property
     def reader(self) -> Reader:
         """Reads the files."""
 
     def outline(self, path: str) -> Outline:
-        """What every module is asked for."""
+        """Return the outline of a module."""
 
     def summary(self, path: str) -> Summary:
-        """The summary of a file."""
+        """Return the summary of a file."""
 
     def source(self, path: str) -> bytes:
-        """The source of a file."""
+        """Return the source of a file."""
 
 
 class Module:
-    """One module: its summary, and what has been asked of it so far."""
+    """One module: its summary, and the facts derived from it so far."""
 
     __slots__ = (
         "_beside", "_files", "bit", "broken", "codes", "is_main", "is_started", "lazy", "located", "name",
@@ -65,10 +65,12 @@ class Module:
         self.broken: tuple[str, int, int] | None = None
         """Why a function of this module could not be followed: the first that does not parse."""
 
-    if not TYPE_CHECKING:  # it would know every other name as well
+    if not TYPE_CHECKING:  # it would accept every other name as well
 
         def __getattr__(self, name: str) -> Any:
-            """What is unpacked when it is asked for first, and costs no more than the rest from then on."""
+            """Return an attribute that is unpacked on first use, and costs no more than the others
+            afterwards.
+            """
             if name not in ("summary", "lazy"):
                 raise AttributeError(name)
             self.summary = self._files.summary(self.path)
@@ -77,20 +79,20 @@ class Module:
 
     @property
     def outline(self) -> Outline:
-        """What every module is asked for."""
+        """The outline of the module."""
         return self._files.outline(self.path)
 
     @property
     def source(self) -> bytes:
-        """The source; nothing when it cannot be read any more."""
+        """The source; empty if it can no longer be read."""
         return self._files.source(self.path)
 
     def release(self) -> None:
-        """Let the summary go, which hardly anybody will ask for again."""
+        """Release the summary, which will hardly be needed again."""
         del self.summary
 
     def code_at(self, line: int) -> Code | None:
-        """The code of a function whose body was blanked; None when it cannot be read any more."""
+        """Return the code of a function whose body was blanked; None if it can no longer be read."""
         try:
             return self.codes[line]
         except KeyError:
@@ -107,14 +109,14 @@ class Module:
         return code
 
     def absolute(self, module: str | None, level: int) -> str:
-        """The absolute name of what an import statement of this module names."""
+        """Return the absolute name of the target of an import statement in this module."""
         if level == 0:
             return self._beside.get(module or "", module or "")
         return absolute(self.package, module, level)
 
 
 def absolute(package: str, module: str | None, level: int) -> str:
-    """The absolute name of what a relative import in this package names."""
+    """Return the absolute name of the target of a relative import in this package."""
     base = package
     for _ in range(level - 1):
         base = base.rpartition(".")[0]
@@ -124,7 +126,7 @@ def absolute(package: str, module: str | None, level: int) -> str:
 
 
 class Defined(NamedTuple):
-    """A function that a module defines, by the node that does."""
+    """A function that a module defines, by its defining node."""
 
     node: Node
     owner: Node | None
@@ -132,7 +134,7 @@ class Defined(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name that it is defined by."""
+        """The name of its definition."""
         _, _, name, *_ = self.node
         return str(name)
 
@@ -143,12 +145,12 @@ class Defined(NamedTuple):
 
 
 def defined(module: Module) -> list[Defined]:
-    """The functions and methods at the top of a module, in the order in which they stand."""
+    """Return the functions and methods at the top of a module, in order."""
     return sorted(_defined(module), key=lambda one: one.line)
 
 
 def holding(functions: list[Defined], lines: Iterable[int]) -> list[Defined]:
-    """The functions that hold some lines; a line between two is taken for the first one's."""
+    """Return the functions that hold some lines; a line between two belongs to the first."""
     firsts = [one.line for one in functions]
     found = {bisect_right(firsts, line) - 1 for line in lines}
     return [functions[index] for index in sorted(found) if index >= 0]

@@ -19,7 +19,7 @@ _NOTHING: Environment = {}
 
 
 class _Walk(NamedTuple):
-    """What importing a package leaves in the environment, and what it held when each module began."""
+    """The environment after importing a package, and at the beginning of each module."""
 
     at_start: dict[str, Environment]
     final: Environment
@@ -32,7 +32,7 @@ class _Sets(NamedTuple):
 
 
 class PackageEnvironments:
-    """Environments by module, worked out once a top package."""
+    """Environments by module, worked out once per top package."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -42,7 +42,7 @@ class PackageEnvironments:
         self._writers = _Writers(program)
 
     def environment(self, module: Module) -> Environment:
-        """The variables that are set when `module` begins, because its top package has run."""
+        """Return the variables that are set when `module` begins, because its top package has run."""
         top = module.name.partition(".")[0]
         if top == module.name:
             return _NOTHING
@@ -50,7 +50,7 @@ class PackageEnvironments:
         return walk.at_start.get(module.name, walk.final)
 
     def environment_at(self, module: Module, line: int) -> Environment:
-        """The variables that are set when a line of the module's body runs."""
+        """Return the variables that are set when a line of the module's body runs."""
         top = module.name.partition(".")[0]
         walk = self._walk_of(top)
         current = dict(walk.at_start.get(module.name, walk.final))
@@ -66,7 +66,7 @@ class PackageEnvironments:
         return current
 
     def _left_by(self, name: str, top: str) -> Environment:
-        """The variables that importing one module of a package sets."""
+        """Return the variables that importing one module of a package sets."""
         known = self._left.get(name)
         if known is None:
             walk = _Walk({}, {})
@@ -91,7 +91,7 @@ class PackageEnvironments:
         return walk
 
     def _enter(self, state: Module, top: str, walk: _Walk, only: _Writers | None = None) -> None:
-        """Follow one module that is imported now; what `walk` calls final is what is set so far."""
+        """Follow one module that is imported now; `walk`'s final state is what is set so far."""
         at_start, current = walk.at_start, walk.final
         if len(at_start) > _MOST_MODULES:
             return
@@ -105,7 +105,7 @@ class PackageEnvironments:
                     self._enter(target, top, walk, only)
 
     def _steps_of(self, state: Module, top: str) -> tuple[str | _Sets, ...]:
-        """The modules of its package that a module imports, and where it sets variables, in order."""
+        """Return the modules of its package that a module imports, and where it sets variables, in order."""
         known = self._steps.get(state.name)
         if known is None:
             known = self._steps[state.name] = tuple(_steps(state, top))
@@ -113,9 +113,9 @@ class PackageEnvironments:
 
 
 class _Writers:
-    """The modules whose import sets a variable, by themselves or through what they import.
+    """The modules whose import sets a variable, by themselves or through their imports.
 
-    They are few, and a walk that enters no other is over at once.
+    They are few, and a walk limited to them ends at once.
     """
 
     def __init__(self, program: Program) -> None:
@@ -125,7 +125,7 @@ class _Writers:
         self._leading: set[str] = set()
 
     def led_to_by(self, name: str, top: str) -> bool:
-        """True when importing a module may set a variable."""
+        """Return True when importing a module may set a variable."""
         if name not in self._seen:
             self._explore(name, top)
         return name in self._leading
@@ -157,7 +157,7 @@ class _Writers:
 
 
 def may_import(state: Module, top: str = "") -> Iterator[str]:
-    """The modules that imports of a module may run, packages first; with `top`, those of one package."""
+    """Yield the modules that imports of a module may run, packages first; with `top`, only that package's."""
     for module, level, names in state.outline.imports:
         base = state.absolute(module, level)
         if base and base.partition(".")[0] == (top or base.partition(".")[0]):
@@ -175,7 +175,7 @@ def _steps(state: Module, top: str) -> Iterator[str | _Sets]:
 
 
 def _imported(state: Module, node: Node) -> list[str]:
-    """The modules that an import statement may run, packages first."""
+    """Return the modules that an import statement may run, packages first."""
     if node[0] == nodes.IMPORT:
         _, _, _, names = node
         bases = [name for name, _ in names]
@@ -188,13 +188,13 @@ def _imported(state: Module, node: Node) -> list[str]:
 
 @cache
 def with_packages(module: str) -> tuple[str, ...]:
-    """A module's packages, outermost first, and the module itself."""
+    """Return a module's packages, outermost first, and the module itself."""
     parts = module.split(".")
     return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
 
 
 def device_left_by(module: Module) -> str | None:
-    """The default device that the plain statements of a module's body set."""
+    """Return the default device that the plain statements of a module's body set."""
     if not module.outline.sets_variables:
         return None
     left: Environment = {}
@@ -205,7 +205,7 @@ def device_left_by(module: Module) -> str | None:
 
 
 def take_in_neighbours(found: Found, program: Program) -> None:
-    """Add to the checked files what the scripts that were named import from their own folders."""
+    """Add to the checked files those that the named scripts import from their own folders."""
     for script in found.scripts:
         folder = os.path.dirname(found.files[script])
         shown = os.path.dirname(found.display[script])

@@ -1,4 +1,4 @@
-"""The modules of one analysis: found and read on demand, and which of them were looked at."""
+"""The modules of one analysis: found and read on demand, with a record of those consulted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.source.program.module import Files, Module
 from coldfork.source.program.project import Project
 from coldfork.source.syntax.nodes import Code
 
-#: Stands, in the dependencies of a result, for which classes derive from which in all modules there are.
+#: In the dependencies of a result, represents the class hierarchy across all modules.
 HIERARCHY = "*"
 _NO_PROJECT = Project()
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def proceed() -> None:
-    """Go on: the pause of an analysis that nobody may end."""
+    """Do nothing: the pause of an analysis that cannot be cancelled."""
 
 
 class Program:
@@ -50,33 +50,33 @@ class Program:
         self._modules: dict[str, Module | None] = {}
         self._kept: dict[object, Any] = {}
         self.hurried = False
-        """True where somebody waits for the answer after an edit: programs are followed less far."""
+        """True if a user is waiting after an edit: programs are followed less far."""
         self.pause: Callable[[], None] = proceed
         """Called before a function is followed; may end the analysis."""
         self.consulted: int = 0
-        """Modules looked at since this was last cleared, a bit each: what a result depends on."""
+        """Modules consulted since this was last cleared, a bit each: the dependencies of a result."""
         self.bits: dict[str, int] = {HIERARCHY: 1}
         self.inside_missing: dict[str, int] = {}
-        """For names inside what is not here, or in what has no modules inside: the bits of that."""
+        """For names inside a missing module, or inside one without submodules: the bits of that module."""
         self.derived: dict[str, tuple[str, ...]] = {}
-        """For every module of the analysis, what its top-level classes derive from: last parts of names."""
+        """For every module of the analysis, the bases of its top-level classes: last parts of names."""
         self.unparsed: list[Module] = []
         """Modules with a function that does not parse."""
 
     def close(self) -> None:
-        """Let go of the modules, and of what was made of them, which knows the program in its turn."""
+        """Release the modules and everything derived from them, which refers back to the program."""
         self._modules.clear()
         self._kept.clear()
 
     def kept(self, make: Callable[[Program], T]) -> T:
-        """The result of `make` for this program, made once: a walk takes its time."""
+        """Return the result of `make` for this program, computed once, because a walk takes time."""
         if make not in self._kept:
             self._kept[make] = make(self)
         made: T = self._kept[make]
         return made
 
     def bit(self, name: str) -> int:
-        """The bit that stands for a module in `consulted`."""
+        """Return the bit that represents a module in `consulted`."""
         bit = self.bits.get(name) or self.inside_missing.get(name)
         if bit is None:
             bare = self._bare_above(name)
@@ -87,7 +87,7 @@ class Program:
         return bit
 
     def _bare_above(self, name: str) -> str | None:
-        """What stands for a name that cannot be there as long as that has nothing inside."""
+        """Return the ancestor of a name that makes the name impossible while nothing is inside it."""
         top, within, _ = name.partition(".")
         if not within or self.finder.find(name) is not None:
             return None
@@ -98,7 +98,7 @@ class Program:
         return above if located is not None and not located.folders else None
 
     def module(self, name: str) -> Module | None:
-        """The module, or None when no Python source of it is at hand."""
+        """Return the module, or None when no Python source of it is at hand."""
         try:
             state = self._modules[name]
         except KeyError:
@@ -112,32 +112,32 @@ class Program:
         return state
 
     def find(self, name: str) -> Located | None:
-        """Where a module is, or None."""
+        """Return where a module is, or None."""
         self.consulted |= self.bit(name)
         return self.finder.find(name)
 
     def exists(self, name: str) -> bool:
-        """True when the module can be found, with or without source."""
+        """Return True when the module can be found, with or without source."""
         return self.find(name) is not None
 
     def loaded(self) -> list[Module]:
-        """Every module read so far."""
+        """Return every module read so far."""
         return [state for state in self._modules.values() if state is not None]
 
     def broken_among(self, consulted: int) -> list[tuple[str, tuple[str, int, int]]]:
-        """Of the modules looked at, those with a function that does not parse."""
+        """Return the consulted modules with a function that does not parse."""
         return [(s.name, s.broken) for s in self.unparsed if s.broken is not None and s.bit & consulted]
 
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:
-        """Name and target of the entry points that installed distributions declare for a group."""
+        """Return the name and target of the entry points that installed distributions declare for a group."""
         return self._distributions.entry_points(group)
 
     def read_source(self, path: str) -> bytes:
-        """The source of a file; `CannotRead` where there is none."""
+        """Return the source of a file; raise `CannotRead` if there is none."""
         return self._files.reader.read_source(path)
 
     def code_at(self, module: Module, line: int) -> Code | None:
-        """Parameters and block of the function that begins at a line of a module."""
+        """Return the parameters and block of the function that begins at a line of a module."""
         code = module.code_at(line)
         if code is None and module not in self.unparsed:
             self.unparsed.append(module)

@@ -1,4 +1,4 @@
-"""What the project of the checked code says in its own files."""
+"""The facts about the checked project from its own files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Project(NamedTuple):
     required: frozenset[str] = frozenset()
     """Normalised names of the distributions that it requires."""
     commands: tuple[str, ...] = ()
-    """What its commands call."""
+    """The functions that its commands call."""
     defaults_differ: bool = False
-    """Whether the Pythons that it supports start processes by different methods where none is stated."""
+    """Whether the Pythons that it supports have different default start methods."""
 
 
 def read_project(roots: Iterable[str], tops: frozenset[str], faults: Faults) -> Project:
-    """The project of some packages in some folders; where coldfork fails at a file, as if it said nothing."""
+    """Return the project of some packages in some folders; a file on which coldfork fails counts as empty."""
     folders = tuple(roots)
     return Project(
         faults.attempt(lambda: required(folders, tops), frozenset[str]()),
@@ -44,7 +44,7 @@ _TARGET = re.compile(r"^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
 
 
 def _commands(roots: Iterable[str], tops: frozenset[str]) -> tuple[str, ...]:
-    """The functions that the commands of these packages call, each as the name of a program."""
+    """Return the functions that the commands of these packages call, each as the name of a program."""
     matches = (_TARGET.match(one.strip()) for folder in _homes(roots, tops) for one in _targets(folder))
     return tuple(sorted({command(found[1], found[2]) for found in matches if found is not None}))
 
@@ -61,12 +61,12 @@ def _targets(folder: Path) -> Iterator[str]:
 
 
 def _section(text: str, name: str) -> str:
-    """The lines of one section of a file with headings in brackets."""
+    """Return the lines of one section of a file with headings in brackets."""
     return re.split(r"^\[", text.partition(f"[{name}]")[2], maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def _listed(text: str) -> Iterator[str]:
-    """The right sides of lines such as `engine = engine.cli:main`."""
+    """Yield the right sides of lines such as `engine = engine.cli:main`."""
     for line in text.splitlines():
         _, equals, target = line.partition("=")
         if equals and not line.lstrip().startswith(("#", ";")):
@@ -74,7 +74,9 @@ def _listed(text: str) -> Iterator[str]:
 
 
 def _tables(folder: Path, word: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The project's table and Poetry's in a `pyproject.toml` that holds a word; empty ones elsewhere."""
+    """Return the project's and Poetry's tables in a `pyproject.toml` that contains a word; otherwise empty
+    ones.
+    """
     text = text_of(folder / "pyproject.toml")
     document = toml_of(text) if word in text else {}
     return table(document, "project"), table(table(document, "tool"), "poetry")
@@ -82,7 +84,7 @@ def _tables(folder: Path, word: str) -> tuple[Mapping[str, Any], Mapping[str, An
 
 # -- the Pythons that it says it supports -------------------------------------------------------------
 
-#: The last Python that forks processes by default, and the first that does not.
+#: The last Python that forks by default, and the first that does not.
 _BOTH = ("3.13", "3.14")
 _STATED = {
     "METADATA": re.compile(r"^Requires-Python:\s*(.+)$", re.MULTILINE),
@@ -90,14 +92,14 @@ _STATED = {
     "setup.cfg": re.compile(r"^python_requires\s*=\s*(.+)$", re.MULTILINE),
     "setup.py": re.compile(r"""\bpython_requires\s*=\s*["']([^"']+)["']"""),
 }
-#: Poetry's `^3.9` means any of the 3s from there on, its `~3.9` only that one.
+#: Poetry's `^3.9` means any 3.x from there on, its `~3.9` only that one.
 _POETRY = re.compile(r"([\^~])\s*(\d+)(?:\.(\d+))?[\d.]*(?=\s*(?:,|$))")
 
 
 def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
-    """Whether a project supports Pythons that start processes by different methods where none is stated.
+    """Return whether a project supports Pythons with different default start methods.
 
-    False where it does not say which Pythons it supports.
+    False if it does not say which Pythons it supports.
     """
     stated = next((text for folder in _homes(roots, tops) for text in _supported(folder)), "")
     if not stated:
@@ -112,7 +114,7 @@ def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
 
 
 def _supported(folder: Path) -> Iterator[str]:
-    """What the files of one folder state, the one that speaks loudest first."""
+    """Yield the statements in the files of one folder, the most authoritative first."""
     if not DIST_INFO.match(folder.name):
         project, poetry = _tables(folder, "python")
         for stated in (project.get("requires-python"), table(poetry, "dependencies").get("python")):

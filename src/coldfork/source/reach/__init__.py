@@ -1,1 +1,1 @@
-"""From what single modules do to what importing each of them wakes."""
+"""From the effects of single modules to those of importing each of them."""

@@ -1,4 +1,4 @@
-"""Whom a module concerns: those who import the package, or only who builds it, tests it or tries it out."""
+"""The audience of a module: those who import the package, or only those who build, test or try it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _EXAMPLES = frozenset({
     "example", "examples", "notebook", "notebooks", "playground", "playgrounds", "sample", "samples",
     "tutorial", "tutorials",
 })  # fmt: skip
-#: What such a folder may be called too, if there is a program in it.
+#: Further names of such folders, if there is a program in it.
 _PROGRAMS = frozenset({"experiments", "recipes"})
 _SCRIPTS = frozenset({"bin", "scripts", "tools"})
-#: What nobody may depend on, unless the library or the build does.
+#: Audiences on which nothing may depend, except the library or the build.
 _NARROW = frozenset({Audience.EXAMPLE, Audience.TEST})
-#: What setuptools, Poetry and Sphinx run by these names.
+#: The names under which setuptools, Poetry and Sphinx run a file.
 _BUILDS = frozenset({"build.py", "conf.py", "setup.py"})
-#: What builds a package from inside of it, where nothing of it imports that.
+#: Builds a package from inside it, if nothing in the package imports it.
 _BUILDER = "build.py"
 _IMPORTING = (nodes.BY_IMPORT, nodes.BY_FROM)
 
 
 class Audiences:
-    """Tells the audience of every checked module."""
+    """Determines the audience of every checked module."""
 
     def __init__(self, program: Program, found: Found, importers: Importers, quotations: Quotations) -> None:
         self._program = program
@@ -41,7 +41,7 @@ class Audiences:
         self._above: dict[str, str] = {}
 
     def modules(self, waking: Iterable[str]) -> tuple[CheckedModule, ...]:
-        """The checked modules; only of those that are `waking` it is asked whether they are programs."""
+        """Return the checked modules; only those that are `waking` are examined for being programs."""
         paths = {name: self._quotations.path_of(name) for name in self._found.files}
         audiences = {name: self._by_place(name, path) for name, path in paths.items()}
         self._lower(audiences)
@@ -62,13 +62,13 @@ class Audiences:
         ])  # fmt: skip
 
     def plain(self) -> Iterator[CheckedModule]:
-        """The checked modules, as if all of them were for everybody."""
+        """Yield the checked modules, as if all of them were for everybody."""
         for name, file in self._found.files.items():
             yield CheckedModule(name, self._quotations.path_of(name), Audience.LIBRARY, True, file)
 
     def _by_place(self, name: str, path: str) -> Audience:
         plain = name in self._found.display
-        # A package may stand in a folder of examples; what the folders inside of it are called says less.
+        # A package may be in a folder of examples; the names of folders inside it mean less.
         folders = path if plain else f"{self._folders_above(name, path)}{path.partition('/')[0]}/"
         if is_test(name, path) or is_test(name, folders):
             return Audience.TEST
@@ -79,7 +79,7 @@ class Audiences:
         return Audience.SCRIPT if path.endswith(".ipynb") else Audience.LIBRARY
 
     def _folders_above(self, name: str, path: str) -> str:
-        """The folders between a path that was given and the top package: `examples/`, or nothing."""
+        """Return the folders between a path that was given and the top package: `examples/`, or nothing."""
         root = self._found.files[name].removesuffix(f"/{path}")
         known = self._above.get(root)
         if known is None:
@@ -88,7 +88,7 @@ class Audiences:
         return known
 
     def _lower(self, audiences: dict[str, Audience]) -> None:
-        """A file outside any package that only the build imports belongs to the build."""
+        """Move files outside any package that only the build imports to the build."""
         pending = [name for name, known in audiences.items() if known is Audience.BUILD]
         while pending:
             builder = pending.pop()
@@ -101,7 +101,9 @@ class Audiences:
                     pending.append(name)
 
     def _lift(self, audiences: dict[str, Audience]) -> None:
-        """What the library imports belongs to it, whatever it is called, and so with the build."""
+        """Move everything that the library imports to the library, whatever its name; likewise for the
+        build.
+        """
         narrow = {name: self._own_importers(name) for name, one in audiences.items() if one in _NARROW}
         changed = True
         while changed:
@@ -113,7 +115,7 @@ class Audiences:
                     audiences[name], changed = widest, True
 
     def _set_aside(self, audiences: dict[str, Audience], paths: dict[str, str]) -> None:
-        """Take modules in a package's folder of examples for examples, if nothing outside imports them."""
+        """Treat modules in a package's folder of examples as examples, if nothing outside imports them."""
         folders: dict[str, list[str]] = {}
         for name, path in paths.items():
             if name not in self._found.display and (folder := _folder_of_examples(path)):
@@ -129,7 +131,7 @@ class Audiences:
                 audiences.update(dict.fromkeys(list(library), Audience.EXAMPLE))
 
     def _starts(self, name: str, path: str) -> bool:
-        """True for a file that is written to be started."""
+        """Return True for a file that is written to be started."""
         return path.endswith("__main__.py") or self._quotations.has_main_guard(name)
 
     def _own_importers(self, name: str) -> set[str]:
@@ -140,7 +142,7 @@ class Audiences:
         return importers is not None and any(importer in self._found.files for importer, _ in importers)
 
     def _is_program(self, name: str) -> bool:
-        """True for what nobody imports and whose module level is a program."""
+        """Return True for a module that nothing imports and whose module level is a program."""
         path = self._quotations.path_of(name)
         if path.endswith("/__init__.py") or self._is_imported(name):
             return False
@@ -151,26 +153,26 @@ class Audiences:
         return self._calls_at_module_level(name) and not self._offers(name)
 
     def _offers(self, name: str) -> bool:
-        """True when a module binds a name that somebody might import from it."""
+        """Return True if a module binds a name that other code might import."""
         module = self._program.module(name)
         binds = module.summary.binds if module is not None else {}
         return any(how not in _IMPORTING for entries in binds.values() for how, *_ in entries)
 
     def _parses_command_line(self, name: str) -> bool:
-        """True when the module ends the program, as it is loaded, unless the command line is its own."""
+        """Return True if loading the module ends the program unless the command line is meant for it."""
         module = self._program.module(name)
         body = module.summary.body if module is not None else ()
         return any(map(_parses_command_line, walk(body)))
 
     def _calls_at_module_level(self, name: str) -> bool:
-        """True when a statement of the module is a call for its own sake, such as `main()`."""
+        """Return True if a statement of the module is a bare call, such as `main()`."""
         module = self._program.module(name)
         body = module.summary.body if module is not None else ()
         return any(node[0] == nodes.EXPR and node[-1][0] == nodes.CALL for node in body)
 
 
 def _folder_of_examples(path: str) -> str:
-    """The outermost folder of a path that is called like one of examples, with what is above it."""
+    """Return the outermost folder of a path with the name of an examples folder, with its parents."""
     parts = path.split("/")[:-1]
     named = (at for at, part in enumerate(parts) if part in _EXAMPLES or part in _PROGRAMS)
     at = next(named, None)
@@ -185,5 +187,5 @@ def _parses_command_line(node: nodes.Node) -> bool:
 
 
 def _holds(path: str, names: frozenset[str]) -> bool:
-    """Whether a folder of the path has one of these names; of an absolute path nothing is known."""
+    """Return whether a folder of the path has one of these names; for an absolute path nothing is known."""
     return not path.startswith("/") and not names.isdisjoint(path.split("/")[:-1])

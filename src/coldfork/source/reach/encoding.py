@@ -1,4 +1,4 @@
-"""What is remembered of a run, as bytes: what modules do by themselves, and the answers about all of them."""
+"""The cached results of a run, as bytes: the effects of modules, and the answers about all of them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from coldfork.source.values.conditions import Condition
 
 
 def encode(result: ModuleResult) -> bytes:
-    """A module's result as bytes."""
+    """Return a module's result as bytes."""
     sites = tuple([(*s[:3], s.position.value, s.symbol, _wake(s.wake), s.certain) for s in result.sites])
     edges = tuple([(*e[:3], e.position.value, e.symbol, _edge(e.edge), *e[6:]) for e in result.edges])
-    # `marshal` takes tuples, and none of the classes made from them.
+    # `marshal` accepts tuples, but no classes derived from them.
     cuts: Any = tuple(map(tuple, result.cuts))
     starts = tuple([(*s[:3], s.position.value, s.symbol, _start(s.start), s.behind) for s in result.starts])
     return marshal.dumps((sites, edges, cuts, result.unfollowed, starts))
@@ -76,7 +76,7 @@ def _edge(edge: Edge) -> Any:
 
 
 def decode(data: bytes) -> ModuleResult:
-    """The result that was encoded."""
+    """Return the result that was encoded."""
     sites, edges, cuts, unfollowed, starts = marshal.loads(data)
     woken, imported = tuple(map(_to_site, sites)), tuple(map(_to_site_edge, edges))
     ended = tuple([Cut(*cut) for cut in cuts])
@@ -149,17 +149,17 @@ def _to_edge(data: Any) -> Edge:
 
 
 class Translation:
-    """Turns the dependencies of another process or an earlier run into this program's."""
+    """Translates the dependencies of another process or an earlier run into this program's."""
 
     def __init__(self, names: list[str], program: Program) -> None:
         self._same = list(program.bits)[: len(names)] == names
         self._bits = [program.bit(name) for name in names]
         self._same = self._same or list(program.bits) == names
         self._eights: dict[tuple[int, int], int] = {}
-        """What eight neighbouring bits become, by their place and themselves: sets share most of them."""
+        """The translations of eight neighbouring bits, by place and value: sets share most of them."""
 
     def __call__(self, mask: int) -> int:
-        """The same set of modules in this program's bits."""
+        """Return the same set of modules in this program's bits."""
         if self._same:
             return mask
         translated = 0
@@ -180,29 +180,29 @@ class Translation:
 
 
 class Answer(NamedTuple):
-    """What an analysis found."""
+    """The result of an analysis."""
 
     effects: tuple[Effect, ...]
     unreadable: tuple[Unreadable, ...]
     ignores: tuple[IgnoreComment, ...]
     modules: int
     absent: tuple[str, ...] = ()
-    """Packages that the checked code imports, come what may, and that were not found."""
+    """Packages that the checked code imports unconditionally, and that were not found."""
     affected: tuple[str, ...] | None = None
-    """The paths of the checked modules that what changed can affect; None when nobody asked."""
+    """The paths of the checked modules that the changes can affect; None if not requested."""
     checked: tuple[CheckedModule, ...] = ()
     imports: tuple[Import, ...] = ()
     unset: tuple[tuple[str, str], ...] = ()
-    """Packages, and environment variables without which some of what they import was left alone."""
+    """Packages, and environment variables without which some of their imports were left out."""
     unfinished: tuple[Unfinished, ...] = ()
     leading: tuple[str, ...] = ()
-    """The checked modules whose import can lead to that of a package which was asked about."""
+    """The checked modules whose import can lead to that of a requested package."""
     unfollowed: int = 0
-    """How many lines of the checked code call something unknown while it is imported."""
+    """How many lines of the checked code call unknown code during import."""
 
 
 def encode_answer(answer: Answer) -> Any:
-    """An answer as nested tuples of plain values."""
+    """Return an answer as nested tuples of plain values."""
     return (
         [_effect(effect) for effect in answer.effects],
         [_plain(one) for one in answer.unreadable],
@@ -220,7 +220,7 @@ def encode_answer(answer: Answer) -> Any:
 
 
 def _plain(one: Any) -> Any:
-    """The fields of an object that holds nothing but plain values."""
+    """Return the fields of an object that holds only plain values."""
     return tuple([getattr(one, field) for field in one.__slots__])
 
 
@@ -282,7 +282,7 @@ def _to_process_start(data: Any) -> ProcessStart | None:
 
 
 def decode_answer(data: Any) -> Answer:
-    """The answer that was encoded."""
+    """Return the answer that was encoded."""
     effects, unreadable, ignores, modules, absent, affected, checked, imports, unset, *rest = data
     unfinished, leading, unfollowed = rest
     return Answer(

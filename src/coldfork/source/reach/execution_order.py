@@ -1,4 +1,4 @@
-"""The order in which an import runs what wakes a device, the imports, and which wake precedes another."""
+"""The order in which an import runs wakes and imports, and which wake precedes another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
 
 class ExecutionOrder:
-    """Counts what runs: along the import of the entries, or within each module where there are none."""
+    """Counts events: along the import of the entries, or within each module if there are none."""
 
     def __init__(self, results: Mapping[str, ModuleResult], entries: Sequence[str]) -> None:
         self._results = results
@@ -33,7 +33,7 @@ class ExecutionOrder:
             self._count(entries)
 
     def turn(self, module: str, event: Event) -> int:
-        """When it runs: smaller is sooner."""
+        """Return when it runs: smaller is sooner."""
         if module not in self._counted:
             self._counted.add(module)
             for place, one in enumerate(_events(self._results[module])):
@@ -41,7 +41,7 @@ class ExecutionOrder:
         return self._turns[module, event]
 
     def _count(self, entries: Iterable[str]) -> None:
-        """Follow imports as Python does: a module runs where it is first imported, after its packages."""
+        """Follow imports as Python does: a module runs when it is first imported, after its packages."""
         names = (name for entry in entries for name in targets(entry, ""))
         running: list[Iterator[str | tuple[str, Event]]] = [names]
         while running:
@@ -55,7 +55,9 @@ class ExecutionOrder:
                 running.append(self._run(step))
 
     def _run(self, module: str) -> Iterator[str | tuple[str, Event]]:
-        """The events of a module as it runs, each import followed by the modules that it may start."""
+        """Yield the events of a module in execution order, each import followed by the modules that it may
+        run.
+        """
         result = self._results[module]
         for event in _events(result):
             yield module, event
@@ -64,7 +66,7 @@ class ExecutionOrder:
 
 
 def _events(result: ModuleResult) -> Iterator[Event]:
-    """The wakes and the imports of one module as they run."""
+    """Yield the wakes and the imports of one module in execution order."""
     wakes = 0
     for index, edge in enumerate(result.edges):
         for wake in range(wakes, edge.behind):
@@ -76,24 +78,24 @@ def _events(result: ModuleResult) -> Iterator[Event]:
 
 
 def sameness(effect: Effect) -> tuple[object, ...]:
-    """The key by which effects are reported once: a line, or a waking site that a file's imports lead to."""
+    """Return the key that deduplicates effects: a line, or a waking site that a file's imports lead to."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
-    if waking.path == effect.path:  # nothing of the dependency's own source is at hand
+    if waking.path == effect.path:  # none of the dependency's own source is at hand
         return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
     return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
 
 
 def preference(effect: Effect) -> tuple[bool, int, int, int, int]:
-    """Smaller is the effect to report when there are several."""
+    """Return the sort key for effects to report, smallest first."""
     depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
     ahead = effect.line if effect.imported is not None else 0
     return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))
 
 
 class Preceding:
-    """Looks among the wakes that the same line of a module leads to."""
+    """Searches the wakes that the same line of a module leads to."""
 
     def __init__(self, program: Program, results: Mapping[str, ModuleResult], quotations: Quotations) -> None:
         self._program = program
@@ -102,7 +104,7 @@ class Preceding:
         self._always_before = AlwaysBefore(program.read_source)
 
     def of(self, way: Link) -> Ahead | None:
-        """The wake that always comes before the end of a way; the way may lead through imports first."""
+        """Return the wake that always precedes the end of a path; the path may lead through imports first."""
         above: list[Link] = []
         link: Link | None = way
         while link is not None:
@@ -117,7 +119,7 @@ class Preceding:
         return None
 
     def _first_on(self, link: Link) -> Wake | None:
-        """If a link is a waking line of its module: what the line has always woken before."""
+        """Return the earlier wake on a link's line, if the link is a waking line of its module."""
         result = self._results.get(link.module) if link.module is not None else None
         if result is None or link.following is None:
             return None
@@ -128,7 +130,7 @@ class Preceding:
         return None
 
     def _precedes(self, one: Site, site: Site) -> bool:
-        """Whether the first is sure to wake the same device whenever the second does."""
+        """Return whether the first is certain to wake the same device whenever the second does."""
         if one.wake.accelerator != site.wake.accelerator or (site.certain and not one.certain):
             return False
         if one.wake.kind not in WAKING or site.wake.kind not in WAKING:
@@ -145,7 +147,9 @@ class Preceding:
 
 
 def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
-    """The module of the function in which two ways from one line part, and the line of each there."""
+    """Return the module of the function in which two paths from one line diverge, and the line of each
+    there.
+    """
     while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
         if one.line != other.line:
             return one.module or "", one.line or 0, other.line or 0
@@ -154,19 +158,19 @@ def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-#: What of an expression may be left out when it is evaluated.
+#: The parts of an expression that may not be evaluated.
 _OPTIONAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class AlwaysBefore:
-    """Reads the files that it is asked about, each once."""
+    """Reads each file that it is asked about once."""
 
     def __init__(self, read_source: Callable[[str], bytes]) -> None:
         self._read_source = read_source
         self._trees: dict[str, ast.Module | None] = {}
 
     def __call__(self, path: str, earlier: int, later: int) -> bool:
-        """True when the first line cannot be left out on the way to the second, in one call."""
+        """Return True if, in one call, the second line is never reached without the first."""
         tree = self._tree(path)
         if tree is None or earlier >= later:
             return False
@@ -183,7 +187,7 @@ class AlwaysBefore:
 
 
 def _innermost_body(tree: ast.Module, line: int) -> Sequence[ast.stmt] | None:
-    """The body of the innermost function that holds a line."""
+    """Return the body of the innermost function that holds a line."""
     found: Sequence[ast.stmt] | None = None
     for node in ast.walk(tree):  # outer functions come before those inside of them
         if isinstance(node, _FUNCTIONS) and node.body[0].lineno <= line <= (node.end_lineno or 0):
@@ -192,7 +196,7 @@ def _innermost_body(tree: ast.Module, line: int) -> Sequence[ast.stmt] | None:
 
 
 def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
-    """Whether whoever gets to the later line in this block has been at the earlier one."""
+    """Return whether the later line in this block is reached only after the earlier one."""
     for statement in block:
         if _holds(statement, later):
             if _header_runs(statement, earlier):
@@ -205,7 +209,7 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
 
 
 def _header_runs(statement: ast.stmt, line: int) -> bool:
-    """Whether all that a statement has on a line is evaluated whenever it runs."""
+    """Return whether everything that a statement has on a line is evaluated whenever it runs."""
     if any(_holds(inner, line) for block in _blocks(statement) for inner in block):
         return False
     held = [part for part in _header(statement) if _holds(part, line)]
@@ -213,7 +217,7 @@ def _header_runs(statement: ast.stmt, line: int) -> bool:
 
 
 def _header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The parts of a statement that are evaluated first, and always."""
+    """Yield the parts of a statement that are evaluated first, and always."""
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return
     if isinstance(statement, (ast.If, ast.While)):
@@ -231,7 +235,7 @@ def _header(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    """The blocks of a compound statement that are no function's."""
+    """Yield the blocks of a compound statement, except those of functions."""
     if isinstance(statement, _FUNCTIONS):
         return
     for name in ("body", "orelse", "finalbody"):
@@ -243,7 +247,7 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _is_evaluated(part: ast.AST, line: int) -> bool:
-    """Whether evaluating an expression always evaluates all of it that stands on a line."""
+    """Return whether evaluating an expression always evaluates all of it that is on a line."""
     if not _holds(part, line) or isinstance(part, _OPTIONAL):
         return False
     optional: Sequence[ast.AST] = ()

@@ -1,4 +1,4 @@
-"""Who imports whom: what packages are charged with, how wakes are passed on, and what a change affects."""
+"""Importers: what packages are charged with, how wakes are passed on, and what a change affects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.source.reach.results import Results
 
 
 def importers_of(results: Mapping[str, ModuleResult]) -> Importers:
-    """Every module that is imported, with those that import it."""
+    """Return every imported module, with its importers."""
     importers: Importers = {}
     for name, result in results.items():
         for site_edge in result.edges:
@@ -30,7 +30,7 @@ def importers_of(results: Mapping[str, ModuleResult]) -> Importers:
 
 
 def importer_counts(names: Iterable[str], importers: Importers, own: Container[str]) -> dict[str, int]:
-    """How many of the modules in `own` import each of `names`, directly or not."""
+    """Return how many of the modules in `own` import each of `names`, directly or not."""
     counts: dict[str, int] = {}
     for name in names:
         seen: set[str] = set()
@@ -45,7 +45,7 @@ def importer_counts(names: Iterable[str], importers: Importers, own: Container[s
 
 
 def leading_to(packages: Iterable[str], importers: Importers) -> frozenset[str]:
-    """Every module whose import can lead to that of one of these packages."""
+    """Return every module whose import can lead to that of one of these packages."""
     seen: set[str] = set()
     pending = list(packages)
     while pending:
@@ -59,7 +59,7 @@ def leading_to(packages: Iterable[str], importers: Importers) -> frozenset[str]:
 def imports_towards(
     seeds: Iterable[str], importers: Importers, reaches: Reaches, environment: Environments
 ) -> list[tuple[str, SiteEdge, str]]:
-    """The imports through which the import of a module leads to one of the seeds, each with its target.
+    """Return the imports through which a module's import leads to one of the seeds, each with its target.
 
     Of several imports of the same module the surest counts, then the first.
     """
@@ -93,9 +93,9 @@ def _surety(site_edge: SiteEdge) -> tuple[bool, int]:
 def affected(
     results: Results, folders: Sequence[str], files: dict[str, str], changed: Sequence[str]
 ) -> set[str]:
-    """The modules among `files` that changed, or whose import runs or looks at one that did.
+    """Return the modules among `files` that changed, or whose import runs or consults one that did.
 
-    A file that is gone counts for those that look for it still.
+    A deleted file counts for those that still look for it.
     """
     program = results.program
     touched = _changed_names(program, folders, files, changed)
@@ -123,7 +123,7 @@ def affected(
 def _changed_names(
     program: Program, folders: Sequence[str], files: dict[str, str], changed: Sequence[str]
 ) -> set[str]:
-    """The modules, there or not, that the changed files are or were."""
+    """Return the modules, existing or not, that the changed files are or were."""
     paths = set(changed)
     stems = {_stem(path) for path in paths}
     roots = [os.path.realpath(folder) for folder in folders]
@@ -136,13 +136,13 @@ def _changed_names(
 
 
 def _places(path: str) -> Iterator[str]:
-    """Where a file is, and where the file is that it may be a link to."""
+    """Yield the location of a file, and that of the target if it is a link."""
     yield os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     yield os.path.realpath(path)
 
 
 def _stem(path: str) -> str:
-    """A module's path without what tells source from compiled code, a package's without its `__init__`."""
+    """Return a module's path without the suffix, and a package's without `__init__`."""
     folder, name = os.path.split(path)
     stem = name.partition(".")[0]
     return folder if stem == "__init__" else os.path.join(folder, stem)

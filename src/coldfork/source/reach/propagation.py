@@ -1,4 +1,4 @@
-"""What importing a module reaches: its own wakes and those of what it imports, by the surest way."""
+"""The effects of importing a module: its own wakes and those of its imports, by the surest path."""
 
 from __future__ import annotations
 
@@ -16,46 +16,48 @@ from coldfork.source.values.conditions import Condition, presumed_together
 
 
 class ModuleResult(NamedTuple):
-    """What one module does by itself when it is imported."""
+    """The effects of one module itself on import."""
 
     sites: tuple[Site, ...]
     edges: tuple[SiteEdge, ...]
     cuts: tuple[Cut, ...] = ()
-    """Where following it ended too soon."""
+    """Where following it ended early."""
     unfollowed: int = 0
-    """How many lines call something unknown."""
+    """How many lines call unknown code."""
     starts: tuple[SiteStart, ...] = ()
     """The processes that it starts."""
 
 
 class Reached(NamedTuple):
-    """The surest way in which importing a module wakes an accelerator."""
+    """The surest path by which importing a module wakes an accelerator."""
 
     wake: Wake
     certain: bool
     rooted: bool
-    """True when the waking site is certain in the module where it stands."""
+    """True if the waking site is certain in its own module."""
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Smaller is surer, then shorter."""
+        """Sort key, smallest first: the surest, then the shortest."""
         return (not self.certain, *self.wake.order)
 
 
 Reaches = dict[str, dict[str, Reached]]
-#: Who imports a module, and by which line.
+#: The importers of a module, with the importing line.
 Importers = dict[str, list[tuple[str, SiteEdge]]]
-#: The variables that are set by the time a line of a module runs: worked out only when asked.
+#: The variables that are set by the time a line of a module runs: worked out on demand.
 Environments = Callable[[str, int], Mapping[str, str | None]]
 
 
-#: Where a module's own line stands among the ways of that module.
+#: The position of a module's own line among the paths of that module.
 _OWN = (-1, 0)
 
 
 @cache
 def targets(edge: str, importer: str) -> tuple[str, ...]:
-    """The modules that importing `edge` runs, outermost first, but for those the importer is inside of."""
+    """Return the modules that importing `edge` runs, outermost first, except those that contain the
+    importer.
+    """
     names = with_packages(edge)
     inside = 0
     for one, other in zip(names, with_packages(importer), strict=False):
@@ -66,7 +68,7 @@ def targets(edge: str, importer: str) -> tuple[str, ...]:
 
 
 def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Reached:
-    """A wake behind an import, seen from the importing module."""
+    """Return a wake after an import, seen from the importing module."""
     wake, edge = reached.wake, site.edge
     link = _entered(target, wake.link)
     if edge.link is not None:
@@ -83,7 +85,9 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
 
 
 def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
-    """What a `try` around an import allows to be missing further in: the library whose import wakes."""
+    """Return the missing import that a `try` around an import allows further in: the library whose import
+    wakes.
+    """
     if not site.tried:
         return ()
     while link.following is not None:
@@ -93,7 +97,9 @@ def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
 
 
 def runs_again(importer: str, link: Link | None) -> bool:
-    """True when a way needs a body that is running already, the importer's or a package's above it."""
+    """Return True if a path needs a body that is already running: the importer's or that of a package above
+    it.
+    """
     while link is not None:
         body = link.kind not in (StepKind.CALL, StepKind.CONSTRUCT)
         if body and link.module and (importer == link.module or importer.startswith(f"{link.module}.")):
@@ -103,7 +109,7 @@ def runs_again(importer: str, link: Link | None) -> bool:
 
 
 def _entered(target: str, link: Link) -> Link:
-    """The first link of a module's wake, seen from an importer."""
+    """Return the first link of a module's wake, seen from an importer."""
     if link.kind is StepKind.SINK:
         return link
     return link._replace(kind=StepKind.IMPORT, symbol=target)
@@ -116,13 +122,13 @@ def _append(first: Link, last: Link) -> Link:
 
 
 def kept_cold(reached: Reached, importer: str, line: int, environment: Environments) -> bool:
-    """True when a variable that is set before the importing line runs keeps the device asleep."""
+    """Return True if a variable that is set before the importing line runs keeps the device cold."""
     unless = reached.wake.unless
     return unless is not None and environment(importer, line).get(unless[0]) == unless[1]
 
 
 def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
-    """The surest waking site of a module for every accelerator."""
+    """Return the surest waking site of a module for every accelerator."""
     found: dict[str, Reached] = {}
     for site in sites:
         if site.wake.kind not in WAKING:
@@ -145,7 +151,7 @@ def reach(
     waking_imports: Mapping[str, tuple[Reached, ...]],
     environment: Environments,
 ) -> Reaches:
-    """For every module the surest way in which importing it wakes an accelerator, if there is one.
+    """Return for every module the surest path by which importing it wakes an accelerator, if there is one.
 
     `waking_imports` are modules without source that the knowledge base blames; `environment` gives the
     variables that are set by the time a line of a module runs.
@@ -156,7 +162,7 @@ def reach(
     places = {id(edge): place for result in results.values() for place, edge in enumerate(result.edges)}
 
     def offer(name: str, reached: Reached, place: tuple[int, int]) -> None:
-        """Take a way into account; of equal ways the one counts that the module's own text has first."""
+        """Consider a path; of equal ones, the first in the module's own text wins."""
         known = settled.get(name, {}).get(reached.wake.accelerator)
         if known is None:
             heapq.heappush(queue, (reached.order, place, next(ticket), name, reached))
@@ -185,10 +191,10 @@ def reach(
 def _first_executed(
     settled: Reaches, results: Mapping[str, ModuleResult], environment: Environments
 ) -> Reaches:
-    """Where a module is sure to wake, report the way that runs first, not the shortest.
+    """Return the paths, replacing a certain wake's shortest path by the one that runs first.
 
-    A module's way only leads through modules that are nearer to the device, and by the shortest way through
-    those that are as near, so that import cycles end.
+    A module's path leads only through modules nearer to the device, and by the shortest path through equally
+    near ones, so that import cycles end.
     """
     chosen: Reaches = {}
     every = [(name, one) for name, here in settled.items() for one in here.values()]
@@ -206,7 +212,7 @@ def _first_executed(
 def _first_in(
     name: str, known: Reached, results: Mapping[str, ModuleResult], chosen: Reaches, environment: Environments
 ) -> Reached:
-    """The first line of a module that is sure to wake the accelerator."""
+    """Return the first line of a module that is certain to wake the accelerator."""
     result, accelerator = results.get(name), known.wake.accelerator
     if result is None or not known.certain:
         return known
@@ -235,7 +241,7 @@ def _first_in(
 
 
 def closure(entries: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, tuple[Condition, ...]]:
-    """Modules that importing the entries runs, with the conditions on the surest way there."""
+    """Return the modules that importing the entries runs, with the conditions on the surest path there."""
     reached: dict[str, tuple[Condition, ...]] = {}
     queue: list[tuple[int, int, str, tuple[Condition, ...]]] = []
     ticket = count()

@@ -1,4 +1,4 @@
-"""The parts of an answer that are no effects: files not read to their end, modules, ignore comments."""
+"""The parts of an answer other than effects: files not read to their end, modules, ignore comments."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from coldfork.source.reach.results import Results
 from coldfork.source.syntax.syntax_errors import TOO_DEEP, Trouble, trouble_in
 
 _LARGEST = 256_000_000
-"""A larger file is not even looked through."""
-#: One after another, from the first byte to the last: names may be assigned to, and do nothing else.
+"""A larger file is not searched at all."""
+#: Matched one after another, from the first byte to the last: names may only be assigned to.
 _DATA = re.compile(
     rb"""(?:
         [ \t\r\n\f]++ | \\\r?\n | \#[^\n]*+
@@ -38,17 +38,17 @@ _DATA = re.compile(
 
 
 def holds_only_data(raw: bytes) -> bool:
-    """True for a source of literals and of assignments of literals to names.
+    """Return True for a source of literals and of assignments of literals to names.
 
-    A name is read nowhere and nothing is called, so there is nothing in it that could wake a device.
+    It reads no name and calls nothing, so nothing in it could wake a device.
     """
     if any(b"coding" in line for line in raw[:400].split(b"\n")[:2]):
-        return False  # in another encoding the bytes may say anything
+        return False  # in another encoding the bytes may mean anything
     return _DATA.match(raw.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def is_table(path: str) -> bool:
-    """Whether a file that was too large to be read holds only data."""
+    """Return whether a file that was too large to be read holds only data."""
     try:
         with open(path, "rb") as file:
             raw = file.read(_LARGEST + 1)
@@ -58,7 +58,7 @@ def is_table(path: str) -> bool:
 
 
 class Remarks:
-    """Tells what an analysis left open."""
+    """Collects what an analysis left open."""
 
     def __init__(self, program: Program, results: Results, found: Found, quotations: Quotations) -> None:
         self._program = program
@@ -69,7 +69,7 @@ class Remarks:
         self._quotations = quotations
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        """Files that could not be analysed."""
+        """Return the files that could not be analysed."""
         found = []
         for name in self._results:
             state = self._program.module(name)
@@ -95,13 +95,13 @@ class Remarks:
         return Unreadable(path, line, column, reason, own, too_large, invalid, text)
 
     def _is_data(self, path: str, reason: str) -> bool:
-        """Whether nothing in a file could wake a device, although it is too much to be followed."""
+        """Return whether nothing in a file could wake a device, although it is too large to be followed."""
         if reason == TOO_DEEP:
             return holds_only_data(self._program.read_source(path))
         return reason == TOO_LARGE and is_table(path)
 
     def unfinished(self) -> tuple[Unfinished, ...]:
-        """Modules that were not followed to their end."""
+        """Return the modules that were not followed to their end."""
         found: dict[object, Unfinished] = {}
         for followed, result in (*self._results.items(), *self._programs.items()):
             name = imported(followed)
@@ -120,7 +120,7 @@ class Remarks:
         return tuple(sorted(found.values(), key=lambda u: (u.module, u.line)))
 
     def ignores(self) -> tuple[IgnoreComment, ...]:
-        """Ignore comments of the checked code."""
+        """Return the ignore comments of the checked code."""
         found = []
         for name in self._found.files:
             if name not in self._results:
@@ -132,10 +132,11 @@ class Remarks:
         return tuple(found)
 
     def absent(self) -> tuple[str, ...]:
-        """The packages that importing the modules needs and that were not found, the most imported first.
+        """Return the packages that importing the modules needs and that were not found, the most imported
+        first.
 
-        An import in a `try`, under an `if` or in a function may be one that the code does without, and what
-        tests import is not what its users install.
+        An import in a `try`, under an `if` or in a function may be optional, and imports of tests do not
+        concern users.
         """
         program = self._program
         counts: Counter[str] = Counter()
@@ -154,13 +155,13 @@ class Remarks:
 _DEFINITION = b"def"
 """Without one, all of a file was read for its imports."""
 _FIRST = 4_000_000
-"""So many bytes of source are read when none were before."""
+"""The bytes of source to read if none were read before."""
 _PORTION = 1_000_000
-"""So many later, for one command."""
+"""The bytes to read in later runs, per command."""
 _MORSEL = 60_000
-"""And so many for a request to a session: somebody waits for that."""
+"""The bytes to read per request to a session, while a user waits."""
 
-#: By path, how the file was when it was read, and what is wrong with it.
+#: By path, the stamp of the file when it was read, and its trouble.
 Read = dict[str, tuple[Stamp, Trouble | None]]
 
 
@@ -176,9 +177,9 @@ class Told(NamedTuple):
 class WholeFiles:
     """Reads files to their end, and remembers which ones earlier runs have read.
 
-    Following imports takes the parts of a file that an import runs, and leaves alone the bodies of functions
-    that nobody calls. To read them all costs half of what everything else does together, so it is done once a
-    file, and for large trees in portions, the file that changed last first.
+    Following imports reads the parts of a file that an import runs, and skips the bodies of uncalled
+    functions. Reading them all costs half as much as everything else together, so it is done once per file,
+    and for large trees in portions, the most recently changed file first.
     """
 
     def __init__(self, store: Store, pack: Path | None) -> None:
@@ -187,7 +188,7 @@ class WholeFiles:
         self._before: Read = store.load(pack).get("read", {}) if pack is not None else {}
 
     def read(self, paths: Iterable[str], reader: Reader, *, all_of_them: bool) -> Told:
-        """Read what is due of these files, and say what is known of all of them."""
+        """Read the next portion of these files, and return what is known about all of them."""
         known: Read = {}
         due: list[tuple[int, str, Stamp]] = []
         for path in paths:
@@ -220,7 +221,7 @@ class WholeFiles:
 def with_troubles(
     unreadable: tuple[Unreadable, ...], troubles: dict[str, Trouble], found: Found, program: Program
 ) -> tuple[Unreadable, ...]:
-    """The files that could not be read, with those that do not parse in a function that nothing calls."""
+    """Return the unreadable files, including those that do not parse in a function that nothing calls."""
     if not troubles:
         return unreadable
     quotations = Quotations(program, found.display)
@@ -230,7 +231,7 @@ def with_troubles(
             reason, line, column = troubles[path]
             shown = quotations.path_of(name)
             whole = Unreadable(shown, line, column, reason, invalid=True, text=quotations.line(name, line))
-            # The place in the file says more than the function that an import was seen to call.
+            # The line of the error says more than the function that an import was seen to call.
             if shown not in told or told[shown].line <= line:
                 told[shown] = whole
     return tuple(sorted(told.values(), key=lambda one: one.path))
@@ -240,5 +241,5 @@ def _trouble(path: str, reader: Reader) -> Trouble | None:
     try:
         source = reader.read_source(path)
     except CannotRead:
-        return None  # which is told where the file is read for its imports
+        return None  # reported when the file is read for its imports
     return trouble_in(source) if _DEFINITION in source else None

@@ -1,8 +1,8 @@
-"""What earlier runs found out: read in one place before the work, written in one place after it.
+"""The results of earlier runs: read in one place before the work, written in one place after it.
 
 There are three packs, on disk or held by a session: summaries of files, results of modules, and whole
-answers. A result holds while nothing changed of the modules that were looked at for it; an answer, while all
-the results hold that it rests on, which is what their token says.
+answers. A result is valid while the modules consulted for it are unchanged; an answer, while all the results
+it rests on are valid, which its token records.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
-#: Runs over the same sources with other entries have answers of their own; more than these are forgotten.
+#: Runs over the same sources with other entries have their own answers; older ones beyond this number are
+#: dropped.
 _MOST_ANSWERS = 16
 
-#: Where a module was found, and what shows that its file is untouched; None for what was not found.
+#: Where a module was found, and the proof that its file is unchanged; None for a missing one.
 Place = tuple[str, Stamp | None, bytes] | None
 
 
 class Packs(NamedTuple):
-    """Where a run remembers things, and what else has to be the same for them to hold."""
+    """Where a run caches results, and the conditions under which they are valid."""
 
     summaries: Path
     results: Path
     answers: Path
     whole: Path
     environment: str
-    """Names the environment that results were found in."""
+    """Identifies the environment that results were found in."""
     question: str
-    """Names what was asked of the results."""
+    """Identifies the question put to the results."""
     kin: str
-    """Begins the name of results of other modules that hold for these as well, as far as nothing changed."""
+    """The name prefix of other modules' results that are also valid here, as far as nothing changed."""
 
 
 class Remembered:
@@ -49,16 +50,16 @@ class Remembered:
         self._program = program
         self._loader = loader
         self.results: dict[str, Outcome] = {}
-        """The results that still hold."""
+        """The results that are still valid."""
         self._places: dict[str, Place] = {}
         self._token: str | None = None
-        """Names the results, as long as all of them hold; None as soon as something changed."""
+        """Identifies the results while all of them are valid; None as soon as one changed."""
         self._answers: dict[str, Any] = {}
 
     # -- before the work ----------------------------------------------------------------------------
 
     def recall(self) -> Answer | None:
-        """The answer, if it was given before and nothing changed; else have ready what still holds."""
+        """Return the cached answer, if nothing changed; else prepare the results that are still valid."""
         packs = self._packs
         if packs is None:
             return None
@@ -89,13 +90,13 @@ class Remembered:
             self._loader.stored = self._store.load(packs.summaries)
 
     def _recall_answers(self, packs: Packs) -> dict[str, Any]:
-        """The answers that rest on the results at hand."""
+        """Return the answers that rest on the results at hand."""
         loaded = self._store.load(packs.answers)
         answers: dict[str, Any] = loaded["answers"] if loaded.get("token") == self._token else {}
         return answers
 
     def _changed(self, names: list[str], places: list[Place]) -> int:
-        """The modules that are not where or what they were, a bit each."""
+        """Return the modules that have moved or changed, a bit each."""
         changed = 0
         for index, (name, place) in enumerate(zip(names, places, strict=True)):
             now = self._place(name, place)
@@ -105,7 +106,7 @@ class Remembered:
         return changed
 
     def _hierarchy_changed(self, names: list[str], before: dict[str, tuple[str, ...]], changed: int) -> int:
-        """1 when the modules that changed, or that those now import, alter what derives from what."""
+        """Return 1 if changed modules, or those they now import, alter the class hierarchy."""
         program = self._program
         touched = [name for index, name in enumerate(names) if changed >> index & 1]
         level = [name for name in touched if has_source(program, name)]
@@ -113,7 +114,7 @@ class Remembered:
         record_bases(program)
         derived = program.derived
         altered = any(derived.get(name, ()) != before.get(name, ()) for name in {*touched, *derived})
-        # What nothing imports any more stays: it can only make more ways possible than there are.
+        # Modules that are no longer imported stay: they can only add possible paths.
         program.derived = {name: at for name, at in before.items() if name not in touched} | derived
         return int(altered)
 
@@ -139,7 +140,7 @@ class Remembered:
     # -- after the work -----------------------------------------------------------------------------
 
     def keep(self, results: Results, answer: Answer) -> None:
-        """Remember the results, with where everything was that they depend on, and the answer."""
+        """Cache the results with the locations of their dependencies, and the answer."""
         packs = self._packs
         if packs is None:
             return

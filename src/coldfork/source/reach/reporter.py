@@ -1,4 +1,4 @@
-"""From wakes and imports to effects: which lines of the checked code are to blame, and by what chain."""
+"""From wakes and imports to effects: the lines of the checked code to blame, with their chains."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from coldfork.source.reach.starts import StartMethods, Starts
 from coldfork.source.syntax.imports import FIRST, may_be_lazy
 from coldfork.source.values.conditions import Condition
 
-#: How the effects of a module are told, for the conditions of its import.
+#: Reports the effects of a module, given the conditions of its import.
 _Telling = Callable[[str, ModuleResult, tuple[Condition, ...]], Iterable[Effect]]
 
 
 class Reporter:
-    """Tells what an analysis found, in the words of the model."""
+    """Reports the results of an analysis, in terms of the model."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Reporter:
     # -- effects ------------------------------------------------------------------------------------
 
     def effects(self) -> tuple[Effect, ...]:
-        """Every effect at a line of the checked code."""
+        """Return every effect at a line of the checked code."""
         conditions = (
             self._faults.attempt(lambda: closure(self.entries, self.results), None) if self.entries else None
         )
@@ -98,12 +98,12 @@ class Reporter:
         return tuple(sorted(effects, key=lambda e: (e.path, e.line, e.column, e.accelerator)))
 
     def _starting(self) -> dict[str, ModuleResult]:
-        """The results of importing the checked modules, and of running the programs among them."""
+        """Return the results of importing the checked modules, and of running the programs among them."""
         imported = {name: self.results[name] for name in self.found.files if name in self.results}
         return imported | self._programs
 
     def _all(self, told: _Telling, name: str, above: tuple[Condition, ...]) -> list[Effect]:
-        """The effects of one kind of a module, as far as coldfork does not fail at them."""
+        """Return a module's effects of one kind, except those on which coldfork itself fails."""
         effects: list[Effect] = []
         path = self._quotations.path_of(name)
         self._faults.attempt(
@@ -112,12 +112,12 @@ class Reporter:
         return effects
 
     def _environment(self, name: str, line: int) -> dict[str, str | None]:
-        """The variables that are set by the time a line of a module runs."""
+        """Return the variables that are set by the time a line of a module runs."""
         state = self.program.module(name)
         return self.inherited.environment_at(state, line) if state is not None else {}
 
     def _blamed_imports(self) -> dict[str, tuple[Reached, ...]]:
-        """Modules without source whose import is known to wake something."""
+        """Return the modules without source whose import is known to wake something."""
         blamed: dict[str, tuple[Reached, ...]] = {}
         for name, facts in self.program.catalogue.imports.items():
             if name in self.results:
@@ -147,7 +147,9 @@ class Reporter:
                 yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
-        """Imports that wake: of dependencies, by a package's `__init__`, and behind a gate of its author."""
+        """Yield the imports that wake: of dependencies, by a package's `__init__`, and behind an author's
+        gate.
+        """
         path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
         for index, site_edge in enumerate(result.edges):
@@ -191,7 +193,7 @@ class Reporter:
 
     @staticmethod
     def _leads_back(name: str, link: Link | None) -> bool:
-        """True when a chain passes through the module it would be reported at."""
+        """Return True if a chain passes through the module it would be reported at."""
         while link is not None:
             if link.module == name:
                 return True
@@ -199,7 +201,7 @@ class Reporter:
         return False
 
     def _at(self, name: str, site: Site | SiteEdge, make: Callable[[], Effect]) -> tuple[Effect, ...]:
-        """The effect at a line; nothing where coldfork fails at telling it."""
+        """Return the effect at a line; none if coldfork fails to report it."""
         path = self._quotations.path_of(name)
         return self._faults.attempt(lambda: (make(),), (), name, path, site.line, site.symbol)
 
@@ -238,7 +240,7 @@ class Reporter:
             presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
-            remedy=wake.remedy if imported is None else None,  # an import is mended where it stands
+            remedy=wake.remedy if imported is None else None,  # an import is mended at its own line
             ahead=self._preceding.of(wake.link),
         )
 
@@ -258,13 +260,15 @@ class Reporter:
     # -- whom it concerns ---------------------------------------------------------------------------
 
     def modules(self, effects: Iterable[Effect]) -> tuple[CheckedModule, ...]:
-        """The checked modules, and whom each of them concerns."""
+        """Return the checked modules with their audiences."""
         audiences = Audiences(self.program, self.found, self._importers, self._quotations)
         told = self._faults.attempt(lambda: audiences.modules({effect.module for effect in effects}), None)
         return tuple(audiences.plain()) if told is None else told
 
     def imports(self, effects: Iterable[Effect]) -> tuple[Import, ...]:
-        """The imports that lead to the lines that wake a device, or to an import of a waking package."""
+        """Return the imports that lead to the lines that wake a device, or to an import of a waking
+        package.
+        """
         seeds = {e.module for e in effects if e.kind in WAKING and not (e.imported and e.imported.own)}
         return self._faults.attempt(lambda: self._towards(seeds), ())
 
@@ -277,19 +281,19 @@ class Reporter:
         ])  # fmt: skip
 
     def leading_to(self, packages: Iterable[str]) -> tuple[str, ...]:
-        """The checked modules whose import can lead to that of one of these packages."""
+        """Return the checked modules whose import can lead to that of one of these packages."""
         leading = self._faults.attempt(
             lambda: leading_to(packages, self._importers), frozenset(self.found.files)
         )
         return tuple([name for name in self.found.files if name in leading])
 
     def unfollowed(self) -> int:
-        """How many lines of the checked code call something unknown."""
+        """Return how many lines of the checked code call unknown code."""
         return sum(self.results[name].unfollowed for name in self.found.files if name in self.results)
 
 
 def _take_in(effect: Effect, made: dict[tuple[object, ...], Effect]) -> None:
-    """Report an effect, unless one that says the same is the better one."""
+    """Add an effect, unless an equivalent one is better."""
     key = sameness(effect)
     known = made.get(key)
     if known is None or preference(effect) < preference(known):
@@ -299,7 +303,7 @@ def _take_in(effect: Effect, made: dict[tuple[object, ...], Effect]) -> None:
 def _unsaid(
     presumed: tuple[str, ...], conditions: tuple[Condition, ...], verdict: Verdict
 ) -> tuple[str, ...]:
-    """What is presumed, less what the condition says already."""
+    """Return the presumptions that the condition does not already state."""
     if verdict is Verdict.CERTAIN:
         return presumed
     said = {condition.words for condition in conditions}
@@ -307,5 +311,5 @@ def _unsaid(
 
 
 def _line_of(site: Site) -> tuple[int, str]:
-    """The key of a turn: all that a line does to a device has one."""
+    """Return the key of an event: all effects of a line on a device share one."""
     return site.line, site.wake.accelerator

@@ -1,4 +1,4 @@
-"""What every module does by itself: evaluated in lanes, unless it is known already."""
+"""The effects of every module itself: evaluated in lanes, unless already known."""
 
 from __future__ import annotations
 
@@ -18,30 +18,29 @@ from coldfork.source.reach.encoding import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
 from coldfork.source.values.conditions import variable_of
 
-#: With fewer modules than this, evaluating them is done before a second process has started.
+#: With fewer modules than this, evaluation ends before a second process has started.
 _WORTH_A_WORKER = 250
-#: How many neighbours in the alphabet stay together: they look at the same modules.
+#: How many alphabetical neighbours stay together: they consult the same modules.
 _HANDFUL = 32
 _MOST_LANES = 2
-"""Lanes are followed apart from one another, and each in the same order everywhere.
+"""Lanes are followed independently, and each in the same order everywhere.
 
-Where calls go in circles, what is known of one can make a difference to what is found out about another.
-So the answer may depend on the lanes, and never on how many processes there are. More lanes would each find
-out again what the others know.
+With recursive calls, the facts known about one can affect the results of another. So the answer may depend on
+the lanes, but never on the number of processes. Further lanes would repeat each other's work.
 """
 
-#: What could not be read while a module was followed: module, reason, line, column.
+#: Code that could not be read while a module was followed: module, reason, line, column.
 Broken = tuple[tuple[str, str, int, int], ...]
 
 
 class Outcome(NamedTuple):
-    """What following one module came to."""
+    """The outcome of following one module."""
 
     result: ModuleResult | bytes
     """A `ModuleResult`, or the bytes of one."""
     broken: Broken
     depends: int
-    """The modules that were looked at, a bit each."""
+    """The modules that were consulted, a bit each."""
 
 
 class Results:
@@ -62,25 +61,25 @@ class Results:
         self._faults = faults
         self._make = evaluator
         self._held = held
-        """Whether the results stay in memory: then they need not be taken apart again."""
+        """Whether the results stay in memory and need not be unpacked again."""
         self.known = known
-        """What is known of modules that may not have been reached yet."""
+        """Known results of modules that may not have been reached yet."""
         self.by_name: dict[str, ModuleResult] = {}
         """Every module that has a result: the checked ones and those they import."""
         self.programs: dict[str, ModuleResult] = {}
-        """What the programs among the checked modules do when they are started."""
+        """The effects of the programs among the checked modules when they are started."""
         self.evaluated: bool = False
-        """True once a module was followed that was not known."""
+        """True once an unknown module was followed."""
         self._checked: Mapping[str, str] = MappingProxyType({})
         self._optional: dict[str, tuple[str, str]] = {}
         self._named: dict[str, bool] = {}
         self._unimported: Set[str] = frozenset()
-        """Modules of which no other one asks anything, as far as their imports tell."""
+        """Modules from which no other one imports anything, as far as their imports tell."""
         self._evaluator: Evaluator | None = None
 
     @property
     def broken(self) -> dict[str, tuple[str, int, int]]:
-        """Modules that could not be followed all the way, and why."""
+        """Return the modules that could not be followed completely, and why."""
         found: dict[str, tuple[str, int, int]] = {}
         for reached in self.by_name:
             for name, reason, line, column in self.known[reached].broken:
@@ -89,7 +88,7 @@ class Results:
 
     @property
     def unset(self) -> tuple[tuple[str, str], ...]:
-        """Packages, and the environment variables without which some of what they import was left alone."""
+        """Return packages, and the environment variables without which some imports were left out."""
         left = (where for target, where in self._optional.items() if target not in self.by_name)
         return tuple(sorted(set(left)))
 
@@ -99,20 +98,22 @@ class Results:
         progress: Progress | None = None,
         checked: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Evaluate the roots and everything they import, as far as it is not known.
+        """Evaluate the roots and everything they import, unless already known.
 
-        What is not among the files of the `checked` modules imports as it does where nobody sets an
-        environment variable for it: what PyTorch imports to debug itself is as large as what it always
-        imports. A variable that the checked files name is theirs to set.
+        Modules outside the `checked` files import as they do when no environment variable is set for it: the
+        modules that PyTorch imports to debug itself are as large as those it always imports. A variable that
+        the checked files name is theirs to set.
         """
         self._checked = checked
         level = self._expanded(roots)
-        if not self.known:  # nearly all that may be imported is: following all of it at once shares it best
+        if (
+            not self.known
+        ):  # nearly all possible imports happen: following all of them at once distributes the work best
             ahead = self._faults.attempt(
                 lambda: read_ahead(self.program, self.loader, level, progress),
                 Ahead(frozenset(level), frozenset()),
             )
-            self.loader.close()  # what is left to read is not worth the memory of those who help
+            self.loader.close()  # the remaining files are not worth the helpers' memory
             record_bases(self.program)
             self._unimported = ahead.names - ahead.imported
             self._evaluate_many(list(ahead.names), progress)
@@ -121,7 +122,7 @@ class Results:
             level = [name for name in found if name not in self.by_name]
 
     def evaluate_programs(self, programs: list[str], progress: Progress | None = None) -> None:
-        """Evaluate modules as Python runs them when they are started, and what they then import."""
+        """Evaluate modules as Python runs them when they are started, and their imports."""
         level = self._taken_in(programs, self.programs, progress)
         while level:
             found = self._taken_in(level, self.by_name, progress)
@@ -130,7 +131,7 @@ class Results:
     def _taken_in(
         self, names: list[str], results: dict[str, ModuleResult], progress: Progress | None
     ) -> list[str]:
-        """Have the results of some modules; the modules to follow that these import."""
+        """Take over the results of some modules; return the modules to follow that these import."""
         missing = [name for name in names if name not in self.known]
         if missing:
             self._evaluate_many(missing, progress)
@@ -147,7 +148,7 @@ class Results:
         return list(dict.fromkeys(found))
 
     def _to_follow(self, name: str, result: ModuleResult) -> list[str]:
-        """The modules to follow for one that imports them."""
+        """Return the modules to follow because a module imports them."""
         return [
             target
             for target in dict.fromkeys(self._imported(name, result))
@@ -155,13 +156,13 @@ class Results:
         ]
 
     def close(self) -> None:
-        """Let go of what following modules has left behind."""
+        """Release the data left over from following modules."""
         if self._evaluator is not None:
             self._evaluator.close()
         self._evaluator = None
 
     def _imported(self, name: str, result: ModuleResult) -> Iterator[str]:
-        """The modules that importing one runs."""
+        """Yield the modules that importing one runs."""
         for site_edge in result.edges:
             edge = site_edge.edge
             variable = "" if name in self._checked or not edge.off else variable_of(edge.conditions)
@@ -172,7 +173,7 @@ class Results:
                     self._optional.setdefault(target, (name.partition(".")[0], variable))
 
     def _is_named(self, variable: str) -> bool:
-        """True when one of the checked files names an environment variable."""
+        """Return True if one of the checked files names an environment variable."""
         known = self._named.get(variable)
         if known is None:
             spelled = variable.encode("utf-8", "surrogatepass")
@@ -214,7 +215,7 @@ class Results:
         for worker in workers:
             worker.close()
         for name in names:
-            if name not in self.known:  # a helper died over it
+            if name not in self.known:  # a helper died on it
                 self.known[name] = self._evaluate_one(name)
 
     def _share_out(
@@ -226,10 +227,10 @@ class Results:
         apart: bool,
         progress: Progress | None,
     ) -> None:
-        """Have helpers follow their lanes, follow our own meanwhile, and take over what theirs came to."""
+        """Have helpers follow their lanes, follow our own meanwhile, and take over the helpers' results."""
         for hand, worker in enumerate(workers, 1):
             worker.ask(hand)
-        # The first lane comes last: it is what this process knows afterwards, whoever followed the others.
+        # The first lane comes last: this process keeps its state, whoever followed the others.
         for name in self._along(ours[::-1], apart):
             self.known[name] = self._evaluate_one(name)
             if progress is not None and len(self.known) % 16 == 0:
@@ -242,7 +243,7 @@ class Results:
                     self.known[name] = Outcome(raw, broken, translate(depends))
 
     def _along(self, lanes: Sequence[Sequence[str]], apart: bool) -> Iterator[str]:
-        """The modules of some lanes; if they are `apart`, each begins as if nothing had been followed."""
+        """Yield the modules of some lanes; if they are `apart`, each begins with no shared state."""
         for lane in lanes:
             if apart:
                 self.close()
@@ -260,7 +261,7 @@ class Results:
                 return Outcome(ModuleResult((), ()), (), program.bit(name))
             result = ModuleResult(*self._evaluator.run_module(state))
             broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
-        except Exception as problem:  # a fault of ours must not cost the other modules' findings
+        except Exception as problem:  # a fault of ours must not lose the other modules' findings
             self.close()
             cut = Cut(name, name, 1, describe(problem))
             return Outcome(ModuleResult((), (), (cut,)), (), program.consulted)
@@ -270,7 +271,7 @@ class Results:
 
 
 def _lanes(names: Sequence[str]) -> list[list[str]]:
-    """The modules, dealt out; the same ones are always dealt in the same way."""
+    """Return the modules dealt out into lanes, always in the same way."""
     count = min(_MOST_LANES, len(names) // _WORTH_A_WORKER + 1)
     lanes: list[list[str]] = [[] for _ in range(count)]
     for start in range(0, len(names), _HANDFUL):
@@ -279,19 +280,19 @@ def _lanes(names: Sequence[str]) -> list[list[str]]:
 
 
 class Ahead(NamedTuple):
-    """What was read before anything is followed."""
+    """The modules read before anything is followed."""
 
     names: Set[str]
     imported: Set[str]
-    """The names that imports mention, of modules or of what is in them."""
+    """The names that imports mention, of modules or of their contents."""
 
 
 def read_ahead(
     program: Program, loader: Loader, level: list[str], progress: Progress | None, known: Iterable[str] = ()
 ) -> Ahead:
-    """Read modules and what they may import, level by level.
+    """Read modules and their possible imports, level by level.
 
-    What the modules of `known` import is not looked at.
+    The imports of the modules in `known` are skipped.
     """
     finder = program.finder
     seen = {*level, *known}
@@ -324,7 +325,7 @@ def read_ahead(
 
 
 def _source_of(reader: Reader, path: str) -> bytes:
-    """What a file holds; nothing when it cannot be read."""
+    """Return the source of a file; empty if it cannot be read."""
     try:
         return reader.read_bytes(path)
     except CannotRead:
@@ -332,13 +333,13 @@ def _source_of(reader: Reader, path: str) -> bytes:
 
 
 def has_source(program: Program, name: str) -> bool:
-    """True when the Python source of a module is at hand."""
+    """Return True when the Python source of a module is at hand."""
     located = program.finder.find(name)
     return located is not None and located.path is not None
 
 
 def record_bases(program: Program) -> None:
-    """Have the program know what the classes of every module that was read derive from."""
+    """Record in the program the bases of the classes of every module that was read."""
     derived = program.derived
     for module in program.loaded():
         if module.name not in derived and not module.is_started:

@@ -1,4 +1,4 @@
-"""Which of the checked modules are followed as programs, and of which the functions are called."""
+"""Selects the checked modules to follow as programs, and those whose functions to call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from coldfork.source.program.program import Program
 
 
 def programs(program: Program, checked: Iterable[str], again: bool = False) -> list[str]:
-    """The checked modules with a part that runs only where they are started, and what commands call.
+    """Return the checked modules with a part that runs only when started, and those that commands call.
 
-    Without a word about processes in all of the checked code there is nothing that running them would
-    show, and they are spared. The functions that hold such a word are called by themselves, too; not so when
-    it is asked `again`, for another machine, on which hardly any depends.
+    If no checked code mentions processes, running them would show nothing, and they are skipped. Functions
+    that mention processes are also called by themselves, except `again`, for another machine, on which hardly
+    any of them depends.
     """
     modules = {name: module for name in checked if (module := program.module(name)) is not None}
     outlines = {name: module.outline for name, module in modules.items()}
@@ -40,7 +40,9 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
 
 
 def _commands(module: Module) -> list[str]:
-    """The functions of a module that are commands; one that only takes a command line, if it holds a word."""
+    """Return the commands among a module's functions; one that only takes a command line, if it mentions
+    processes.
+    """
     outline = module.outline
     names = list(outline.commands)
     if outline.given and outline.deciding:

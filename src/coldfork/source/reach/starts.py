@@ -1,4 +1,4 @@
-"""The processes that programs and imports start, told as effects at the lines that start them."""
+"""The processes that programs and imports start, reported as effects at the starting lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Before(NamedTuple):
 
 
 class Starts:
-    """Tells what starts processes in some modules."""
+    """Reports the process starts in some modules."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Starts:
         self._methods = methods
 
     def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
-        """The effects of each line of the checked code that starts processes, one of each line."""
+        """Yield the effects of each line of the checked code that starts processes, one per line."""
         best: dict[tuple[object, ...], tuple[tuple[object, ...], Effect]] = {}
         unguarded: dict[tuple[object, ...], str] = {}
         for_children: set[tuple[str, int]] = set()
@@ -68,7 +68,7 @@ class Starts:
                 if before is not None and _for_children(start, result.starts):
                     for_children.add((told.module, told.line))
                     continue
-                # Of a program more is known than of who calls a function.
+                # For a program more is known than for a function with unknown callers.
                 complete = before is not None and start.child is not None
                 apart = (not complete, start.trouble is None, is_offering(name))
                 order = (*apart, start.child is None, before is None, *start.order, not is_started(name))
@@ -86,7 +86,7 @@ class Starts:
     # -- what was before ---------------------------------------------------------------------------------
 
     def _before(self, name: str, result: ModuleResult, site: SiteStart) -> _Before | None:
-        """The surest wake before a start: of a call, or of an import."""
+        """Return the surest wake before a start: of a call, or of an import."""
         start = site.start
         own = None if start.before is None else _Before(start.before, start.sure)
         if own is not None and own.sure:
@@ -104,7 +104,7 @@ class Starts:
                     yield _Before(through.wake, through.certain)
 
     def _inside(self, name: str, site: SiteStart) -> Iterator[_Before]:
-        """The wakes of imports in functions that the program had run by then."""
+        """Return the wakes of imports in functions that the program had run by then."""
         place = site.line, site.end_line, 0, Position.MODULE, site.symbol
         edges = [SiteEdge(*place, edge, False, False) for edge in site.start.imports]
         return self._by_imports(name, edges)
@@ -112,17 +112,19 @@ class Starts:
     # -- telling -----------------------------------------------------------------------------------------
 
     def _told(self, name: str, start: Start, before: _Before | None) -> Effect | None:
-        """The effect of the last line of the checked code on the way to a start; None where there is none."""
+        """Return the effect of the last checked line on the way to a start; None if there is none."""
         link, way = self._own_link(start.link), self._quotations.chain(start.link)
         if link is None or link.module is None or link.line is None:
             return None
-        if not start.method and start.does in _STARTING:  # of what is run by `exec` there is nothing to tell
+        if (
+            not start.method and start.does in _STARTING
+        ):  # there is nothing to report about code run by `exec`
             return None
         module = imported(link.module)
         path = self._quotations.path_of(module)
         chain = self._quotations.chain(link)
         conditions = self._conditions(start, before)
-        if contradiction(conditions):  # a test may come out differently in another call or process
+        if contradiction(conditions):  # a test may have another outcome in another call or process
             return None
         verdict = _verdict(start, before, conditions)
         return Effect(
@@ -164,7 +166,7 @@ class Starts:
         return StartedProgram(module, self._quotations.path_of(module), called(name))
 
     def _own_link(self, link: Link | None) -> Link | None:
-        """The last link of a way that is a line of the checked code."""
+        """Return the last link of a path that is a line of the checked code."""
         found = None
         while link is not None:
             if link.module is not None and imported(link.module) in self._checked:
@@ -190,7 +192,7 @@ class Starts:
 
 
 def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
-    """Where processes have started: a pool's had, before they were given something to do; None if unseen."""
+    """Return where processes were started: for a pool, before they got their task; None if unseen."""
     if site.start.pool is None:
         return site
     made = (one for one in sites if one.start.pool is None and one.start.place[:2] == site.start.pool)
@@ -198,16 +200,16 @@ def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
 
 
 def _beside(name: str, start: Start) -> bool:
-    """Whether a line is told of beside what programs come to: whoever else may call it is concerned, too."""
+    """Return whether a line is reported in addition to programs, because other callers are affected, too."""
     return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
 
 
 def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
-    """Whether a function, or a helper of it, sets devices for the processes that it starts."""
+    """Return whether a function, or a helper of it, sets devices for the processes that it starts."""
     if start.does is not EffectKind.SETS_VISIBILITY:
         return False
     *callers, own = _frames(start.link)
-    # All of a program happens in its module: who calls a helper there may start processes for any reason.
+    # All code of a program is in its module: a caller of a helper there may start processes for any reason.
     above = [link for link in callers[-1:] if link.symbol not in ("__main__", link.module)]
     functions = {(link.module, link.symbol) for link in (own, *above)}
     return any(
@@ -219,13 +221,13 @@ def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
 
 
 def _is_process(start: Start) -> bool:
-    """Whether something was started for its own sake, and not to load what this process works on."""
+    """Return whether something was started for its own sake, and not to load this process's data."""
     *_, end = start.link.along
     return not end.symbol.startswith("DataLoader")
 
 
 def _frames(link: Link) -> list[Link]:
-    """The frames on the way to a start that are in a module."""
+    """Return the frames on the way to a start that are in a module."""
     return [one for one in link.along if one.module is not None]
 
 
@@ -260,7 +262,7 @@ class StartMethods:
         }
 
     def held(self, name: str, result: ModuleResult, site: SiteStart) -> Start:
-        """A start, by the method that an import had set by then if it is one by default."""
+        """Return a start, with the method that an import had set by then if it uses the default."""
         start = site.start
         if not self._setting or not start.by_default:
             return start
@@ -276,7 +278,7 @@ class StartMethods:
         return start._replace(does=does, method=method, chosen=chosen, by_default=False)
 
     def _set_by(self, imports: Iterable[str]) -> Start | None:
-        """The first that these imports run, with the packages they are in and all that they import."""
+        """Return the first start method set by these imports, including their packages and nested imports."""
         seen: set[str] = set()
         pending = [*imports]
         while pending:

@@ -1,1 +1,1 @@
-"""Python's own rules, which both evaluators ask: the order of methods, the binding of arguments, `match`."""
+"""Python's own rules, shared by both evaluators: method order, argument binding, `match`."""

@@ -1,4 +1,4 @@
-"""Which parameter gets which argument of a call."""
+"""Binds the arguments of a call to parameters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ V = TypeVar("V")
 
 
 class BoundArguments(NamedTuple, Generic[V]):
-    """What the parameters of a function get from a call."""
+    """The values that a function's parameters get from a call."""
 
     given: dict[str, V]
     defaults: dict[str, Node]
-    """Parameters that keep the value that the function gives them."""
+    """Parameters that keep their default value."""
     unknown: tuple[str, ...]
-    """Parameters of which the call does not tell what they get."""
+    """Parameters whose value the call does not determine."""
     more_positional: tuple[V, ...]
-    """What `*name` collects."""
+    """The values that `*name` collects."""
     more_keywords: dict[str, V]
-    """What `**name` collects."""
+    """The values that `**name` collects."""
 
 
 def bind(
     parameters: Parameters, positional: Sequence[V], keywords: Mapping[str, V], double_star: bool = False
 ) -> BoundArguments[V]:
-    """Bind arguments to parameters; `double_star` says that a `**` brings keywords that nobody knows.
+    """Bind arguments to parameters; `double_star` says that a `**` brings unknown keywords.
 
-    Calls that Python refuses are bound as far as they go.
+    Calls that Python rejects are bound as far as they go.
     """
     names, defaults, _, keyword_only, keyword_defaults, _, positional_only = parameters
     given = dict(zip(names, positional, strict=False))

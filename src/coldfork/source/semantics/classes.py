@@ -1,4 +1,4 @@
-"""Classes: the order in which Python searches them, which one an object belongs to, and those of a module."""
+"""Classes: their search order, the class of an object, and the classes of a module."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 
 class Member(NamedTuple, Generic[C, Found]):
-    """What a class has under a name, itself or through a base."""
+    """A class's own or inherited attribute."""
 
     holder: C
     """The class that has it."""
@@ -34,14 +34,14 @@ class Hierarchy(ABC, Generic[C, Found]):
 
     @abstractmethod
     def order(self, cls: C) -> Sequence[C]:
-        """A class and its bases, in the order in which Python searches them."""
+        """Return a class and its bases, in the order in which Python searches them."""
 
     @abstractmethod
     def held(self, cls: C, name: str) -> Found | None:
-        """What one class itself has under a name."""
+        """Return the class's own attribute of this name."""
 
     def behind(self, cls: C, after: C) -> Iterator[C]:
-        """The classes that `super()` in `after` searches."""
+        """Return the classes that `super()` in `after` searches."""
         order = iter(self.order(cls))
         for base in order:
             if base == after:
@@ -49,7 +49,7 @@ class Hierarchy(ABC, Generic[C, Found]):
         return order
 
     def member(self, cls: C, name: str, after: C | None = None) -> Member[C, Found] | None:
-        """What the first class that has a name has under it."""
+        """Return the attribute from the first class that has the name."""
         held = self.held
         for base in self.order(cls) if after is None else self.behind(cls, after):
             found = held(base, name)
@@ -59,14 +59,14 @@ class Hierarchy(ABC, Generic[C, Found]):
 
 
 def linearised(cls: C, bases: Sequence[C], orders: Sequence[Sequence[C]]) -> tuple[C, ...]:
-    """Python's order for a class with these bases, each of which has an order of its own."""
+    """Return Python's order for a class with these bases, each of which has an order of its own."""
     if len(bases) == 1:
         return (cls, *orders[0])  # most classes: nothing to merge
     return (cls, *_merged([*map(list, orders), list(bases)]))
 
 
 def _merged(orders: list[list[C]]) -> list[C]:
-    """The C3 merge; where the bases contradict each other, the first comes first."""
+    """Return the C3 merge; if the bases contradict each other, the first comes first."""
     merged: list[C] = []
     while orders := [order for order in orders if order]:
         heads = (order[0] for order in orders)
@@ -77,7 +77,7 @@ def _merged(orders: list[list[C]]) -> list[C]:
 
 
 class DefinedClasses:
-    """One object for each class that stands in no function; those in functions are made anew each time."""
+    """One object for each class outside functions; those in functions are created anew each time."""
 
     __slots__ = ("_classes",)
 
@@ -85,7 +85,7 @@ class DefinedClasses:
         self._classes: dict[tuple[str, int], ClassRef] = {}
 
     def of(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
-        """The class that a CLASS node defines; `within` is the class around it, if there is one."""
+        """Return the class that a CLASS node defines; `within` is the class around it, if there is one."""
         _, line, name, *_ = node
         known = self._classes.get((module.name, line)) if env is None else None
         if known is None:
@@ -103,26 +103,29 @@ _MODULES: dict[str, ModuleType] = {
     "types": types,
     "typing": typing,
 }
-#: The classes of the containers that a display makes.
+#: The classes of the containers that displays make.
 CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 
 
 def belongs(own: type, name: str) -> bool | None:
-    """Whether an object of one class is an object of another, by its dotted name; None for a foreign one."""
+    """Return whether an object of one class is an instance of another, by its dotted name; None for a foreign
+    one.
+    """
     parent, _, last = name.rpartition(".")
     module = _MODULES.get(parent)
     if module is None:
         return False if _is_class_of_a_library(name) else None
     try:
         return issubclass(own, getattr(module, last))
-    except (AttributeError, TypeError):  # no such name, or no class
+    except (AttributeError, TypeError):  # there is no such name, or it is not a class
         return None
 
 
 def _is_class_of_a_library(name: str) -> bool:
-    """Whether a dotted name looks like a class elsewhere to which nothing of Python's own belongs.
+    """Return whether a dotted name looks like a foreign class that no built-in value is an instance of.
 
-    Names that Python gives to its abstract classes, and those of unions such as `ArrayLike`, say nothing.
+    Names that Python gives to its abstract classes, and those of unions such as `ArrayLike`, are
+    inconclusive.
     """
     top, _, rest = name.partition(".")
     last = rest.rpartition(".")[2]
@@ -133,5 +136,5 @@ def _is_class_of_a_library(name: str) -> bool:
 
 
 def any_of(outcomes: list[bool | None]) -> bool | None:
-    """Whether one of several holds, if that is known."""
+    """Return whether one of several holds, if that is known."""
     return True if True in outcomes else None if None in outcomes else False

@@ -1,4 +1,4 @@
-"""What operators make of constants: CPython is asked, within bounds."""
+"""The results of operators on constants: CPython computes them, within bounds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from coldfork.source.values.kinds import Const
 
-#: Longer constants are not worked out.
+#: Longer constants are not computed.
 LONGEST = 2_000
-#: Larger containers are not put together item by item.
+#: Larger containers are not assembled item by item.
 LARGEST = 5_000
-#: Numbers of more bits are not worked out.
+#: Numbers with more bits are not computed.
 _WIDEST = 10_000
-#: A width or a precision in a format, beyond which what is formatted would be long; or one that is handed in.
+#: A width or a precision in a format that would make a long result, or that is passed in.
 _WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
-#: The kind of a list whose items are in an order that nobody knows: no constant.
+#: The kind of a list whose items are in an unknown order, which is not a constant.
 UNORDERED = "unordered"
-#: The kind of a list whose first items are known; the last one stands for any number of others.
+#: The kind of a list whose first items are known; the last one represents any number of others.
 STARTED = "started"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -44,12 +44,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "is": lambda one, other: type(one) is type(other) and one == other,
     "is not": lambda one, other: type(one) is not type(other) or one != other,
 }
-#: How a container is made of its items; a dictionary is made of two of them.
+#: Makes a container of its items; a dictionary is made of two lists.
 _CONTAINERS: dict[str, Callable[[Iterable[Any]], object]] = {"list": list, "tuple": tuple, "set": set}
 
 
 def container(kind: str, items: Iterable[Const | None]) -> Const | None:
-    """A list, tuple or set as the constant that it is; None where not all its items are constants."""
+    """Return a list, tuple or set as a constant; None if not all its items are constants."""
     held: list[object] = []
     for item in items:
         if item is None:
@@ -57,31 +57,31 @@ def container(kind: str, items: Iterable[Const | None]) -> Const | None:
         held.append(item.value)
     try:
         return Const(_CONTAINERS[kind](held))
-    except (KeyError, TypeError):  # another kind, or an item that no set takes
+    except (KeyError, TypeError):  # another kind, or an item that is not hashable
         return None
 
 
 def dictionary(keys: Iterable[Const | None], values: Iterable[Const | None]) -> Const | None:
-    """A dictionary as the constant that it is; None where not all of it is constants."""
+    """Return a dictionary as a constant; None if not all of it is constant."""
     names, held = container("list", keys), container("list", values)
     if names is None or held is None:
         return None
     try:
         return Const(dict(zip(names.value, held.value, strict=True)))
-    except TypeError:  # a key that no dictionary takes
+    except TypeError:  # a key that is not hashable
         return None
 
 
 def compare(name: str, left: object, right: object) -> bool | None:
-    """What comparing two constants gives; None where Python refuses to."""
+    """Return the result of comparing two constants; None if Python refuses to."""
     try:
         return bool(_COMPARISONS[name](left, right))
-    except (TypeError, ValueError):  # the latter of a number that no byte can be: `-1 in b"a"`
+    except (TypeError, ValueError):  # the latter for a number out of a byte's range: `-1 in b"a"`
         return None
 
 
 def combine(name: str, left: object, right: object) -> Const | None:
-    """What arithmetic on two constants gives; None where it raises, or gives too much."""
+    """Return the result of arithmetic on two constants; None if it raises, or is too large."""
     if name not in _ARITHMETIC or _is_long(name, left, right):
         return None
     try:
@@ -94,7 +94,7 @@ def combine(name: str, left: object, right: object) -> Const | None:
 
 
 def _is_long(name: str, left: object, right: object) -> bool:
-    """True where so much would come out that it must not even be made."""
+    """Return True if the result would be so large that it must not be created."""
     if name == "mod" and isinstance(left, (str, bytes)):
         return is_format_wide(left)
     if name == "add" and isinstance(left, (str, bytes, tuple)) and isinstance(right, (str, bytes, tuple)):
@@ -110,14 +110,14 @@ def _is_long(name: str, left: object, right: object) -> bool:
 
 
 def is_format_wide(text: str | bytes) -> bool:
-    """True for a format that may make a long text of a short value."""
+    """Return True for a format that may make a long text of a short value."""
     return _WIDE.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
 
 
 def is_nested_too_large(items: tuple[object, ...]) -> bool:
-    """True where tuples that hold each other, perhaps the same one many times, have too many items in all.
+    """Return True if nested tuples, perhaps with one repeated often, have too many items in total.
 
-    Comparing and hashing them goes through every one of these.
+    Comparing and hashing them visits every one of these.
     """
     if not any(isinstance(item, tuple) for item in items):
         return False
@@ -132,7 +132,7 @@ def is_nested_too_large(items: tuple[object, ...]) -> bool:
 
 
 def negate(name: str, value: object) -> Const | None:
-    """What a unary operator makes of a whole number."""
+    """Return the result of a unary operator on a whole number."""
     if not isinstance(value, int):
         return None
     return Const({"neg": -value, "pos": +value, "invert": ~int(value)}[name])

@@ -1,4 +1,4 @@
-"""`match`: which cases can run, given what is known of the subject."""
+"""`match`: the cases that can run, given the facts about the subject."""
 
 from __future__ import annotations
 
@@ -17,31 +17,33 @@ SELF_MATCHING = frozenset(
 
 
 class Elements(NamedTuple, Generic[V]):
-    """What is known of a subject as a sequence."""
+    """The facts about a subject as a sequence."""
 
     sequence: bool | None
-    """Whether it is one: text is none."""
+    """Whether it is one; text is not."""
     items: Sequence[V] = ()
     exact: bool = False
-    """True when it is one, and these are all its items."""
+    """True if it is one, and these are all its items."""
 
 
 class Candidate(NamedTuple, Generic[V]):
-    """A case that can run; the last one may be the way past all cases, and has none."""
+    """A case that can run; the last one may represent passing all cases, and has none."""
 
     case: Case | None
     taken: dict[int, bool]
-    """The subjects that can take it, by their index, and whether they are sure to."""
+    """The subjects that can take it, by their index, and whether they certainly do."""
     names: dict[str, V]
-    """What its pattern binds."""
+    """The names that its pattern binds."""
 
 
 class Matching(ABC, Generic[V]):
-    """Follows the cases of a `match` over values of which much, little or nothing is known."""
+    """Follows the cases of a `match` over values that are fully, partly or not known."""
 
     def candidates(self, subjects: Sequence[V], cases: Iterable[Node]) -> Iterator[Candidate[V]]:
-        """The cases that can run for one of several subjects, in their order; guards are asked on the way."""
-        left = dict.fromkeys(range(len(subjects)), True)  # and whether they are sure to come this far
+        """Yield the cases that can run for one of several subjects, in order; guards are evaluated on the
+        way.
+        """
+        left = dict.fromkeys(range(len(subjects)), True)  # and whether they certainly get this far
         for case in map(Case._make, cases):
             matched: dict[int, bool | None] = {}
             ways: list[dict[str, V]] = []
@@ -72,7 +74,7 @@ class Matching(ABC, Generic[V]):
         yield Candidate(None, left, {})
 
     def matches(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
-        """Whether a pattern matches, if that is known; what it binds then goes to `bound`."""
+        """Return whether a pattern matches, if that is known; its bindings go to `bound`."""
         match pattern:
             case (nodes.CASE_VALUE, expression):
                 return self.equals(subject, expression)
@@ -146,7 +148,7 @@ class Matching(ABC, Generic[V]):
     def _rest(
         self, patterns: tuple[Node, ...], star: int | None, items: Sequence[V] | None, bound: dict[str, V]
     ) -> None:
-        """Bind what `*rest` gets."""
+        """Bind `*rest`."""
         if star is None:
             return
         _, name = patterns[star]
@@ -196,48 +198,50 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def holds(self, candidate: Candidate[V]) -> bool | None:
-        """Whether the guard of a case holds, once its pattern has matched."""
+        """Return whether the guard of a case holds, once its pattern has matched."""
 
     @abstractmethod
     def equals(self, subject: V, wanted: Node) -> bool | None:
-        """Whether the subject equals what an expression gives."""
+        """Return whether the subject equals the value of an expression."""
 
     @abstractmethod
     def is_constant(self, subject: V, constant: bool | None) -> bool | None:
-        """Whether the subject is None, True or False."""
+        """Return whether the subject is None, True or False."""
 
     @abstractmethod
     def is_instance(self, subject: V, cls: Node) -> bool | None:
-        """Whether the subject is an object of a class."""
+        """Return whether the subject is an object of a class."""
 
     @abstractmethod
     def is_mapping(self, subject: V) -> bool | None:
-        """Whether the subject is a dictionary or the like."""
+        """Return whether the subject is a dictionary or the like."""
 
     @abstractmethod
     def elements(self, subject: V) -> Elements[V]:
-        """The subject as a sequence."""
+        """Return the subject as a sequence."""
 
     @abstractmethod
     def entry(self, subject: V, key: Node) -> tuple[bool | None, V]:
-        """Whether a mapping has a key, and its value."""
+        """Return whether a mapping has a key, and its value."""
 
     @abstractmethod
     def attribute(self, subject: V, name: str) -> tuple[bool | None, V]:
-        """Whether the subject has an attribute, and its value; nothing is known of one without a name."""
+        """Return whether the subject has an attribute, and its value; unknown if it has no name."""
 
     @abstractmethod
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
-        """The attributes that positional patterns of a class ask; None stands for the subject itself."""
+        """Return the attributes that a class's positional patterns test; None represents the subject
+        itself.
+        """
 
     @abstractmethod
     def either(self, values: Sequence[V]) -> V:
-        """One of several values."""
+        """Return one of several values."""
 
     @abstractmethod
     def listed(self, items: Sequence[V]) -> V:
-        """A list of values."""
+        """Return a list of values."""
 
     @abstractmethod
     def unknown(self) -> V:
-        """A value of which nothing is known."""
+        """Return an unknown value."""

@@ -1,11 +1,11 @@
-"""Which functions of the standard library and of others are sure to come back: they wait for nobody.
+"""Functions of the standard library and others that are certain to return without blocking.
 
-Whatever is not known here to come back may wait until somebody ends the process, or end it itself.
+A function that is not listed here may wait until the process is ended, or end it itself.
 """
 
 from __future__ import annotations
 
-# The longest name that a call begins with decides. What a call returns goes by the name of the call.
+# The longest matching prefix of the called name decides. The result of a call has the name of the call.
 _COMES_BACK = frozenset({
     "abc", "argparse", "array", "ast", "asyncio.run", "atexit", "base64", "binascii", "bisect",
     "builtins", "calendar", "cmath", "codecs", "collections", "colorsys", "configparser", "contextlib",
@@ -46,11 +46,11 @@ _WAITS = frozenset({
     "torch.distributed", "torch.futures", "torch.multiprocessing",
 })  # fmt: skip
 _MADE = frozenset({"threading", "multiprocessing", "queue", "concurrent", "asyncio"})
-"""Packages whose classes are made without waiting for anybody."""
+"""Packages whose classes are constructed without waiting."""
 
 
 def comes_back(name: str) -> bool:
-    """Whether calling what goes by this dotted name is sure to come back."""
+    """Return whether a call of this dotted name is certain to return."""
     at = plain = name.replace("()", "").replace(".__enter__.", ".").removesuffix(".__init__")
     while at:
         if at in _COMES_BACK or at in _WAITS:

@@ -1,4 +1,4 @@
-"""Methods of texts, be they known as a whole or in part."""
+"""Methods of texts, known completely or in part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _METHODS = frozenset((
     "splitlines", "startswith", "strip", "title", "upper", "zfill",
 ))
 # fmt: on
-#: Methods of a path that leave its end.
+#: Methods of a path that keep its end.
 _REWRITTEN = frozenset({"absolute", "expanduser", "resolve"})
 _LETTERS = frozenset({"casefold", "lower", "upper"})
 
@@ -59,7 +59,7 @@ def text_method(receiver: Const, name: str, positional: Values, keywords: Keywor
 
 
 def _between(separator: Const, parts: Iterable[Value]) -> list[Value]:
-    """Parts with a separator between each two."""
+    """Return the parts with a separator between each two."""
     found: list[Value] = []
     for part in parts:
         found += [separator, part] if found else [part]
@@ -67,7 +67,7 @@ def _between(separator: Const, parts: Iterable[Value]) -> list[Value]:
 
 
 def partial_text_method(text: PartialText, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call a method of a text, or a path, of which a part is known."""
+    """Call a method of a partly known text or path."""
     if text.is_path:
         if name == "joinpath":
             return ending(positional, is_path=True) or UNKNOWN
@@ -90,7 +90,7 @@ def partial_text_method(text: PartialText, name: str, positional: Values, keywor
 
 
 def _stripped(text: PartialText, name: str, characters: object) -> Value:
-    """`strip` and its like: they end in what is known where a character of that stays."""
+    """Return the result of `strip` and the like, whose result is known where a known character remains."""
     if characters is not None and not isinstance(characters, str):
         return UNKNOWN
     start, end = text.start, text.end
@@ -104,7 +104,7 @@ def _stripped(text: PartialText, name: str, characters: object) -> Value:
 
 
 def _replaced(text: PartialText, old: str, new: str) -> Value:
-    """`replace`: sure as far as no occurrence may reach into what is unknown."""
+    """Return the result of `replace`, as far as no occurrence may extend into the unknown part."""
     if not old:
         return UNKNOWN
     done, _, rest = text.start.rpartition(old) if old in text.start else ("", "", text.start)
@@ -123,7 +123,7 @@ def _endswith(text: PartialText, given: object) -> Value:
 
 
 def _begins(known: str, wanted: object) -> bool | None:
-    """Whether a text that begins so begins with what is wanted."""
+    """Return whether a text with this beginning begins with the wanted one."""
     if not isinstance(wanted, str):
         return None
     if known.startswith(wanted):
@@ -137,7 +137,7 @@ def _any(outcomes: list[bool | None]) -> Value:
 
 
 def _split(text: PartialText, separator: object) -> Value:
-    """`split`: the parts that are known to be the first, then others, and nobody knows how many."""
+    """Return the result of `split`: the known first parts, then an unknown number of others."""
     if not isinstance(separator, str) or not separator or separator not in text.start:
         return UNKNOWN
     *first, _ = text.start.split(separator)

@@ -1,1 +1,1 @@
-"""From the bytes of a file to its summary: plain data that says what importing it does."""
+"""From the bytes of a file to its summary: plain data that describes the effects of importing it."""

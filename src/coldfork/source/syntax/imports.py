@@ -1,4 +1,4 @@
-"""Imports of a module: how nearly all are written, and which are lazy (PEP 810) or may be listed so."""
+"""Imports of a module: how nearly all are written, and which are lazy (PEP 810) or may be listed as lazy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coldfork.source.syntax.nodes import Block, Case, Node, line_of
 
 #: The first Python with lazy imports.
 FIRST = (3, 15)
-#: The variable with which a module names imports that are to be lazy; older Pythons leave it alone.
+#: The variable in which a module lists lazy imports; older Pythons ignore it.
 LISTED = "__lazy_modules__"
 _LISTED = LISTED.encode()
 _STATEMENT = re.compile(
@@ -29,7 +29,7 @@ _Import = ast.Import | ast.ImportFrom
 
 
 def may_be_spelt(source: bytes) -> bool:
-    """True when the source may hold a `lazy import`: the words may also stand in a text."""
+    """Return True if the source may contain a `lazy import`: the words may also be in a text."""
     at = source.find(b"lazy")
     while at >= 0:
         before = source[source.rfind(b"\n", 0, at) + 1 : at].rstrip(b" \t")
@@ -40,19 +40,19 @@ def may_be_spelt(source: bytes) -> bool:
 
 
 def laziness(node: _Import) -> int:
-    """Whether an import statement is lazy, as far as its file says it."""
+    """Return whether an import statement is lazy, as far as its file says."""
     return int(getattr(node, "is_lazy", EAGER))
 
 
 def may_be_listed(source: bytes, target_version: tuple[int, int]) -> bool:
-    """True when the module may list imports that are to be lazy, for a Python that asks."""
+    """Return True if the module may list lazy imports, for a Python that supports them."""
     return target_version >= FIRST and _LISTED in source
 
 
 def declare(tree: ast.Module, source: bytes, target_version: tuple[int, int]) -> frozenset[str]:
-    """Mark the imports of a module that are lazy; the names that they bind, and the submodules they name.
+    """Mark a module's lazy imports; return the names that they bind, and the submodules they name.
 
-    A `lazy import` where Python allows none is an error of the whole file, as it is in Python.
+    A misplaced `lazy import` makes the whole file invalid, as it does in Python.
     """
     if may_be_spelt(source):
         for node in ast.walk(tree):
@@ -86,7 +86,7 @@ def _refuse_version(node: _Import, target_version: tuple[int, int]) -> None:
 
 
 def _refuse_places(statements: Sequence[ast.AST], inside: str) -> None:
-    """Refuse a `lazy import` in functions, classes and `try` statements, and of stars."""
+    """Reject a `lazy import` in functions, classes and `try` statements, and of stars."""
     pending = [(statement, inside) for statement in statements]
     while pending:
         node, inside = pending.pop()
@@ -114,7 +114,7 @@ def _misplaced(node: _Import, inside: str) -> str:
 
 
 def _eligible(statements: Sequence[ast.stmt]) -> Iterator[_Import]:
-    """The import statements of a module's own level that may be lazy: none that a `try` watches."""
+    """Yield the import statements at a module's own level that may be lazy: none inside a `try`."""
     for node in statements:
         if isinstance(node, _Import):
             yield node
@@ -141,7 +141,7 @@ def _bound(node: _Import) -> Iterator[str]:
 
 
 def may_be_lazy(block: Block, line: int) -> bool:
-    """True for an import at a line of a module's body that Python would let be lazy (PEP 810)."""
+    """Return True if Python would allow an import at this line of a module's body to be lazy (PEP 810)."""
     return any(_found(node, line) for node in block if node[0] != nodes.LOADS)
 
 
@@ -182,7 +182,7 @@ PlainImport = tuple[int, int, str | None, int, Names]
 
 
 class Found(NamedTuple):
-    """An import that was read: what it names, where its parenthesis (if any) closes, and where it ends."""
+    """A parsed import: its names, where its parenthesis (if any) closes, and where it ends."""
 
     module: str | None
     level: int
@@ -193,7 +193,9 @@ class Found(NamedTuple):
 
 @cache
 def _pattern() -> re.Pattern[bytes]:
-    """Names, dots and commas, and comments between them. Where the skeleton is compiled nobody asks."""
+    """Return the pattern for names, dots, commas, and comments between them; unused if the skeleton is
+    compiled.
+    """
     return re.compile(
         rb"(?:import (?P<modules>%(path)b%(as)b(?:, ?%(path)b%(as)b)*+)"
         rb"|from (?P<dots>\.*+)(?P<source>%(path)b)?+ import "
@@ -204,7 +206,7 @@ def _pattern() -> re.Pattern[bytes]:
 
 
 def plain_import(source: bytes, start: int, end: int) -> Found | None:
-    """The import statement that begins at the start of a line; None for anything that is not so plain."""
+    """Return the import statement that begins at the start of a line; None for anything less plain."""
     found = _pattern().match(source, start, end)
     if found is None:
         return None
@@ -222,7 +224,7 @@ def plain_import(source: bytes, start: int, end: int) -> Found | None:
 
 
 def _names(text: bytes) -> Names | None:
-    """Names and aliases; None where one of them is a keyword."""
+    """Return the names and aliases; None if one of them is a keyword."""
     names: list[tuple[str, str | None]] = []
     for part in text.split(b","):
         words = part.split()

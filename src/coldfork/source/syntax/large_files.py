@@ -1,7 +1,7 @@
-"""Parse a large file in parts, so that its whole tree is never there, and leave constants out of its tables.
+"""Parses a large file in parts, so that its whole tree never exists, and leaves constants out of its tables.
 
-The tree of a generated file takes a hundred times the room of its text. A table of constants runs nothing,
-and one in which thousands of entries stand for each other tells no more than its first entry does.
+The tree of a generated file takes a hundred times the space of its text. A table of constants runs nothing,
+and one with thousands of interchangeable entries says no more than its first entry.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from functools import cache
 
 from coldfork.source.syntax.newer.parsing import parse_as_is
 
-#: Smaller texts are parsed as they are: what is gained would be little.
+#: Smaller texts are parsed as they are: little would be gained.
 LARGE = 200_000
 _PART = 60_000
 _LONG_RUN = 4_000
-"""Of so many bytes of entries one after another the first is kept."""
-# A statement of the module may begin here, and none that goes on with another one does.
+"""Of a run of entries longer than this many bytes only the first is kept."""
+# A statement of the module may begin here, but no continuation of another one does.
 _BEGINNING = re.compile(rb"^(?!(?:else|elif|except|finally)\b)[A-Za-z_@]", re.MULTILINE)
 
 
 def is_large(text: bytes) -> bool:
-    """True for a text that should be parsed in parts."""
+    """Return True for a text that should be parsed in parts."""
     return len(text) >= LARGE
 
 
 def statements(text: bytes) -> Iterator[ast.stmt]:
-    """The statements of a module, parsed as they are asked for.
+    """Yield the statements of a module, parsed on demand.
 
-    SyntaxError where a part does not parse, which says nothing of the whole: a part is cut off at a line
-    that looks like the beginning of a statement, and counts as one where the parser takes it for complete.
+    Raises SyntaxError if a part does not parse, which says nothing about the whole: a part is cut off at a
+    line that looks like the beginning of a statement, and counts as complete if the parser accepts it.
     """
     start = line = 0
     while start < len(text):
@@ -52,26 +52,27 @@ def statements(text: bytes) -> Iterator[ast.stmt]:
 
 
 def _parse(part: bytes, line: int) -> ast.Module:
-    """The tree of a part that stands behind so many lines; one that is long holds a long statement."""
+    """Return the tree of a part that follows this many lines; a long part contains a long statement."""
     before = b"\n" * line
     if len(part) > 2 * _PART:
         shorter = without_tables(part)
         if shorter is not part:
-            with suppress(SyntaxError):  # some displays take nothing that is unpacked
+            with suppress(SyntaxError):  # some displays do not allow unpacking
                 return parse_as_is(before + shorter)
     return parse_as_is(before + part)
 
 
 def _end(text: bytes, wanted: int) -> int:
-    """Where a part may end: at or behind an offset."""
+    """Return where a part may end, at or after an offset."""
     found = _BEGINNING.search(text, wanted)
     return len(text) if found is None else found.start()
 
 
 def without_tables(text: bytes) -> bytes:
-    """The text with long runs of constants in displays left out; every line and column stays where it is.
+    """Return the text without long runs of constants in displays; lines and columns stay the same.
 
-    An entry that unpacks a number stands for them: it is no container, so nobody takes the rest for all.
+    An entry that unpacks a number replaces them: it is not a container, so the rest is not mistaken for all
+    items.
     """
     token, entry = _token(), _entry()
     parts: list[bytes] = []
@@ -97,7 +98,7 @@ def without_tables(text: bytes) -> bytes:
 
 
 def _blank(text: bytes, start: int, end: int, used: int) -> bytes:
-    """Blanks in place of a stretch of the text, less the columns used in its first line."""
+    """Return blanks in place of a stretch of the text, except for the columns used in its first line."""
     last = text.rfind(b"\n", start, end)
     if last < 0:
         return b" " * (end - start - used)
@@ -113,7 +114,7 @@ _CONSTANT = (
 
 
 def _nested(depth: int) -> bytes:
-    """A constant, or a display of constants of so many levels; with the space behind it."""
+    """Return a constant, or a display of constants with this many levels, including trailing space."""
     if not depth:
         return _CONSTANT
     within = {b"item": _nested(depth - 1), b"space": _SPACE}
@@ -124,14 +125,14 @@ def _nested(depth: int) -> bytes:
 
 @cache
 def _entry() -> re.Pattern[bytes]:
-    """One entry of a display, with the comma behind it."""
+    """Return the pattern of one entry of a display, including the comma."""
     item = _nested(2)
     return re.compile(rb"%b(?::%b%b)?+," % (item, _SPACE, item))
 
 
 @cache
 def _token() -> re.Pattern[bytes]:
-    """Matches a piece to be read as one, lest the inside of a text be taken for entries, and of runs."""
+    """Return the pattern of one indivisible piece, so the inside of a text is not mistaken for entries."""
     item = _nested(2)
     return re.compile(
         rb"\#[^\n]*+"

@@ -1,11 +1,11 @@
-"""The compact form of source that the evaluators follow: nested tuples, which marshal loads in no time.
+"""The compact form of source that the evaluators follow: nested tuples, which marshal loads quickly.
 
-Every node is a tuple whose first item is one of the numbers below; `fields` says what the others are, and
-`walk` finds the nodes inside a node by it. Lines are the file's own lines. Blocks are tuples of statements.
-What cannot matter at import time has been left out by `lowering`.
+Every node is a tuple whose first item is one of the numbers below; `fields` describes the others, and `walk`
+uses it to find the nodes inside a node. Lines are the file's own lines. Blocks are tuples of statements.
+Anything that cannot matter at import time has been left out by `lowering`.
 
-The views at the end name what is read by many: `Class._make(node).binds`. Where a node is taken apart on the
-spot, unpacking names its items just as well: `_, line, test, body, orelse, span = node`.
+The views at the end name fields that are read in many places: `Class._make(node).binds`. A node that is taken
+apart on the spot is unpacked: `_, line, test, body, orelse, span = node`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ YIELD = 16
 AWAIT = 17
 STAR = 18
 SLICE = 19
-OTHER = 20  # evaluated for the effects of what is inside; the result is unknown
+OTHER = 20  # evaluated only for the effects of its parts; the result is unknown
 UNARY = 21
 
 # -- statements: the line is always second ----------------------------------------------------------
@@ -70,8 +70,8 @@ ASYNC_FOR = 53
 ASYNC_WITH = 54
 LAZY_IMPORT = 55  # from Python 3.15 on: names are bound, and modules run when one of them is read
 LAZY_FROM = 56
-FAULT = 57  # a statement on which coldfork itself failed when it was read
-MAIN = 58  # what runs only where the module is started: `if __name__ == "__main__"`
+FAULT = 57  # a statement on which coldfork itself failed when reading it
+MAIN = 58  # code that runs only if the module is started: `if __name__ == "__main__"`
 
 # -- assignment targets -----------------------------------------------------------------------------
 TO_NAME = 60
@@ -96,7 +96,7 @@ BY_FROM = 1  # (module, level, name)
 BY_DEF = 2  # the DEF node
 BY_CLASS = 3  # the CLASS node
 BY_VALUE = 4  # an expression
-BY_STATEMENT = 5  # a statement that has to be run to know
+BY_STATEMENT = 5  # a statement that has to be run to know the value
 BY_TYPE = 6  # an annotation without a value
 BY_LAZY_IMPORT = 7  # (module, whether it was given an alias, declared, line)
 BY_LAZY_FROM = 8  # (module, level, name, declared, line)
@@ -105,7 +105,7 @@ BY_LAZY_FROM = 8  # (module, level, name, declared, line)
 WHEN = 0  # (WHEN, test, wanted, line, span)
 AFTER_FAILURE = 1  # (AFTER_FAILURE, block of the try, exception types, line of the handler)
 
-#: Methods of parsers that leave the program unless the command line is as they want it.
+#: Methods of parsers that leave the program unless the command line is acceptable.
 PARSING = frozenset({"parse_args", "parse_args_into_dataclasses"})
 
 
@@ -130,7 +130,7 @@ NO_PARAMETERS = Parameters((), (), None, (), (), None)
 
 
 class Code(NamedTuple):
-    """What calling a function runs."""
+    """The code that a call of a function runs."""
 
     parameters: Parameters
     block: Block
@@ -139,7 +139,7 @@ class Code(NamedTuple):
     name: str
     line: int
     returns: Node | None
-    """The annotation of what it returns."""
+    """The annotation of its result."""
     annotations: tuple[tuple[str, Node], ...]
 
 
@@ -184,7 +184,7 @@ class Case(NamedTuple):
 
 
 def last_name(node: Node) -> str | None:
-    """The last part of a name or of a dotted one; None for any other expression."""
+    """Return the last part of a name or of a dotted one; None for any other expression."""
     if node[0] == NAME:
         _, name, _ = node
     elif node[0] == ATTR:
@@ -195,13 +195,13 @@ def last_name(node: Node) -> str | None:
 
 
 def place_of(call: Node) -> tuple[int, int, int]:
-    """The line and the column at which a call begins, and the line on which it ends."""
+    """Return the line and the column at which a call begins, and the line on which it ends."""
     _, _, _, _, line, column, end_line = call
     return line, column, end_line
 
 
 def called(node: Node) -> Node:
-    """What a decorator or base names, whether it is called there or not."""
+    """Return the name of a decorator or base, whether or not it is called there."""
     if node[0] != CALL:
         return node
     _, function, *_ = node
@@ -210,14 +210,14 @@ def called(node: Node) -> Node:
 
 
 def decorators_of(definition: Node) -> tuple[tuple[Node, int], ...]:
-    """The decorators of a DEF or CLASS node, with their lines, the outermost first."""
+    """Return the decorators of a DEF or CLASS node, with their lines, the outermost first."""
     _, _, _, decorators, *_ = definition
     found: tuple[tuple[Node, int], ...] = decorators
     return found
 
 
 def text_constant(node: Node) -> str | None:
-    """The text that an expression spells out; None for anything else."""
+    """Return the text that an expression spells out; None for anything else."""
     if node[0] != CONST:
         return None
     _, value = node
@@ -225,18 +225,18 @@ def text_constant(node: Node) -> str | None:
 
 
 def last_line(span: Span) -> int:
-    """The line on which a text ends."""
+    """Return the line on which a text ends."""
     _, _, line, _ = span
     return line
 
 
 def line_of(statement: Node) -> int:
-    """The line on which a statement begins."""
+    """Return the line on which a statement begins."""
     line: int = statement[1]
     return line
 
 
 def code_of(raw: Node) -> Code:
-    """The view of a function's code, and of its parameters."""
+    """Return the view of a function's code, and of its parameters."""
     parameters, block, is_generator, is_async, name, line, returns, annotations = raw
     return Code(Parameters._make(parameters), block, is_generator, is_async, name, line, returns, annotations)

@@ -1,6 +1,6 @@
-"""What is asked of every module there is: little, so that the rest of its summary can stay packed.
+"""The facts needed about every module: few, so that the rest of its summary can stay packed.
 
-Of a large tree each process follows a part, and most modules are followed once and never looked at again.
+Each process follows only part of a large tree, and most modules are followed once and never needed again.
 """
 
 from __future__ import annotations
@@ -15,64 +15,64 @@ from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.summary import Summary
 from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
-#: One of these stands in every file that starts processes by what is known to start some.
+#: One of these occurs in every file that starts processes through known functions.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
-#: What starts processes, or decides how they start, where it is called.
+#: Functions that start processes, or decide how they start, when called.
 _CALLED = (b"Process", b"Pool", b"ProcessPoolExecutor", b"set_start_method", b"get_context")
 _ANY_CALLED = b"|".join(_CALLED)
 _VARIABLES = tuple(name.encode() for name in sorted(VISIBILITY))
-#: One of these stands in every file of which a line is about processes: looking for them takes no time.
+#: One of these occurs in every file with a line about processes: searching for them is fast.
 _ABOUT_PROCESSES = (b"DataLoader", *_VARIABLES, *(name + end for name in _CALLED for end in (b"(", b" ")))
-#: What a line holds that starts processes, or decides how they start and which devices they see.
+#: Text in lines that start processes, or decide how they start and which devices they see.
 _DECIDING = re.compile(
     rb"\b(?:%s)\s*\(|DataLoader\s*[(,)]|[\"'](?:%s)[\"']" % (_ANY_CALLED, b"|".join(_VARIABLES))
 )
-#: What imports one of these by another name.
+#: Imports of one of these under another name.
 _RENAMING = re.compile(rb"\b(?:%s) as (\w+)" % _ANY_CALLED)
-#: What asks whether a framework has made a context.
+#: Functions that ask whether a framework has made a context.
 _ASKING = (b"is_initialized", b"_is_in_bad_fork")
 _ANY_ASKING = re.compile(b"|".join(_ASKING))
-#: What stands where it is chosen how processes start.
+#: Text in lines that choose how processes start.
 _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
-#: What hands a function to a parser of command lines, which calls it for some of them.
+#: Calls that pass a function to a parser of command lines, which calls it for some of them.
 _HANDING = re.compile(rb"\bset_defaults\(\s*\w+\s*=\s*(\w+)\s*[,)]|\b(?:Fire|app\.run)\(\s*(\w+)\s*[,)]")
-#: A function that is given what was read from a command line.
+#: A function that is given a parsed command line.
 _GIVEN = re.compile(rb"^(?:async )?def (\w+)\([^)]*:\s*(?:argparse\.)?Namespace\b", re.MULTILINE)
-#: What decorates a function that is a command.
+#: The decorator of a function that is a command.
 _COMMAND = "command"
 
 
 class Outline(NamedTuple):
-    """The few things about a file that are told without unpacking its summary. Plain data throughout."""
+    """The few facts about a file that do not require unpacking its summary. Plain data throughout."""
 
     imports: tuple[ImportRecord, ...]
     bases: tuple[str, ...]
-    """What its top-level classes derive from: the last part of each name."""
+    """The bases of its top-level classes: the last part of each name."""
     needs: tuple[str, ...]
-    """The top-level packages that the statements of its body import, come what may."""
+    """The top-level packages that the statements of its body import unconditionally."""
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None
     sets_variables: bool
     """Whether a plain statement of its body sets an environment variable."""
     is_program: bool
-    """Whether a part of it runs only where it is started."""
+    """Whether a part of it runs only when it is started."""
     starts_processes: bool
-    """Whether it mentions what starts processes."""
+    """Whether it mentions functions that start processes."""
     deciding: tuple[int, ...]
     """The lines that start processes, or decide how they start and which devices they see."""
     asking: tuple[int, ...]
-    """The lines that ask whether a framework has made a context, where the file names a start method."""
+    """The lines that ask whether a framework has made a context, if the file names a start method."""
     choosing: tuple[int, ...]
-    """The lines that name a start method, where the file asks whether a framework has made a context."""
+    """The lines that name a start method, if the file asks whether a framework has made a context."""
     commands: tuple[str, ...]
     """Its functions that a library calls for some command lines."""
     given: tuple[str, ...]
-    """Its functions that are given what was read from a command line."""
+    """Its functions that are given a parsed command line."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:
-    """The outline of a file."""
+    """Return the outline of a file."""
     asking = tuple(_lines(_ANY_ASKING, source)) if any(word in source for word in _ASKING) else ()
     choosing = tuple(_lines(_CHOOSING, source)) if asking else ()
     return Outline(
@@ -93,7 +93,7 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
 
 
 def _commands(summary: Summary, source: bytes) -> Iterator[str]:
-    """The functions of a file that are commands by a decorator, or by what they are handed to."""
+    """Yield the functions of a file that are commands, by a decorator or by being passed to a parser."""
     if not any(word in source for word in (b"command", b"set_defaults(", b"Fire(", b"app.run(")):
         return
     handed = {(found[1] or found[2]).decode() for found in _HANDING.finditer(source)}
@@ -107,14 +107,14 @@ def _commands(summary: Summary, source: bytes) -> Iterator[str]:
 
 
 def _given(source: bytes) -> tuple[str, ...]:
-    """The functions that are given what was read from a command line."""
+    """Return the functions that are given a parsed command line."""
     if b"Namespace" not in source:
         return ()
     return tuple(sorted({found[1].decode() for found in _GIVEN.finditer(source)}))
 
 
 def _deciding(source: bytes) -> Iterator[int]:
-    """The lines about processes, under whatever names a file imports what starts them."""
+    """Yield the lines about processes, under whatever names a file imports the functions."""
     if not any(word in source for word in _ABOUT_PROCESSES):
         return
     yield from _lines(_DECIDING, source)
@@ -131,7 +131,7 @@ def _lines(words: re.Pattern[bytes], source: bytes) -> Iterator[int]:
 
 
 def bases_of(summary: Summary) -> Iterator[tuple[str, Node]]:
-    """The bases of the top-level classes of a file, each with the node of its class."""
+    """Yield the bases of the top-level classes of a file, each with the node of its class."""
     for entries in summary.binds.values():
         for how, payload, _line, _guards in entries:
             if how != nodes.BY_CLASS:
@@ -143,7 +143,7 @@ def bases_of(summary: Summary) -> Iterator[tuple[str, Node]]:
 
 
 def _imported(body: Block) -> Iterator[str]:
-    """The top-level packages that statements of a module's body import."""
+    """Yield the top-level packages that statements of a module's body import."""
     for node in body:
         if node[0] == nodes.IMPORT:
             _, _, _, names = node

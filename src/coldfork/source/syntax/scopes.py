@@ -1,4 +1,4 @@
-"""What a module or class body binds, and which of its statements only do that."""
+"""The bindings of a module or class body, and the statements that only bind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coldfork.source.syntax.walk import children
 
 Guards = tuple[Node, ...]
 ImportRecord = tuple[str | None, int, tuple[str, ...] | None]
-#: What has no effect of its own; whether it has any is for its parts to say.
+#: Nodes without an effect of their own; their parts decide whether there is one.
 _BORING = frozenset({
     nodes.CONST, nodes.NAME, nodes.LAMBDA, nodes.SEQUENCE, nodes.DICT, nodes.OTHER, nodes.SLICE, nodes.NOT,
     nodes.STAR,
@@ -20,7 +20,7 @@ _BORING = frozenset({
 
 
 class Scope:
-    """What a module or class body binds, collected while it is lowered."""
+    """The bindings of a module or class body, collected during lowering."""
 
     def __init__(self, parent: Scope | None = None) -> None:
         self.binds: dict[str, list[Node]] = {}
@@ -30,22 +30,22 @@ class Scope:
         self.stars: list[Node] = parent.stars if parent else []
         self.loads: dict[str, int] = parent.loads if parent else {}
         self.annotations: list[Node] = []
-        """The annotations of names that wait until somebody reads them, as statements."""
+        """The annotations of names that are evaluated only when they are read, as statements."""
 
     def bind(self, name: str, how: int, payload: Any, line: int) -> None:
         """Record one way in which `name` gets its value."""
         self.binds.setdefault(name, []).append((how, payload, line, self.guards))
 
     def frozen(self) -> dict[str, tuple[Node, ...]]:
-        """The bindings as plain data."""
+        """Return the bindings as plain data."""
         return {name: tuple(entries) for name, entries in self.binds.items()}
 
 
 def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
-    """True when evaluating the expression can have no effect on a device; reading a lazy name may."""
+    """Return True if evaluating the expression cannot affect a device; reading a lazy name may."""
     opcode = node[0]
     if opcode == nodes.CONST or (opcode == nodes.NAME and not lazy):
-        return True  # nearly all there is, and asked of every assignment
+        return True  # nearly all there are, and checked for every assignment
     if opcode == nodes.NAME:
         _, name, _ = node
         return name not in lazy
@@ -57,7 +57,7 @@ def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
 
 
 def prune(block: Block, scope: Scope, lazy: frozenset[str] = frozenset()) -> Block:
-    """Drop what only binds a name that nothing else binds: look-ups find it without running it."""
+    """Drop statements that only bind a name bound nowhere else: lookups find it without running them."""
     return tuple([node for node in block if not _only_binds(node, scope, lazy)])
 
 
@@ -77,7 +77,7 @@ def _only_binds(node: Node, scope: Scope, lazy: frozenset[str]) -> bool:
 
 
 def bind_target(scope: Scope, target: Node, value: Node | None, statement: Node) -> None:
-    """Record what assigning `value` to a target binds."""
+    """Record the bindings of assigning `value` to a target."""
     if target[0] == nodes.TO_NAME:
         _, name = target
         how, payload = (nodes.BY_STATEMENT, statement) if value is None else (nodes.BY_VALUE, value)
@@ -106,14 +106,14 @@ def under_guard(scope: Scope | None, guard: Node, work: Callable[[], Block]) -> 
 
 
 def is_typing_test(node: ast.expr) -> bool:
-    """True for `if TYPE_CHECKING:`."""
+    """Return True for `if TYPE_CHECKING:`."""
     return (isinstance(node, ast.Name) and node.id == "TYPE_CHECKING") or (
         isinstance(node, ast.Attribute) and node.attr == "TYPE_CHECKING"
     )
 
 
 def is_main_test(node: ast.expr) -> bool:
-    """True for `if __name__ == "__main__":`."""
+    """Return True for `if __name__ == "__main__":`."""
     return (
         isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)
@@ -126,7 +126,7 @@ def is_main_test(node: ast.expr) -> bool:
 
 
 def bind_opaquely(lowered: Node, scope: Scope | None, names: set[str]) -> Node:
-    """Bind names that only running the statement can tell."""
+    """Bind names whose values only running the statement can tell."""
     if scope is not None:
         for name in sorted(names):
             scope.bind(name, nodes.BY_STATEMENT, lowered, line_of(lowered))
@@ -134,7 +134,7 @@ def bind_opaquely(lowered: Node, scope: Scope | None, names: set[str]) -> Node:
 
 
 def names_in(parts: Sequence[ast.stmt | ast.expr]) -> set[str]:
-    """Every name that the statements may bind in their own scope."""
+    """Return every name that the statements may bind in their own scope."""
     found: set[str] = set()
     pending: list[ast.AST] = list(parts)
     while pending:
@@ -151,7 +151,7 @@ def names_in(parts: Sequence[ast.stmt | ast.expr]) -> set[str]:
 
 
 def pattern_names(pattern: ast.pattern) -> set[str]:
-    """The names that a `case` pattern binds."""
+    """Return the names that a `case` pattern binds."""
     found = set()
     for node in ast.walk(pattern):
         if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:

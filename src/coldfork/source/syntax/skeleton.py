@@ -1,11 +1,11 @@
-"""Blank the function bodies of a module, so that only what its import executes has to be parsed.
+"""Blanks the function bodies of a module, so that only the code that its import executes has to be parsed.
 
-Bodies are most of a file, and an import runs few of them: they are parsed one by one when a call
-reaches them. Blanking works on bytes and keeps every line where it was. Whatever it is not sure of it
-leaves alone, and a skeleton that does not parse is thrown away by the caller in favour of the whole file.
+Bodies are most of a file, and an import runs few of them: they are parsed one by one when a call reaches
+them. Blanking works on bytes and keeps every line where it was. Doubtful code is left alone, and the caller
+discards a skeleton that does not parse in favour of the whole file.
 
-`native/skeleton.c` does the same in a sixth of the time, where it was compiled. Whoever changes one changes
-the other; the tests compare them.
+`native/skeleton.c` does the same in a sixth of the time, if it was compiled. Change both together; the tests
+compare them.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from coldfork.source.syntax.triple_quotes import INLINE, string_around, triple_q
 
 _NAME = re.compile(rb"[ \t]*([^\s(\[:]+)")
 _FORMATTED = re.compile(rb"""[fFtT][rR]?["']|[rR][fFtT]["']""")
-# The headers of nearly all functions: one pair of parentheses, and nothing in them that needs a closer look.
+# The headers of nearly all functions: one pair of parentheses, whose content needs no closer look.
 _PLAIN_HEADER = re.compile(
     rb"""[^()\[\]"'#\\{}\n]*+\("""
     rb"""(?:[^()"'#\\{}]++|"(?!"")[^"\\\n]*+"|'(?!'')[^'\\\n]*+'|\#[^\n]*+)*+"""
     rb"""\)[^()"'#\\{}\n:]*+:[ \t]*\n""",
 )
 _HEADER_END = re.compile(rb":[ \t]*(?:#[^\n]*)?$")
-# What is neither empty nor a comment.
+# A line that is neither empty nor a comment.
 _BEYOND = re.compile(rb"^[ \t]*[^ \t\n#]", re.MULTILINE)
 _DOTTED = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LONGEST_HEADER = 20_000
 
 
 class Skeleton(NamedTuple):
-    """The blanked source, the functions blanked by line, and dotted names met in stripped headers."""
+    """The blanked source, the functions blanked by line, and the dotted names in stripped headers."""
 
     text: bytes
     spans: dict[int, tuple[int, int]]
     """For the line of each function the byte offsets of its `def` line and of its end."""
     header_names: dict[bytes, int]
     runs: dict[int, list[int]]
-    """The lines of functions that follow one another, by the first: in its place stands `first = second = 0`.
+    """The lines of consecutive functions, by the first, which are replaced by `first = second = 0`.
 
-    It is sooner parsed, and tells what is left of functions without decorator and header.
+    This parses faster, and represents functions without decorator and header.
     """
     imports: dict[int, list[PlainImport]]
-    """Imports of the module that follow one another, by the line of the first: in its place stands `pass`.
+    """Consecutive imports of the module, by the line of the first, which are replaced by `pass`.
 
-    No other statement stands where `pass` may and an import may not, so what Python refuses stays refused.
+    No other statement is allowed exactly where an import is, so code that Python rejects stays rejected.
     """
 
 
@@ -61,13 +61,13 @@ class _Writer:
         self.spans: dict[int, tuple[int, int]] = {}
         self.names: dict[bytes, int] = {}
         self.position = 0
-        """Up to here the source is written."""
+        """The source is written up to here."""
         self._parts: list[bytes] = []
         self._line, self._counted = 1, 0
         self._met: set[bytes] = set()
         self._runs: dict[int, list[int]] = {}
         self._run: tuple[bytes, int, int] | None = None
-        """The run just written: its indent, the part with its names, the line of its first function."""
+        """The run just written: its indentation, the part with its names, the line of its first function."""
         self._imports: dict[int, list[PlainImport]] = {}
 
     def headed(self, indent: bytes, start: int, body: int, end: int) -> None:
@@ -80,7 +80,7 @@ class _Writer:
     def stripped(
         self, indent: bytes, keyword: bytes, name: bytes, header: bytes, start: int, end: int
     ) -> None:
-        """Write a function of which the name is enough."""
+        """Write a function of which only the name matters."""
         before = self.position
         self._reach(start, end)
         lines = b"\n" * self.source.count(b"\n", start, end)
@@ -100,20 +100,22 @@ class _Writer:
             _note_names(header, self._line, self.names, self._met)
 
     def _reach(self, start: int, end: int) -> None:
-        """Leave all before a function as it is, but for plain imports, and note where the function stands."""
+        """Write everything before a function unchanged, except plain imports, and note the function's
+        place.
+        """
         self._leave(start)
         self._count(start)
         self.spans[self._line] = start, end
         self.position = end
 
     def _count(self, offset: int) -> int:
-        """The line of an offset behind the last one that was asked for."""
+        """Return the line of an offset after the last one requested."""
         self._line += self.source.count(b"\n", self._counted, offset)
         self._counted = offset
         return self._line
 
     def _leave(self, end: int) -> None:
-        """Leave what stands before an offset as it is, but for the plain imports of the module."""
+        """Write everything before an offset unchanged, except the module's plain imports."""
         source, position = self.source, self.position
         run: list[PlainImport] = []
         at = position - 1
@@ -135,17 +137,17 @@ class _Writer:
         self._parts.append(source[position:end])
 
     def _begins_inside(self, offset: int) -> bool:
-        """True where a line begins inside something that began before."""
+        """Return True if a line begins inside a string or bracket opened before."""
         return self.source.endswith(b"\\\n", 0, offset) or bool(string_around(*self._placed, offset))
 
     def skeleton(self) -> Skeleton:
-        """What was written, with the rest of the source."""
+        """Return the result, with the rest of the source."""
         self._leave(len(self.source))
         return Skeleton(b"".join(self._parts), self.spans, self.names, self._runs, self._imports)
 
 
 def _blank(token: re.Match[bytes]) -> bytes:
-    """What stands for a string or comment while brackets are counted."""
+    """Return the replacement of a string or comment while brackets are counted."""
     return b"" if token.group().startswith(b"#") else b"0"
 
 
@@ -158,7 +160,7 @@ def skeleton(source: bytes) -> Skeleton | None:
 
 
 def interpreted_skeleton(source: bytes) -> Skeleton | None:
-    """The same in Python, for where nothing was compiled."""
+    """Return the same in Python, if nothing was compiled."""
     if b"\f" in source:
         return None
     placed = triple_quoted(source)
@@ -203,7 +205,7 @@ def _note_names(header: bytes, line: int, names: dict[bytes, int], met: set[byte
     """Note the dotted names of a header that were not met before."""
     for part in header.split(b","):
         if b"." in part:
-            annotation = part[part.find(b":") + 1 :] or part  # many parameters say the same one
+            annotation = part[part.find(b":") + 1 :] or part  # many parameters have the same one
             if annotation not in met:
                 met.add(annotation)
                 for name in _DOTTED.findall(part):
@@ -211,7 +213,9 @@ def _note_names(header: bytes, line: int, names: dict[bytes, int], met: set[byte
 
 
 def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
-    """Offset of the first body line, and the header's text if stripping it loses no call; None if unsure."""
+    """Return the offset of the first body line, and the header's text if stripping loses no call; None if
+    unsure.
+    """
     common = _PLAIN_HEADER.match(source, position)
     if common is not None and common.end() - position <= _LONGEST_HEADER:
         text = source[position : common.end() - 1]
@@ -237,8 +241,8 @@ def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
         if opened == text.count(b")") and text.count(b"[") == text.count(b"]"):
             if not _HEADER_END.search(text[text.rfind(b"\n") + 1 :]) or b"\\" in text:
                 return None
-            # A second parenthesis may be a call in a default or an annotation, and a type parameter or
-            # a lambda is worth a real parse: those headers stay.
+            # A second parenthesis may be a call in a default or an annotation, and type parameters and
+            # lambdas need a real parse: those headers stay.
             strip = (
                 opened == 1
                 and not calls
@@ -254,7 +258,7 @@ def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
 def _body_end(
     source: bytes, start: int, dedent: re.Pattern[bytes], starts: list[int], ends: list[int]
 ) -> int:
-    """Offset behind the last line that belongs to the body that begins at `start`."""
+    """Return the offset after the last line of the body that begins at `start`."""
     position = start - 1
     while True:
         found = dedent.search(source, position)
@@ -267,16 +271,16 @@ def _body_end(
         position = inside
 
 
-#: What is looked for, in the order of the bits that stand for it.
+#: The words to look for, in the order of the bits that represent them.
 WORDS = (b"__future__", b"lazy", b"global", b"coldfork:")
 FUTURE, LAZY, GLOBAL, MARK = (1 << bit for bit in range(len(WORDS)))
 
 
 def words(source: bytes) -> int:
-    """Which of the words a source holds, a bit for each."""
+    """Return which of the words a source holds, a bit for each."""
     return interpreted_words(source) if compiled_words is None else compiled_words(source)
 
 
 def interpreted_words(source: bytes) -> int:
-    """The same in Python, for where nothing was compiled."""
+    """Return the same in Python, if nothing was compiled."""
     return sum(1 << bit for bit, word in enumerate(WORDS) if word in source)

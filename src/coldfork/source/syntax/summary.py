@@ -1,4 +1,6 @@
-"""What one file holds for an import: its lowered body, its bindings, and where its functions are."""
+"""The content of one file relevant to an import: its lowered body, its bindings, and its functions'
+places.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +43,16 @@ class Summary(NamedTuple):
     lazy: frozenset[str] = frozenset()
     """The names that lazy imports bind, and the dotted ones of the submodules that they name."""
     deferred: bool = False
-    """True when annotations are evaluated as soon as somebody reads them."""
+    """True if annotations are evaluated only when they are read."""
 
 
 def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
-    """The summary of a file that could not be analysed."""
+    """Return the summary of a file that could not be analysed."""
     return Summary((), {}, {}, (), (), False, frozenset(), (), (reason, line, column))
 
 
 def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
-    """Reduce the bytes of one file; what cannot be analysed becomes a summary that says why."""
+    """Reduce the bytes of one file; a file that cannot be analysed becomes a summary that says why."""
     try:
         return _summarise(normalise(raw), target_version)
     except CannotRead as problem:
@@ -66,8 +68,8 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
     written_out = bool(held & FUTURE) and _POSTPONED.search(source) is not None
     deferred = target_version >= (3, 14) and not written_out
     postponed = deferred or written_out
-    # A misplaced `lazy import` in a function is an error of the file, so no function may be left out.
-    # Nor may a header be left out whose default values read a name that an import binds lazily.
+    # A misplaced `lazy import` in a function invalidates the file, so no function may be left out. Nor may a
+    # header be left out whose default values read a lazily imported name.
     lazily = bool(held & LAZY) and (may_be_listed(source, target_version) or may_be_spelt(source))
     blanked = None if lazily else skeleton(source)
     if blanked is not None and not blanked.spans and not blanked.imports:
@@ -103,12 +105,10 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
 
 
 def _rebound(source: bytes) -> set[str]:
-    """Names of the module that some function declares `global`."""
+    """Return the names of the module that some function declares `global`."""
     found: set[str] = set()
     at = -1
-    while (
-        at := source.find(b"global", at + 1)
-    ) >= 0:  # sooner done than by one expression for the whole line
+    while (at := source.find(b"global", at + 1)) >= 0:  # faster than one expression for the whole line
         before = source[source.rfind(b"\n", 0, at) + 1 : at]
         match = _GLOBAL.match(source, at) if before and not before.strip(b" \t") else None
         if match is not None:
@@ -119,7 +119,7 @@ def _rebound(source: bytes) -> set[str]:
 def _lower_quietly(
     source: bytes, blanked: Skeleton | None, target_version: tuple[int, int], postponed: bool, deferred: bool
 ) -> tuple[Context, Block, Scope] | None:
-    """Lower the skeleton of a file, or all of a large one; None where that is no Python."""
+    """Lower the skeleton of a file, or all of a large one; None if it is not valid Python."""
     text = source if blanked is None else blanked.text
     in_parts = is_large(text)
     if blanked is None and not in_parts:
@@ -172,7 +172,9 @@ class IgnoreMark(NamedTuple):
 
 
 def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
-    """Ignore comments, each with the extent of its statement; strings that look like one do not count."""
+    """Return the ignore comments, each with the extent of its statement; strings that look like one do not
+    count.
+    """
     if b"coldfork:" not in source or not _IGNORE.search(source):
         return []
     import io
@@ -207,7 +209,9 @@ def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
 
 
 def _extent(line: int, extents: list[tuple[int, int]]) -> tuple[int, int]:
-    """The statement that holds `line`; a comment on a line of its own belongs to the statement below it."""
+    """Return the statement that holds `line`; a comment on a line of its own belongs to the statement below
+    it.
+    """
     for first, last in extents:
         if first <= line <= last:
             return first, last

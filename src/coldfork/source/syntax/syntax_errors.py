@@ -1,4 +1,4 @@
-"""What is wrong with a file that does not parse, in words, and which Python would read it."""
+"""Why a file does not parse, in words, and which Python would read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coldfork.source.syntax.newer.parsing import parse_any
 
 TOO_DEEP = "an expression is nested too deeply"
 Trouble = tuple[str, int, int]
-"""The reason for which a file does not parse, with the line and the column."""
+"""The reason why a file does not parse, with the line and the column."""
 
 # Patterns for one line, compiled when there is an error to explain.
 _PYTHON_2 = (
@@ -34,7 +34,7 @@ _NEWER = (
 
 
 def parse(source: bytes) -> ast.Module:
-    """Parse a whole file; `CannotRead` says in words what is wrong and which Python would read it."""
+    """Parse a whole file; `CannotRead` explains what is wrong and which Python would read it."""
     try:
         return parse_any(source)
     except SyntaxError as error:
@@ -45,10 +45,10 @@ def parse(source: bytes) -> ast.Module:
 
 
 def trouble_in(source: bytes) -> Trouble | None:
-    """Why a file does not parse; None where it does.
+    """Return why a file does not parse; None if it does.
 
-    Python is asked for its table of symbols, which takes half the time of a tree. What it refuses may be
-    syntax of a newer Python, which the other reading knows.
+    Python's symbol table is used, which takes half the time of a tree. A rejected file may use newer syntax,
+    which the other parser knows.
     """
     try:
         with warnings.catch_warnings():
@@ -69,7 +69,7 @@ def trouble_in(source: bytes) -> Trouble | None:
 
 
 def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -> None:
-    """Refuse `except A, b:` where it cannot be what it is from Python 3.14 on, a list of two exceptions."""
+    """Reject `except A, b:` where it cannot be a list of two exceptions, as it is from Python 3.14 on."""
     first, *others = listed.elts
     if target_version is None or target_version >= (3, 14) or len(others) != 1:
         return
@@ -82,7 +82,7 @@ def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -
 
 
 def explain_body(source: bytes, start: int, end: int) -> str:
-    """Why a function that was blanked does not parse."""
+    """Return why a function that was blanked does not parse."""
     text = source[start:end]
     try:
         parse(b"if 1:\n" + text if text[:1] in (b" ", b"\t") else text)
@@ -94,7 +94,7 @@ def explain_body(source: bytes, start: int, end: int) -> str:
 
 
 def _explain(error: SyntaxError, source: bytes) -> str:
-    """Why the file does not parse, with the Python that would read it where the construct gives it away."""
+    """Return why the file does not parse, with the Python that would read it if the construct tells."""
     lines = source.splitlines()
     line = lines[(error.lineno or 1) - 1] + b"\n" if 0 < (error.lineno or 1) <= len(lines) else b""
     running = sys.version_info[:2]

@@ -1,4 +1,4 @@
-"""Place the triple-quoted strings of a module, without reading the rest of it."""
+"""Locates the triple-quoted strings of a module, without reading the rest of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 _DOUBLE, _SINGLE = b'"""', b"'''"
 _QUOTE = re.compile(rb"""["'#]""")
-# One string or comment inside a line: what has to be jumped over to know whether a quote opens a string.
+# One string or comment inside a line, which is skipped to find out whether a quote opens a string.
 INLINE = re.compile(
     rb"""#[^\n]*|"(?!"")(?:[^"\\\n]|\\.)*"|'(?!'')(?:[^'\\\n]|\\.)*'""",
     re.DOTALL,
@@ -15,7 +15,7 @@ INLINE = re.compile(
 
 
 def triple_quoted(source: bytes) -> tuple[list[int], list[int]] | None:
-    """Starts and ends of all triple-quoted strings; None where a quote could not be placed."""
+    """Return the starts and ends of all triple-quoted strings; None if a quote could not be placed."""
     starts: list[int] = []
     ends: list[int] = []
     position = 0
@@ -26,7 +26,7 @@ def triple_quoted(source: bytes) -> tuple[list[int], list[int]] | None:
         at = double if quotes is _DOUBLE else single
         line_start = source.rfind(b"\n", position, at) + 1 or position
         if source.endswith(b"\\\n", 0, line_start):
-            return None  # the line may begin inside a one-line string that a backslash carried over
+            return None  # the line may begin inside a one-line string continued by a backslash
         inside = _QUOTE.search(source, line_start, at)
         if inside is not None:
             skipped = _skip_inline(source, line_start, at)
@@ -47,7 +47,7 @@ def triple_quoted(source: bytes) -> tuple[list[int], list[int]] | None:
 
 
 def _ahead(source: bytes, position: int, double: int, single: int) -> tuple[int, int]:
-    """Where the next triple quotes of either kind stand, behind `position`."""
+    """Return where the next triple quotes of either kind are, after `position`."""
     if 0 <= double < position:
         double = source.find(_DOUBLE, position)
     if 0 <= single < position:
@@ -56,7 +56,7 @@ def _ahead(source: bytes, position: int, double: int, single: int) -> tuple[int,
 
 
 def _skip_inline(source: bytes, start: int, at: int) -> int | None:
-    """Walk one-line strings and comments from `start`; where the walk is when it reaches or passes `at`."""
+    """Skip one-line strings and comments from `start`; return where that reaches or passes `at`."""
     position = start
     while position < at:
         quote = _QUOTE.search(source, position, at + 1)
@@ -70,7 +70,7 @@ def _skip_inline(source: bytes, start: int, at: int) -> int | None:
 
 
 def _closing(source: bytes, position: int, quotes: bytes) -> int:
-    """Offset just behind the closing triple quote, minding backslashes; -1 if there is none."""
+    """Return the offset just after the closing triple quote, minding backslashes; -1 if there is none."""
     while True:
         end = source.find(quotes, position)
         if end < 0:
@@ -84,7 +84,7 @@ def _closing(source: bytes, position: int, quotes: bytes) -> int:
 
 
 def string_around(starts: list[int], ends: list[int], at: int) -> int:
-    """End of the triple-quoted string that holds offset `at`, or 0."""
+    """Return the end of the triple-quoted string that contains offset `at`, or 0."""
     index = bisect_right(starts, at) - 1
     if index >= 0 and at < ends[index]:
         return ends[index]

@@ -6,23 +6,23 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 
 Environment = dict[str, str | None]
-"""Texts by variable; None for one that is set to what is not written out."""
-#: Which devices a process sees, for the drivers that read them when they are woken.
+"""Texts by variable; None for one that is set to something not written out."""
+#: The variables for the devices that a process sees, which drivers read when they are woken.
 VISIBILITY = frozenset(
     {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}
 )
 
-#: Where torch's default device is kept, which a package sets as it sets a variable.
+#: Holds torch's default device, which a package sets as it sets a variable.
 DEFAULT_DEVICE = "torch.get_default_device()"
 
-#: Where the start method of processes is kept, in the same way.
+#: Holds the start method of processes, in the same way.
 START_METHOD = "multiprocessing.get_start_method()"
-#: And the line that put the start method to use, from which on it cannot be set.
+#: Holds the line that put the start method to use, after which it cannot be set.
 METHOD_IN_USE = "multiprocessing.get_start_method(allow_none=True)"
 
 
 def sets_variables(body: Block) -> bool:
-    """True when a plain statement of a body sets a variable."""
+    """Return True when a plain statement of a body sets a variable."""
     changed: Environment = {}
     for node in body:
         set_by(node, changed)
@@ -30,7 +30,7 @@ def sets_variables(body: Block) -> bool:
 
 
 def set_by(node: Node, current: Environment) -> None:
-    """Take over what one statement sets."""
+    """Apply the assignments of one statement."""
     if node[0] == nodes.ASSIGN:
         _, _, _, targets, value = node
         for target in targets:
@@ -72,7 +72,7 @@ def _is_environ(node: Node) -> bool:
 
 
 def _device(node: Node) -> str | None:
-    """The device that a literal names."""
+    """Return the device that a literal names."""
     match node:
         case (nodes.CONST, str(text)):
             return f"torch.device({text})"
@@ -82,7 +82,7 @@ def _device(node: Node) -> str | None:
 
 
 def _text(node: Node) -> str | None:
-    """The text a variable is set to, if it is written out."""
+    """Return the text a variable is set to, if it is written out."""
     match node:
         case (nodes.CONST, str(text)):
             return text

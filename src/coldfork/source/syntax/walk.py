@@ -1,4 +1,4 @@
-"""The kinds of the fields of nodes, and the one walker over them, which follows from that."""
+"""The kinds of the fields of nodes, and the single walker over them, which is derived from that."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.source.syntax.nodes import Block, Node, code_of
 
 
 class Holds(Enum):
-    """What one field of a node holds."""
+    """The content of one field of a node."""
 
     PLAIN = auto()  # a constant, a name, a flag or a column: anything without nodes inside
     LINE = auto()
@@ -37,7 +37,7 @@ class Holds(Enum):
     PROGRAM = auto()  # statements that no import runs
     CODE = auto()  # a function's `Code`, or None where the skeleton has left it out
     LAMBDA_CODE = auto()  # the `Code` of a lambda, whose default values stand nowhere else
-    BINDINGS = auto()  # name -> `Binding`s; what only binds a name stands here and not in the block
+    BINDINGS = auto()  # name -> `Binding`s; statements that only bind a name are here and not in the block
 
 
 def _fields(**fields: Holds) -> tuple[tuple[str, Holds], ...]:
@@ -140,7 +140,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
 
 
 def children(node: Node) -> list[Node]:
-    """The nodes directly inside a node that run when it runs.
+    """Return the nodes directly inside a node that run when it runs.
 
     Of a function, those are its decorators, default values and annotations: its code runs when it is called.
     """
@@ -148,7 +148,7 @@ def children(node: Node) -> list[Node]:
 
 
 def walk(block: Block) -> Iterator[Node]:
-    """Every node that runs when a block runs, each before those inside it."""
+    """Yield every node that runs when a block runs, each before those inside it."""
     pending = list(reversed(block))
     while pending:
         node = pending.pop()

@@ -1,1 +1,1 @@
-"""What a name may hold, and under which conditions."""
+"""The possible values of names, and their conditions."""

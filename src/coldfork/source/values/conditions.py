@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from coldfork.source.syntax.nodes import NO_SPAN
 
-#: More ways than this are not told apart: what all of them need is what is kept.
+#: More paths than this are not told apart: only the conditions shared by all are kept.
 _MOST_WAYS = 8
-#: What a test asks, wherever it is written: nested tuples, None for a part of which that is not known.
+#: The question of a test, wherever it is written: nested tuples, None for an unknown part.
 Meaning = tuple[Any, ...]
 
 
@@ -21,26 +21,26 @@ class Condition(NamedTuple):
     negated: bool = False
     words: str = ""
     presumes: str = ""
-    """What is presumed when the path that needs this condition is not the nominal one."""
+    """The presumption made when the path that needs this condition is not the nominal one."""
     possible: bool = False
     """True for dynamic dispatch that could not be narrowed."""
     variable: str = ""
     """The environment variable that has to be set for it to hold."""
     means: Meaning | None = None
-    """The question of a quoted test: tests that mean the same have the same outcome along one chain."""
+    """The question of a quoted test: tests with the same meaning have the same outcome along one chain."""
     every: tuple[Condition, ...] = ()
-    """The conditions that it consists of, where all of them have to hold."""
+    """The conditions that it consists of, if all of them have to hold."""
     some: tuple[Condition, ...] = ()
-    """The conditions that it consists of, where one of them has to hold."""
+    """The conditions that it consists of, if one of them has to hold."""
 
 
 Conditions = tuple[Condition, ...]
-#: A condition's subject, and whether it is denied.
+#: A condition's subject, and whether it is negated.
 Literal = tuple[object, bool]
 
 
 def negated(condition: Condition) -> Condition:
-    """The condition that this one does not hold."""
+    """Return the condition that this one does not hold."""
     if condition.every or condition.some:
         every, some = condition.some, condition.every
         return _made(tuple(map(negated, every)), tuple(map(negated, some)))
@@ -48,7 +48,7 @@ def negated(condition: Condition) -> Condition:
 
 
 def all_of(*conditions: Condition | None) -> Condition | None:
-    """The condition that all of these hold; None where there is none."""
+    """Return the condition that all of these hold; None if there are none."""
     if len(conditions) == 2 and (conditions[0] is None or conditions[1] is None):
         return conditions[0] or conditions[1]
     parts = together(tuple([one for one in conditions if one is not None]))
@@ -56,12 +56,12 @@ def all_of(*conditions: Condition | None) -> Condition | None:
 
 
 def any_of(*conditions: Condition) -> Condition | None:
-    """The condition that one of these holds; None where that is always so."""
+    """Return the condition that one of these holds; None if one always does."""
     return all_of(*either([(condition,) for condition in conditions]))
 
 
 def together(conditions: Conditions) -> Conditions:
-    """The conditions one by one, each of them once."""
+    """Return the conditions one by one, each of them once."""
     if len(conditions) < 2 and not (conditions and conditions[0].every):
         return conditions
     found: dict[Literal, Condition] = {}
@@ -74,7 +74,7 @@ def together(conditions: Conditions) -> Conditions:
 
 
 def either(ways: Iterable[Conditions]) -> Conditions:
-    """The conditions under which one of several ways is open; nothing where one of them always is."""
+    """Return the conditions under which one of several paths is open; empty if one always is."""
     left = _reduced([_literals(way) for way in _spliced(ways)])
     if not left or not all(left):
         return ()
@@ -92,14 +92,16 @@ def either(ways: Iterable[Conditions]) -> Conditions:
 
 
 def implies(known: Conditions, wanted: Conditions) -> bool:
-    """Whether `wanted` holds wherever `known` does, as far as their shape tells."""
+    """Return whether `wanted` holds wherever `known` does, as far as their shape shows."""
     ways = [_literals(way).keys() for way in _spliced([known])]
     targets = [_literals(way).keys() for way in _spliced([wanted])]
     return all(any(target <= way for target in targets) for way in ways)
 
 
 def contradiction(conditions: Conditions) -> bool | None:
-    """Whether these cannot all hold: None where they can, else whether no answer could change in between."""
+    """Return whether these cannot all hold: None if they can, else whether no answer could change in
+    between.
+    """
     asked = {one for condition in conditions for one in _asked(condition)}
     found = _denied(asked)
     for condition in conditions:
@@ -111,19 +113,21 @@ def contradiction(conditions: Conditions) -> bool | None:
 
 
 def opposed(conditions: Conditions) -> bool:
-    """Whether some of these belong to two ways from one test, which is asked once: not one of a loop."""
+    """Return whether some of these belong to opposite outcomes of a test that is evaluated only once, not in
+    a loop.
+    """
     asked = set(together(conditions))
     return contradiction(conditions) is not None or any(negated(one) in asked for one in asked)
 
 
 def _denied(asked: set[Literal]) -> bool | None:
-    """Whether one of these outcomes is denied by another, and cannot change; None where none is denied."""
+    """Return whether one outcome contradicts another and cannot change; None if there is no contradiction."""
     outcomes = [is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
     return any(outcomes) if outcomes else None
 
 
 def is_settled(subject: object) -> bool:
-    """Whether what a test asks has the same answer as long as the process lives."""
+    """Return whether the subject of a test has the same answer for the life of the process."""
     if not isinstance(subject, tuple) or subject[0] == "words":
         return True
     if subject[0] in ("call", "external", "variable") and not subject[1]:
@@ -132,14 +136,14 @@ def is_settled(subject: object) -> bool:
 
 
 def presumed_together(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    """All that is presumed by one or the other, once each."""
+    """Return the presumptions of both, each once."""
     if not right or left == right:
         return left
     return tuple(dict.fromkeys(left + right))
 
 
 def presumptions(condition: Condition | None) -> tuple[str, ...]:
-    """The presumptions that are made where a condition of the other path does not hold."""
+    """Return the presumptions made when a condition of the other path does not hold."""
     if condition is None:
         return ()
     if condition.some:
@@ -150,12 +154,12 @@ def presumptions(condition: Condition | None) -> tuple[str, ...]:
 
 
 def variable_of(conditions: Conditions) -> str:
-    """An environment variable that has to be set for all of them to hold; empty where none has."""
+    """Return an environment variable that has to be set for all of them to hold; empty if there is none."""
     return next((part.variable for part in together(conditions) if part.variable and not part.negated), "")
 
 
 def literal(condition: Condition) -> Literal:
-    """The question of a condition, and whether it is denied: those that mean the same have one literal."""
+    """Return the question of a condition, and whether it is negated: equal meanings have one literal."""
     if condition.some:
         return ("some", tuple(map(literal, condition.some))), False
     if condition.every:
@@ -177,7 +181,7 @@ def _literals(way: Conditions) -> dict[Literal, Condition]:
 
 
 def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
-    """The ways, with those taken apart that are nothing but several ways."""
+    """Return the paths, expanding those that only combine several paths."""
     found: list[Conditions] = []
     for way in ways:
         choices = [one for one in way if one.some]
@@ -190,10 +194,10 @@ def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
 
 
 def _reduced(ways: list[dict[Literal, Condition]]) -> list[dict[Literal, Condition]]:
-    """Fewer ways that come to the same: a way that needs more than another adds nothing.
+    """Return fewer, equivalent paths: one that needs more than another adds nothing.
 
-    Where one way needs what the other denies, and nothing else that the other does not need too, the other
-    need not deny it.
+    If one path needs the opposite of another's condition, and otherwise only conditions that the other needs
+    too, the other's condition can be dropped.
     """
     changed = len(ways) <= 2 * _MOST_WAYS
     while changed:
@@ -231,12 +235,12 @@ def _is_vague(meaning: Meaning) -> bool:
 
 
 def _asked(condition: Condition) -> list[Literal]:
-    """The outcomes of single tests that a condition needs."""
+    """Return the outcomes of single tests that a condition needs."""
     if condition.every:
         return [one for part in condition.every for one in _asked(part)]
     if condition.words:
         return [literal(condition)] if condition.variable or condition.presumes or condition.means else []
-    # A test that is known by its place alone may be asked of other arguments the next time.
+    # A test known only by its place may have other arguments the next time.
     found: list[Literal] = []
     pending = [(condition.means, condition.negated)] if condition.means is not None else []
     while pending:

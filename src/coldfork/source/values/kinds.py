@@ -1,4 +1,4 @@
-"""What a name may hold while an import is followed: constants, functions, classes, the unknown."""
+"""The values that a name may have while an import is followed: constants, functions, classes, the unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coldfork.source.values.conditions import Condition
 
 
 class Value:
-    """Base of everything a name may hold."""
+    """Base class of all values of names."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ class Unknown(Value):
 
 UNKNOWN = Unknown()
 TRUTHY = Unknown(truthy=True)
-#: Behind the last argument of a call: further ones, and nobody knows how many.
+#: After the last argument of a call: an unknown number of further ones.
 REST = Unknown()
 #: A whole number that is not negative.
 NATURAL = Unknown()
@@ -49,7 +49,7 @@ class Const(Value):
         return type(mine) is type(others) and bool(mine == others)
 
     def __hash__(self) -> int:
-        return hash(self.value)  # what is equal and of another type is told apart by `__eq__`
+        return hash(self.value)  # equal values of different types are told apart by `__eq__`
 
 
 NONE = Const(None)
@@ -73,7 +73,7 @@ class ModuleRef(Value):
 
 
 class External(Value):
-    """Something known only by its dotted name; `()` in the name stands for the result of a call."""
+    """Something known only by its dotted name; `()` in the name represents the result of a call."""
 
     __slots__ = ("is_module", "name")
 
@@ -90,12 +90,12 @@ class External(Value):
 
 #: Positional arguments of a call, or the items of a container.
 Values = tuple[Value, ...]
-#: Keyword arguments of a call; what `**` brought under unknown names stands under None.
+#: Keyword arguments of a call; those that `**` brought under unknown names are under None.
 Keywords = dict[str | None, Value]
 
 
 class Env:
-    """The variables of a function call or class body, inside those of what encloses it."""
+    """The variables of a function call or class body, inside those of the enclosing scope."""
 
     __slots__ = ("names", "outer")
 
@@ -105,7 +105,7 @@ class Env:
 
 
 class Function(Value):
-    """A function of which the source is at hand, with what it closes over."""
+    """A function whose source is at hand, with its enclosing variables."""
 
     __slots__ = ("cached", "code", "context", "env", "line", "module", "name", "named", "owner")
 
@@ -127,7 +127,7 @@ class Function(Value):
         self.context: bool = False
         """True behind `contextlib.contextmanager`: the body runs on entering."""
         self.named: bool = False
-        """True of a local function that goes by a name of its module, by which pickle looks it up."""
+        """True for a local function bound to a name of its module, by which pickle looks it up."""
 
     @property
     def qualified(self) -> str:
@@ -136,7 +136,7 @@ class Function(Value):
 
 
 class ClassRef(Value):
-    """A class of which the source is at hand."""
+    """A class whose source is at hand."""
 
     __slots__ = (
         "bases", "binds", "dataclass", "env", "line", "linear", "linear_mask", "members", "meta", "module",
@@ -160,11 +160,11 @@ class ClassRef(Value):
         self.members: dict[str, Instance] = {}
         """Members of an enumeration, one object each."""
         self.outside: dict[str, Value] | None = None
-        """Attributes set behind the class body, by code that is being followed."""
+        """Attributes set after the class body, by code that is being followed."""
 
 
 class Instance(Value):
-    """An object of a known class; `open` when only an annotation says so, and a subclass may stand in."""
+    """An object of a known class; `open` if it is only known by an annotation and may be of a subclass."""
 
     __slots__ = ("attributes", "cls", "open", "shared")
 
@@ -190,13 +190,13 @@ class Attributes(Value):
 
     @property
     def held(self) -> Mapping:
-        """What it holds now."""
+        """The current content."""
         items: dict[Value, Value] = {Const(name): value for name, value in self.owner.attributes.items()}
         return Mapping(items, exact=False, doubtful=False)
 
 
 class ClassEnv(Env):
-    """The names of a class body, looked up lazily; seen by the body itself, not by its methods."""
+    """The names of a class body, looked up lazily; visible to the body itself, not to its methods."""
 
     __slots__ = ("cls",)
 
@@ -232,9 +232,9 @@ class Method(Value):
 
 
 class Sequence(Value):
-    """A list, tuple or set; `exact` when these are all its elements.
+    """A list, tuple or set; `exact` if these are all its elements.
 
-    It is `doubtful` when it may be empty: none of its elements is sure to have been added.
+    It is `doubtful` if it may be empty: none of its elements is certain to have been added.
     """
 
     __slots__ = ("doubtful", "exact", "items", "kind", "shared")
@@ -248,7 +248,7 @@ class Sequence(Value):
 
 
 class Mapping(Value):
-    """A dictionary; `exact` when these are all its keys, `doubtful` as a sequence is."""
+    """A dictionary; `exact` if these are all its keys, `doubtful` as for a sequence."""
 
     __slots__ = ("doubtful", "exact", "items", "shared")
 
@@ -310,7 +310,7 @@ class StaticMethod(Value):
 
 
 class Super(Value):
-    """`super()` inside a method: look-ups start behind `after`."""
+    """`super()` inside a method: lookups start after `after`."""
 
     __slots__ = ("after", "receiver")
 
@@ -334,5 +334,5 @@ class Union(Value):
         return hash(self.alternatives)
 
 
-#: Values that are equal exactly when they are the same: what can be looked up among keys.
+#: Values that are equal exactly if they are the same, so that they can be looked up among keys.
 SETTLED = (Const, Function, ClassRef, ModuleRef)

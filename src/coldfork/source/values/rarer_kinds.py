@@ -1,4 +1,4 @@
-"""Rarer kinds of values: texts that know their readers, lazy imports, wrapped functions, processes."""
+"""Rarer kinds of values: texts that record being read, lazy imports, wrapped functions, processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from coldfork.source.values.kinds import (
 
 
 class GivenText(Const):
-    """A constant text; `read` once anything could depend on what it says."""
+    """A constant text; `read` is set once anything could depend on its content."""
 
     __slots__ = ("_text", "read")
 
@@ -33,20 +33,20 @@ class GivenText(Const):
 
     @property
     def value(self) -> Any:
-        """What it says."""
+        """The content."""
         self.look()
         return self.unwatched.value
 
     def look(self) -> None:
-        """Note that something may depend on what it says, here and where the text came from."""
+        """Note that something may depend on the content, here and where the text came from."""
         text: Const = self
-        while isinstance(text, GivenText):  # it may have been handed on ten thousand times
+        while isinstance(text, GivenText):  # not recursive: it may have been passed on ten thousand times
             text.read = True
             text = text._text
 
     @property
     def unwatched(self) -> Const:
-        """The constant itself, whose reader nobody hears of."""
+        """The constant itself, whose reads are not recorded."""
         text = self._text
         while isinstance(text, GivenText):
             text = text._text
@@ -54,26 +54,26 @@ class GivenText(Const):
 
 
 def unwatched(value: Value) -> Value:
-    """A value as calls are remembered by it."""
+    """Return a value in the form used in cache keys."""
     return value.unwatched if type(value) is GivenText else value
 
 
 def is_text(value: Value) -> bool:
-    """True for a constant text, without reading it."""
+    """Return True for a constant text, without reading it."""
     return isinstance(value, Const) and type(unwatched(value).value) is str  # type: ignore[attr-defined]
 
 
 def look_at(values: Iterable[Value]) -> None:
-    """Look at all texts among some values."""
+    """Mark all texts among some values as read."""
     for value in values:
         if isinstance(value, GivenText):
             value.look()
 
 
 class Wrapped(Value):
-    """A function that a library made of another one, as `jax.jit` does.
+    """A function that a library made from another one, as `jax.jit` does.
 
-    `maker` is the library's function, and `symbol` the name under which the knowledge base has its results.
+    `maker` is the library's function, and `symbol` the name of its results in the knowledge base.
     """
 
     __slots__ = ("function", "maker")
@@ -93,31 +93,31 @@ FUNCTIONS = (Function, Bound, Partial, Wrapped, StaticMethod, ClassMethod)
 
 
 class Imported(NamedTuple):
-    """What a lazy import statement imports under one name."""
+    """The target of a lazy import statement under one name."""
 
     source: str | None
     level: int
     name: str | None
-    """What is taken from the module; None for `import module`."""
+    """The name taken from the module; None for `import module`."""
     alias: bool
     """For `import a.b`: whether an `as` makes the name mean the submodule."""
     declared: bool
-    """False where `__lazy_modules__` says whether the import is lazy."""
+    """False if `__lazy_modules__` decides whether the import is lazy."""
     line: int
 
     @classmethod
     def of_module(cls, module: str, alias: bool, declared: bool, line: int) -> Imported:
-        """By `lazy import module`."""
+        """Return the target of `lazy import module`."""
         return cls(module, 0, None, alias, declared, line)
 
     @classmethod
     def of_name(cls, source: str | None, level: int, name: str, declared: bool, line: int) -> Imported:
-        """By `lazy from source import name`."""
+        """Return the target of `lazy from source import name`."""
         return cls(source, level, name, True, declared, line)
 
 
 class LazyImport(Value):
-    """An import that has not happened yet, and the module that holds its statement."""
+    """An import that has not happened yet, and the module with its statement."""
 
     __slots__ = ("imported", "module")
 
@@ -132,7 +132,7 @@ class LazyImport(Value):
         return hash(self.imported)
 
 
-#: The classes of processes that are started by one method, by their names in `multiprocessing.context`.
+#: The classes of processes with a fixed start method, by their names in `multiprocessing.context`.
 CLASSES = {"ForkProcess": "fork", "SpawnProcess": "spawn", "ForkServerProcess": "forkserver"}
 
 
@@ -143,11 +143,11 @@ class Context(Value):
 
     def __init__(self, method: str, chosen: str, by_default: bool = False) -> None:
         self.method: str = method
-        """The start method; empty where nobody knows which."""
+        """The start method; empty if unknown."""
         self.chosen: str = chosen
         """What chose it, in words."""
         self.by_default: bool = by_default
-        """True where nobody states the method."""
+        """True if no method is stated."""
 
 
 class Work(Value):
@@ -157,21 +157,21 @@ class Work(Value):
 
     def __init__(self, context: Context | None, calls: tuple[Call, ...] = ()) -> None:
         self.context: Context | None = context
-        """None where it is whatever is the default by the time the processes start."""
+        """None for the default at the time when the processes start."""
         self.calls: tuple[Call, ...] = calls
-        """What every process runs, beside what it is given later."""
+        """The calls that every process makes, besides later tasks."""
         self.made_at: tuple[str, str, int] | None = None
         """Module, function and line of a pool, whose processes start with it."""
         self.woken: Any = None
-        """What had been woken by then."""
+        """The accelerators woken by then."""
         self.starts: frozenset[str] = frozenset({"start"})
         """The methods with which its processes start."""
         self.condition: Condition | None = None
-        """What has to hold for it to start any."""
+        """The condition under which it starts any."""
         self.daemonic: bool = False
-        """True where its processes are daemons, which may start none themselves."""
+        """True if its processes are daemons, which may not start processes themselves."""
         self.told: bool = False
-        """True where it was told of already that they cannot be sent what they need."""
+        """True once it was reported that they cannot be sent what they need."""
 
 
 class Shared(Value):
@@ -182,11 +182,11 @@ class Shared(Value):
     def __init__(self, kind: str, method: str) -> None:
         self.kind: str = kind
         self.method: str = method
-        """The start method of the context that made it; empty where nobody knows which."""
+        """The start method of the context that made it; empty if unknown."""
 
 
 class Call:
-    """A function with the arguments that it is to be called with."""
+    """A function with the arguments of a future call."""
 
     __slots__ = ("function", "keywords", "positional")
 
@@ -197,7 +197,7 @@ class Call:
 
 
 def class_of_processes(value: Value) -> Value:
-    """The class that a context's `Process` is; any other value as it is."""
+    """Return the class of a context's `Process`; any other value unchanged."""
     if not isinstance(value, Method) or value.name != "Process" or not isinstance(value.receiver, Context):
         return value
     method = "" if value.receiver.by_default else value.receiver.method

@@ -1,4 +1,4 @@
-"""Texts of which only a part is known: `f"cuda:{rank}"`, or the path of a file beside the code."""
+"""Texts that are only partly known: `f"cuda:{rank}"`, or the path of a file beside the code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from coldfork.source.values.kinds import UNKNOWN, Const, External, Keywords, Unk
 
 #: A longer beginning or end is not kept.
 _LONGEST = 200
-#: A longer text is not kept even where all of it is known.
+#: A longer text is not kept even if all of it is known.
 _LONGEST_WHOLE = 2_000
 _CONVERSION = re.compile(r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-+ #0-9.*]*)[hlL]?(?P<kind>.)", re.DOTALL)
 
 
 class PartialText(Value):
-    """A text, or a path, that begins and ends so, whatever stands between."""
+    """A text or path with a known beginning and end, and anything between."""
 
     __slots__ = ("end", "is_path", "start")
 
@@ -37,12 +37,12 @@ class PartialText(Value):
 
 
 def partial(start: str, end: str, is_path: bool = False) -> Value:
-    """A text that begins and ends so; unknown where nothing is known of it."""
+    """Return a text with this beginning and end; unknown if both are empty."""
     return PartialText(start, end, is_path) if start or end else UNKNOWN
 
 
 def written(value: Value) -> PartialText | str | None:
-    """A value as a part of a text; None where nothing is known of what it is written as."""
+    """Return a value as a part of a text; None if its text is unknown."""
     if isinstance(value, Const):
         return str(value.value)
     if isinstance(value, External):
@@ -52,7 +52,7 @@ def written(value: Value) -> PartialText | str | None:
 
 
 def joined_text(parts: Iterable[Value]) -> Value:
-    """The text that parts come to, one behind the other."""
+    """Return the concatenation of the parts."""
     start, end, whole = "", "", True
     for part in parts:
         text = written(part)
@@ -68,20 +68,20 @@ def joined_text(parts: Iterable[Value]) -> Value:
 
 
 def end_of(value: Value) -> str:
-    """How a value ends if it is a text; empty where nobody knows."""
+    """Return the end of a value if it is a text; empty if unknown."""
     if isinstance(value, PartialText):
         return value.end
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else ""
 
 
 def ending(parts: Sequence[Value], is_path: bool = False) -> PartialText | None:
-    """The path that parts are joined to, if its end is known."""
+    """Return the path that parts are joined to, if its end is known."""
     end = end_of(parts[-1]) if parts else ""
     return PartialText("", end, is_path) if end else None
 
 
 def appended(left: Value, right: Value) -> Value | None:
-    """The sum of a text and something, in either order; None where neither is a text."""
+    """Return the concatenation of a text and another value, in either order; None if neither is a text."""
     if not (_may_be_text(left) and _may_be_text(right)) or (isinstance(left, External) and not end_of(right)):
         return None
     result = joined_text((left, right))
@@ -89,7 +89,7 @@ def appended(left: Value, right: Value) -> Value | None:
 
 
 def below(left: Value, right: Value) -> PartialText | None:
-    """The path `folder / name`, if its end is known."""
+    """Return the path `folder / name`, if its end is known."""
     may_be_path = isinstance(left, (External, Unknown)) or (isinstance(left, PartialText) and left.is_path)
     return ending((right,), is_path=True) if may_be_path else None
 
@@ -101,7 +101,7 @@ def _may_be_text(value: Value) -> bool:
 
 
 def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
-    """`text % given`, where `items` are those of a tuple of arguments; what is not plain is unknown."""
+    """Return `text % given`, where `items` are those of a tuple of arguments; anything complex is unknown."""
     parts: list[Value] = []
     arguments = iter((given,) if items is None else items)
     at = 0
@@ -119,7 +119,7 @@ def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
 
 
 def formatted(text: str, positional: Sequence[Value], keywords: Keywords) -> Value:
-    """`text.format(...)`; what is not plain is unknown."""
+    """Return `text.format(...)`; anything complex is unknown."""
     parts: list[Value] = []
     arguments = iter(positional)
     try:
@@ -140,7 +140,7 @@ def formatted(text: str, positional: Sequence[Value], keywords: Keywords) -> Val
 
 
 def is_equal(left: Value, right: Value) -> bool | None:
-    """Whether a text is equal to a value, as far as what is known of it decides that."""
+    """Return whether a text is equal to a value, as far as its known part decides that."""
     text, other = (left, right) if isinstance(left, PartialText) else (right, left)
     if not isinstance(text, PartialText):
         return None
@@ -164,24 +164,24 @@ def _agree(one: str, other: str) -> bool:
 
 
 def holds(text: PartialText, part: Value) -> bool | None:
-    """Whether `part` is in the text: true where it is in what is known."""
+    """Return whether `part` is in the text: True if it is in the known part."""
     if isinstance(part, Const) and isinstance(part.value, str):
         return True if part.value in text.start or part.value in text.end else None
     return None
 
 
 def is_within(text: PartialText, whole: str) -> bool | None:
-    """Whether the text is in one that is known: false where what is known of it is not."""
+    """Return whether the text is in a known one: False if its known part is not."""
     return None if text.start in whole and text.end in whole else False
 
 
 _DEVICE = "torch.device("
-#: Stands behind what is known of a device's name.
+#: Follows the known part of a device's name.
 _AND_SO_ON = "…"
 
 
 def device_named(text: Value) -> External | None:
-    """`torch.device(text)`, as far as the text is known; a device is handed back as it is."""
+    """Return `torch.device(text)`, as far as the text is known; a device is returned as it is."""
     if isinstance(text, Const) and isinstance(text.value, (str, int)) and not isinstance(text.value, bool):
         return External(f"{_DEVICE}{text.value})")
     if isinstance(text, PartialText) and text.start:
@@ -190,7 +190,7 @@ def device_named(text: Value) -> External | None:
 
 
 def device_text(value: Value) -> Value | None:
-    """The text that a device was made of, as far as it is known; None for anything else."""
+    """Return the text of a device, as far as it is known; None for anything else."""
     if not isinstance(value, External) or not value.name.startswith(_DEVICE) or value.name[-1] != ")":
         return None
     inner = value.name[len(_DEVICE) : -1]

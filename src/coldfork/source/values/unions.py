@@ -1,4 +1,4 @@
-"""Values that may be one of several: joining them, taking them apart, and whether they are true."""
+"""Values that may be one of several: joining them, taking them apart, and their truth."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
 
 MOST_ALTERNATIVES = 8
-#: Objects that are true whatever they stand for.
+#: Objects that are always true.
 _PATHS = frozenset({"pathlib.Path()", "pathlib.PurePath()"})
 
 
 def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
-    """The value as alternatives."""
+    """Return the value as alternatives."""
     if type(value) is Union:
         return value.alternatives
     return ((value, None),)
 
 
 def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
-    """One value that may be any of `values`; those after the first are under `condition` if one is given."""
+    """Return a value that may be any of `values`; those after the first are under `condition` if one is
+    given.
+    """
     found: dict[Value, Condition | None] = {}
     for index, value in enumerate(values):
         for alternative, inner in alternatives(value):
@@ -61,7 +63,9 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
 
 
 def _shortened(found: dict[Value, Condition | None]) -> Value:
-    """Too many alternatives: those off the nominal path go first, and never blur the nominal ones."""
+    """Return the value with fewer alternatives: those off the nominal path are dropped first, never blurring
+    the nominal ones.
+    """
     nominal: list[tuple[Value, Condition | None]]
     nominal = [(value, None) for value, condition in found.items() if condition is None]
     others = [(value, condition) for value, condition in found.items() if condition is not None]
@@ -76,7 +80,7 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a single value is true; None when nobody knows."""
+    """Return whether a single value is true; None if unknown."""
     kind = type(value)
     if isinstance(value, Const):
         return bool(value.value)
@@ -98,14 +102,14 @@ def truth(value: Value) -> bool | None:
 
 
 def under(value: Value, condition: Condition | None) -> Value:
-    """The value, held off the nominal path by `condition` besides what else does."""
+    """Return the value, additionally held off the nominal path by `condition`."""
     if condition is None:
         return value
     return Union(tuple([(single, all_of(condition, inner)) for single, inner in alternatives(value)]))
 
 
 def needing(value: Value, *conditions: Condition | None) -> Value:
-    """The value, with what led to it said of what is off the nominal path anyway."""
+    """Return the value, adding these conditions to the alternatives that are off the nominal path anyway."""
     if type(value) is not Union or not any(conditions):
         return value
     needed = all_of(*conditions)
@@ -115,13 +119,17 @@ def needing(value: Value, *conditions: Condition | None) -> Value:
 
 
 def joined(results: list[tuple[Value, Condition | None]]) -> Value:
-    """One value from results that each need a condition, or none; those of the nominal path come first."""
+    """Return one value from results that each need a condition, or none; those of the nominal path come
+    first.
+    """
     results.sort(key=lambda result: result[1] is not None)
     return union([under(value, condition) for value, condition in results])
 
 
 def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Value:
-    """Results for each combination of the parts' alternatives, where these are few; else of the whole."""
+    """Return the results for each combination of the parts' alternatives if these are few; else for the
+    whole.
+    """
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))
     if combinations == 1 or combinations > MOST_ALTERNATIVES:

@@ -1,4 +1,4 @@
-"""Expressions and values in words, for whoever wants to know what the code was taken to compute."""
+"""Expressions and values in words, for users who want to see what the code was taken to compute."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Wording = Callable[[tuple[Condition, ...]], str | None]
 
 
 def in_words(value: Value, words_of: Wording, depth: int = 0) -> str:
-    """A value in words; what may be one of several, with the condition of each."""
+    """Return a value in words; for one of several, with the condition of each."""
     if isinstance(value, Union):
         return " or ".join(_alternative(*one, words_of, depth) for one in value.alternatives)
     if isinstance(value, (Sequence, Mapping)):
@@ -113,7 +113,7 @@ def _single(value: Value, words_of: Wording, depth: int) -> str:
 
 
 def spelled(node: Node) -> str:
-    """An expression in source text; what is inside of it, and of no interest, is left out."""
+    """Return an expression as source text, leaving out uninteresting inner parts."""
     text = _spelled(node)
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - len(_ELSE)]}{_ELSE}"
 

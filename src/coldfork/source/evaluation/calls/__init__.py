@@ -1,1 +1,1 @@
-"""What a call does: of our functions, of classes, and of what has no source here."""
+"""The effects of calls: to our functions, to classes, and to code without source."""

@@ -1,4 +1,4 @@
-"""Arguments of a call: which of them split it, and what its parameters hold."""
+"""Arguments of a call: which of them split it, and the resulting values of the parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _MOST_COMBINATIONS = 8
 
 
 def first_union(positional: Values, keywords: Keywords, combinations: int) -> int | str | None:
-    """An argument that is one of few values: the call is followed for each, as long as that stays few."""
+    """Return an argument with a few alternatives: the call is followed for each, while combinations
+    stay few.
+    """
     most = _MOST_COMBINATIONS // combinations
     for index, value in enumerate(positional):
         if type(value) is Union and len(value.alternatives) <= most and _tells(value):
@@ -39,12 +41,12 @@ def first_union(positional: Values, keywords: Keywords, combinations: int) -> in
 
 
 def _tells(value: Union) -> bool:
-    """Whether following the alternatives one by one shows more than following them together."""
+    """Return whether following the alternatives separately shows more than following them together."""
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 
 def unknown_arguments(parameters: Parameters, optional: bool) -> tuple[Values, Keywords]:
-    """Arguments of which nothing is known: for all parameters, or for those without a default."""
+    """Return unknown arguments: for all parameters, or for those without a default."""
     left_out = 0 if optional else len(parameters.defaults)
     named = zip(parameters.keyword_only, parameters.keyword_defaults, strict=True)
     return (
@@ -61,7 +63,7 @@ def bind_arguments(
     positional: Values,
     keywords: Keywords,
 ) -> None:
-    """Give every parameter its argument, its default, or the unknown."""
+    """Give every parameter its argument, its default, or an unknown value."""
     assert inner.env is not None
     spread = None in keywords
     named = {name: value for name, value in keywords.items() if name is not None}
@@ -83,7 +85,7 @@ def bind_arguments(
 
 
 def _defining(function: Function) -> Env | None:
-    """Where default values are evaluated: in the class body for a method, else around the function."""
+    """Return where default values are evaluated: in the class body for a method, else around the function."""
     if function.owner is not None:
         return ClassEnv(function.owner)
     return function.env

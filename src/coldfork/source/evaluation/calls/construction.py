@@ -1,4 +1,4 @@
-"""Make objects: metaclass `__call__`, `__new__`, `__init__`, and what dataclasses add."""
+"""Construct objects: metaclass `__call__`, `__new__`, `__init__`, and the additions of dataclasses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coldfork.source.values.kinds import (
     Values,
 )
 
-#: The functions of attrs that make a field which needs no type.
+#: The functions of attrs that make a field without a type annotation.
 _FIELDS = frozenset({"attrib", "ib"})
 
 
@@ -57,7 +57,7 @@ def construct(
 def _made(
     ev: Interpreter, frame: Frame, cls: ClassRef, positional: Values, keywords: Keywords, by_meta: bool
 ) -> Value:
-    """What a class whose source is followed makes of the arguments."""
+    """Return the object that a followed class makes of the arguments."""
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:
         held = ev.member(meta, "__call__")
@@ -94,21 +94,21 @@ def _initialise(
 
 
 def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
-    """Whether a class without `__init__` has been given one that takes its fields.
+    """Return whether a class without `__init__` has been given one that takes its fields.
 
-    That is what decorators do to a class that derives from nothing else, in whatever way they do it.
+    Decorators do this, in various ways, to a class without bases.
     """
     bases = linear(ev, cls)
     own = [base for base in bases if isinstance(base, ClassRef)]
     if any(base.dataclass for base in own):
         return True
     if any(last_name(called(node)) == "dataclass" for node, _ in cls.statement.decorators):
-        return True  # looked up by its name: the decorator has not been run
+        return True  # looked up by name: the decorator has not been run
     return len(own) == len(bases) and any(base.statement.decorators for base in own)
 
 
 def _is_field(entries: tuple[nodes.Node, ...]) -> bool:
-    """Whether a name of a class is one of its fields: it has a type, or is bound to a field of attrs."""
+    """Return whether a class attribute is a field: it has a type, or is bound to a field of attrs."""
     for how, payload, _line, _guards in entries:
         if how == nodes.BY_TYPE:
             return True
@@ -118,7 +118,7 @@ def _is_field(entries: tuple[nodes.Node, ...]) -> bool:
 
 
 def _fields(ev: Interpreter, frame: Frame, made: Instance, positional: Values, keywords: Keywords) -> None:
-    """The generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
+    """Run the generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
     rest = list(positional)
     for base in reversed(linear(ev, made.cls)):
         if not isinstance(base, ClassRef):

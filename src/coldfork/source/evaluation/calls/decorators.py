@@ -1,4 +1,4 @@
-"""What decorators make of a function or class."""
+"""The results of decorators on functions and classes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DATACLASSES = (
 
 
 def evaluate(ev: Interpreter, frame: Frame, nodes: Nodes, symbol: str) -> Decorators:
-    """The decorators that stand above a function or class: all else of it is evaluated after them."""
+    """Return the decorators of a function or class, which are evaluated before the rest of it."""
     outer = frame.enter(Position.DECORATOR, symbol)
     try:
         found = []
@@ -53,7 +53,7 @@ def evaluate(ev: Interpreter, frame: Frame, nodes: Nodes, symbol: str) -> Decora
 
 
 def apply(ev: Interpreter, frame: Frame, value: Value, decorators: Decorators, symbol: str) -> Value:
-    """Apply decorators where they stand, the last one first, with all that they run."""
+    """Return a value with its decorators applied in place, the last one first, with all their effects."""
     outer = frame.enter(Position.DECORATOR, symbol)
     try:
         for decorator, line in reversed(decorators):
@@ -65,7 +65,7 @@ def apply(ev: Interpreter, frame: Frame, value: Value, decorators: Decorators, s
 
 
 def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, nodes: Nodes) -> Value:
-    """The value behind decorators, for somebody who looks it up."""
+    """Return a decorated value, for a lookup by name."""
     frame = Frame(module, env)
     frame.quiet = True
     ev.failing.append({})
@@ -82,10 +82,10 @@ def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, no
 
 
 def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> Value:
-    """One decorator's result.
+    """Return the result of one decorator.
 
-    What a decorator of the standard library or of a known library returns is taken for what it was given. Of
-    others that cannot be read it is presumed: they may keep a function, call it, or put another in its place.
+    A decorator of the standard library or of a known library is taken to return its argument. Others without
+    source are only presumed to: they may keep the function, call it, or replace it.
     """
     if isinstance(decorator, External):
         if decorator.name in _DATACLASSES:
@@ -109,7 +109,7 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
 
 
 def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
-    """Whether what stands behind a decorator is sure to run the function when it is called."""
+    """Return whether calling the result of a decorator is sure to run the function."""
     if not isinstance(decorator, External):
         return not isinstance(decorator, Unknown)
     top = decorator.name.partition(".")[0]
@@ -117,7 +117,7 @@ def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
 
 
 def _presumed(decorator: Value, value: Value) -> Value:
-    """What stands behind a decorator that cannot be read: nobody knows, or what it was given."""
+    """Return the result of a decorator without source: unknown, or the decorated value."""
     name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
     condition = Condition(words=f"{name} hands on what it decorates")
     given = [(one, all_of(inner, condition)) for one, inner in alternatives(value) if one is not UNKNOWN]
@@ -125,7 +125,7 @@ def _presumed(decorator: Value, value: Value) -> Value:
 
 
 def _known(name: str, value: Value) -> Value | None:
-    """Decorators of the standard library that change what a name means."""
+    """Return the result of a standard library decorator that changes the meaning of a name."""
     if name == "builtins.property" or name.endswith(("cached_property", "abc.abstractproperty")):
         return Property(value)
     if name == "builtins.staticmethod":

@@ -1,4 +1,4 @@
-"""What calling built-ins, the standard library and other code without source does and returns."""
+"""The effects and results of calling built-ins, the standard library and other code without source."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ACCEPTED = Condition(words="the command line is one that the parser accepts")
 
 
 def known_result(ev: Interpreter, symbol: str) -> Value:
-    """What a call of a known function returns."""
+    """Return the result of a known function."""
     known = ev.catalogue.values.get(f"{symbol}()")
     if known is not None:
         return known_value(known)
@@ -46,7 +46,7 @@ def known_result(ev: Interpreter, symbol: str) -> Value:
 
 
 def call_external(ev: Interpreter, frame: Frame, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call something that is known only by its dotted name."""
+    """Call a function known only by its dotted name."""
     model = MODELS.get(name)
     if model is not None:
         result = model(ev, frame, positional, keywords)
@@ -78,7 +78,7 @@ def call_external(ev: Interpreter, frame: Frame, name: str, positional: Values, 
 
 
 def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
-    """`EntryPoint.load`: import the module, take the attribute."""
+    """Return the result of `EntryPoint.load`: import the module, take the attribute."""
     module, _, attribute = target.partition("[")[0].strip().partition(":")
     ev.record_import(frame, module)
     value: Value = module_object(ev, module)
@@ -91,7 +91,7 @@ def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
 def _external_method(
     ev: Interpreter, frame: Frame, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """A method of what an external call returned."""
+    """Return the result of a method of an external call's result."""
     made, _, method = name.rpartition("().")
     if method in PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
@@ -105,11 +105,11 @@ def _external_method(
         tensor = pytorch.tensor_of_method(receivers, method)
         if tensor is not None:
             return tensor
-    if name.removesuffix("()") in ev.catalogue.waiting:  # the last is what the factory's result is applied to
+    if name.removesuffix("()") in ev.catalogue.waiting:  # the last is the argument of its result
         known_effects.record_call(ev, frame, name, positional[:-1], keywords)
     elif name in ev.catalogue.calls:
         known_effects.record_call(ev, frame, name, positional, keywords)
-    elif not name.endswith("()"):  # to apply what a call returned is not to make that call again
+    elif not name.endswith("()"):  # calling the result of a call does not repeat that call
         known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
@@ -117,7 +117,7 @@ def _external_method(
 def _module_method(
     ev: Interpreter, frame: Frame, module: Instance, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """A method of one of torch's modules: what moves it touches a device only if it holds a tensor."""
+    """Call a method of one of torch's modules: moving it touches a device only if it holds a tensor."""
     if name in torch_modules.REGISTERING:
         given = dict(zip(("name", "held"), positional, strict=False))
         held = given.get("held") or next((value for key, value in keywords.items() if key != "name"), None)
@@ -150,7 +150,7 @@ def _module_method(
 def call_method(
     ev: Interpreter, frame: Frame, method: Method, positional: Values, keywords: Keywords
 ) -> Value:
-    """A method of a built-in value, or of an object whose class has bases without source."""
+    """Call a method of a built-in value, or of an object whose class has bases without source."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
         return _base_method(ev, frame, receiver, method.name, positional, keywords)
@@ -168,7 +168,7 @@ def _base_method(
     positional: Values,
     keywords: Keywords,
 ) -> Value:
-    """A method that an object has from a base without source."""
+    """Call a method that an object inherits from a base without source."""
     if name in PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
     bases = external_bases(ev, receiver.cls if isinstance(receiver, Instance) else receiver.after)
@@ -194,7 +194,7 @@ def _super_method(
     positional: Values,
     keywords: Keywords,
 ) -> Value:
-    """A special method that a class calls of its base."""
+    """Call a special method of a base through `super()`."""
     if not isinstance(receiver, Super):
         return UNKNOWN
     if name == "__init__":
@@ -215,9 +215,9 @@ def _super_method(
 def answer(
     ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
 ) -> Value | None:
-    """The result of a function about which the knowledge base says all there is to say.
+    """Return the result of a function that the knowledge base describes completely.
 
-    Checked code is followed whatever is known of it: what is found must not hang on what a module is called.
+    Checked code is always followed: findings must not depend on the name of a module.
     """
     if (
         f"{symbol}()" in ev.catalogue.values

@@ -1,4 +1,4 @@
-"""Call values: functions with their arguments bound, classes, bound methods, externals, and what is lazy."""
+"""Call values: functions with bound arguments, classes, bound methods, externals, and lazy values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class _Call(NamedTuple):
-    """A function with the arguments it is called with."""
+    """A function with the arguments of a call."""
 
     function: Function
     code: Code
@@ -59,7 +59,7 @@ class _Call(NamedTuple):
 
 
 def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywords: Keywords) -> Value:
-    """Call `callee`; what that runs goes to `frame`."""
+    """Call `callee`; the effects go to `frame`."""
     kind = type(callee)
     if kind is Function:
         return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
@@ -132,13 +132,13 @@ def call_function(
             return Lazy("generator", (function, positional, keywords))
         if code.is_async:
             return Lazy("coroutine", (function, positional, keywords))
-    # Inside itself a function is followed with its arguments joined: else each level would multiply the ways.
+    # Recursive calls are followed with joined arguments: otherwise each level would multiply the paths.
     nested = ev.memo.is_followed((function.module.name, id(code)))
     split = None if nested else first_union(positional, keywords, combinations)
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
-    for fact in facts:  # what the source does not show, because it goes through compiled code or dispatch
+    for fact in facts:  # what the source does not show: compiled code, dispatch
         if not known_effects.is_all(fact) and not any(
             wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes
         ):
@@ -146,7 +146,7 @@ def call_function(
     hand_over(ev, frame, result)
     known_effects.record_unshown(ev, frame, facts, result.must)
     vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
-    if facts and vague:  # the catalogue may know what methods of the result do
+    if facts and vague:  # the catalogue may know the effects of the result's methods
         return external_calls.known_result(ev, symbol)
     return result.value
 
@@ -154,7 +154,7 @@ def call_function(
 def _known(
     ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """What a function of a known library returns that has a meaning of its own."""
+    """Return the result of a known library's function that has a meaning of its own."""
     model = MODELS.get(symbol)
     if model is not None:
         own = positional[1:] if symbol.endswith(".__init__") else positional
@@ -166,7 +166,7 @@ def _known(
 
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:
-    """Parameters and block of a function; None when it cannot be read, or not be followed any further."""
+    """Return a function's parameters and block; None if it cannot be read or followed further."""
     try:
         code = ev.definitions.code_of(function)
     except Exception as problem:
@@ -224,10 +224,10 @@ def _call_split(
 def _result(
     ev: Interpreter, function: Function, code: Code, positional: Values, keywords: Keywords
 ) -> CallResult:
-    """What the call comes to, remembered for the same arguments."""
+    """Return the result of the call, cached for equal arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and code.is_generator, False
     place = (function.module.name, id(code))
-    # Two lambdas may share a line: the code tells them apart, and lives as long as the module's summary.
+    # Two lambdas may share a line: their code tells them apart, and lives as long as the module's summary.
     identity: object = function if function.env is None else (*place, function.env)
     plain = tuple(map(unwatched, positional))
     met = 0 if ev.strangers is None else ev.strangers.calls
@@ -250,7 +250,7 @@ def _result(
 
 
 def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> CallResult:
-    """Follow a call, within the budget, and remember what it came to."""
+    """Follow a call, within the budget, and cache its result."""
     budget, program = ev.budget, ev.program
     program.pause()
     left, shared, mark = budget.left, ev.journal.shared, ev.journal.mark()
@@ -270,7 +270,7 @@ def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> C
         ev.unproductive_calls.record_slow_call(place, result, functions_known)
     alike = ev.unread_texts.learn(key, call.positional, result, ev.journal.is_as_at(mark))
     result = result._replace(value=unwatched(result.value))
-    # What used up the budget would not end next time either: what was found is taken for the answer.
+    # A call that used up the budget would do so again: the result so far becomes final.
     final = budget.ran_out(left)
     if ev.memo.remember(key, result._replace(cut=budget.cut) if final else result, shared, regardless=final):
         ev.journal.settle(mark)
@@ -332,13 +332,13 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
 
 
 def _in_all(musts: list[set[str]]) -> frozenset[str]:
-    """What all of them hold; nearly always nothing, which need not be there a hundred thousand times."""
+    """Return the intersection; nearly always empty, so a shared empty set saves memory."""
     held = musts[0].intersection(*musts)
     return frozenset(held) if held else _NOTHING
 
 
 def _returned(ev: Interpreter, inner: Frame, function: Function, code: Code) -> Value:
-    """What the call returns; failing all else, an object of the annotated class."""
+    """Return the value that the call returns; if nothing is known, an object of the annotated class."""
     nominal = [value for value, off in inner.returns if off is None]
     others = [under(value, off) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])

@@ -1,4 +1,4 @@
-"""Bring the knowledge base to bear: facts become wakes, known calls have values, fail, wrap functions."""
+"""Apply the knowledge base: facts become wakes; known calls have values, fail, or wrap functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
 
 def libraries(catalogue: Catalogue) -> frozenset[str]:
-    """Top-level names of the libraries that the catalogue covers."""
+    """Return the top-level names of the libraries that the catalogue covers."""
     names: set[str] = set()
     for table in (
         catalogue.calls,
@@ -55,7 +55,7 @@ def libraries(catalogue: Catalogue) -> frozenset[str]:
 
 
 def original_name(dotted: str) -> str:
-    """The name without the package that carries a copy of the library."""
+    """Return the name without the package that vendors the library."""
     for marker in _VENDORED:
         if marker in dotted:
             return dotted.rpartition(marker)[2]
@@ -88,12 +88,14 @@ def record_facts(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...]) -> None
 
 
 def is_all(fact: Fact) -> bool:
-    """True for a context that is created in any case: the source could show nothing that is more."""
+    """Return True for a context that is created in any case: following the source could show nothing
+    deeper.
+    """
     return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
 
 
 def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown: Collection[str]) -> None:
-    """Record those contexts that are sure to be created and that following the source has not `shown`."""
+    """Record the contexts that are certain to be created and that following the source has not `shown`."""
     for fact in facts:
         if is_all(fact) and f"{fact.accelerator}+" not in shown:
             ev.record_fact(frame, fact)
@@ -102,16 +104,16 @@ def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown
 def facts_of(
     ev: Interpreter, symbol: str, positional: Values, keywords: Keywords, computed: bool = False
 ) -> tuple[Fact, ...]:
-    """What calling `symbol` with these arguments is known to do; raises if the call is known to fail.
+    """Return the known effects of calling `symbol` with these arguments; raise if the call is known to fail.
 
-    What is `computed` from source at hand is known under its own name or not at all: `cupy.*` is about what
-    users of a library call, not about every function that it is made of.
+    A function `computed` from source at hand is matched by its own name only: `cupy.*` describes calls by the
+    library's users, not all functions that it consists of.
     """
     raises = ev.catalogue.raises.get(symbol)
     if raises is not None:
         if raises.fails:
             raise Raised("other")
-        # The profile says that it works: the other way is kept, but only as possible.
+        # The profile says that it works: the alternative is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
         ev.record_failure(Failure(condition, False, "other", frozenset()))
     if computed:
@@ -125,7 +127,7 @@ def facts_of(
 
 
 def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """What a call returns that wakes nothing until it is called in its turn, as `numba.cuda.jit` does."""
+    """Return the result of a call that wakes nothing until it is itself called, as `numba.cuda.jit` does."""
     if symbol not in ev.catalogue.waiting:
         return None
     wraps = symbol in ev.catalogue.wraps
@@ -139,7 +141,7 @@ def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords
 
 
 def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
-    """Record what calling `symbol`, the result of a call, does whatever that call was given."""
+    """Record the effects of calling `symbol`, the result of a call, regardless of that call's arguments."""
     record_facts(
         ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)])
     )
@@ -152,7 +154,7 @@ def _is_about_arguments(fact: Fact) -> bool:
 def _fitting(
     ev: Interpreter, fact: Fact, positional: Values, keywords: Keywords, symbol: str = ""
 ) -> Fact | None:
-    """The fact as it belongs to a call with these arguments; None where it does not."""
+    """Return the fact as it applies to a call with these arguments; None if it does not apply."""
     if not _is_about_arguments(fact):
         return fact
     taken = ""
@@ -175,14 +177,16 @@ def _fitting(
 
 
 def _may_pass(test: ArgumentTest, value: Value) -> bool:
-    """Whether nobody knows if an argument passes a test."""
+    """Return whether it is unknown if an argument passes a test."""
     if test.empty:
         return isinstance(value, (Unknown, External)) or (isinstance(value, Sequence) and not value.exact)
     return isinstance(value, Unknown) and not (test.negative and value is NATURAL)
 
 
 def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value | None:
-    """The default device, for a function of torch that makes its tensors there unless it is told another."""
+    """Return the default device, for a function of torch that makes its tensors there unless told
+    otherwise.
+    """
     if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
         return None
     made_there = pytorch.function_of(symbol) in ON_DEFAULT_DEVICE
@@ -192,7 +196,7 @@ def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value |
 
 
 def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
-    """The alternative that passes, in words, where another one would not; empty where all of them do."""
+    """Return the alternative that passes, in words, if others do not; empty if all pass."""
     if ev.presumes or type(value) is not Union:
         return ""  # an argument that may name a device is presumed to name one
     passing = [one for one, _ in value.alternatives if _accepts_one(test, one)]
@@ -200,20 +204,22 @@ def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
 
 
 def record_call(ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords) -> bool:
-    """Record what calling `symbol` is known to do; raise if it is known to fail. Whether it does anything."""
+    """Record the known effects of calling `symbol`; raise if it is known to fail. Return whether there are
+    any.
+    """
     facts = facts_of(ev, symbol, positional, keywords)
     record_facts(ev, frame, facts)
     return bool(facts)
 
 
 def _without(presumed: str) -> str:
-    """The opposite of a presumption such as `NVML works`, in words."""
+    """Return the opposite of a presumption such as `NVML works`, in words."""
     subject, _, verb = presumed.rpartition(" ")
     return f"a host where {subject} does not work" if verb == "works" else f"not: {presumed}"
 
 
 def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Value | None:
-    """The argument that the test looks at; None where it is not given."""
+    """Return the argument that the test examines; None if it is not given."""
     value = keywords.get(test.name)
     if value is None and test.position is not None and test.position < len(positional):
         value = positional[test.position]
@@ -221,15 +227,15 @@ def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Val
 
 
 def _passes(test: ArgumentTest, value: Value, given: bool = False) -> bool:
-    """Whether an argument passes the test.
+    """Return whether an argument passes the test.
 
-    `given` says that any argument will do, be it one of which nothing is known.
+    `given` says that any argument passes, even an unknown one.
     """
     return _accepts(test, value) or (given and isinstance(value, Unknown) and test.accepts_any)
 
 
 def _accepts(test: ArgumentTest, value: Value) -> bool:
-    """Whether a value, one of its alternatives, or an element of a list passes."""
+    """Return whether a value, one of its alternatives, or an element of a list passes."""
     return any(_accepts_one(test, alternative) for alternative, _ in alternatives(value))
 
 
@@ -254,7 +260,7 @@ def _accepts_one(test: ArgumentTest, value: Value) -> bool:
 
 
 def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
-    """Whether a text passes whatever its unknown part is."""
+    """Return whether a text passes whatever its unknown part is."""
     if test.equals or test.other_than or test.narrow:
         return False
     return text.start.startswith(test.startswith or "") and text.end.endswith(test.endswith or "")
@@ -263,7 +269,7 @@ def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
 def record_method_call(
     ev: Interpreter, frame: Frame, receivers: list[str], name: str, positional: Values, keywords: Keywords
 ) -> bool:
-    """Record what a method of an object of one of these classes is known to do."""
+    """Record the known effects of a method of an object of one of these classes."""
     known = False
     for entry in ev.catalogue.methods.get(name, ()):
         if not any(receiver in entry.receivers for receiver in receivers):
@@ -277,14 +283,15 @@ def record_method_call(
 
 
 def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """The callable that a call makes, if calling that one does something; None where nothing is known."""
+    """Return the callable that a call makes, if calling it has known effects; None otherwise."""
     return waiting(ev, symbol, positional, keywords) or _wrapped(ev, symbol, positional, keywords)
 
 
 def _wrapped(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """The function that calling `symbol` makes; None where the knowledge base names no such maker.
+    """Return the function that calling `symbol` makes; None if the knowledge base does not list it as a
+    maker.
 
-    Without a function to wrap the call makes a decorator: `jax.jit(static_argnums=0)`.
+    Without a function to wrap, the call makes a decorator: `jax.jit(static_argnums=0)`.
     """
     known = ev.catalogue.wraps.get(symbol)
     if known is None:
@@ -296,7 +303,7 @@ def _wrapped(ev: Interpreter, symbol: str, positional: Values, keywords: Keyword
 def call_wrapped(
     ev: Interpreter, frame: Frame, callee: Wrapped, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call such a function: it does what is known of it, and runs the one that it was made of."""
+    """Call such a function: apply its known effects, and run the function it was made from."""
     record_result_call(ev, frame, callee.symbol)
     value = ev.call(frame, callee.function, positional, keywords)
     return value if ev.catalogue.wraps[callee.maker].keeps_value else UNKNOWN

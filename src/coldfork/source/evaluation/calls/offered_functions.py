@@ -1,4 +1,4 @@
-"""Call functions of a module: those of commands, and those that start processes or say how they start."""
+"""Call functions of a module: commands, and functions that start processes or choose how."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def call(ev: Interpreter, frame: Frame) -> None:
     mark, kept = ev.journal.mark(), dict(ev.environment.values)
     sites, edges, must = len(frame.sites), len(frame.site_edges), set(frame.must)
     conditions, stays = frame.conditions, frame.stays
-    frame.site_starts.clear()  # those of the body are told of where it is imported
+    frame.site_starts.clear()  # starts in the module body are reported where it is imported
     for one in _offered(frame.module):
         ev.budget.begin_call(ev.program.hurried)
         try:
@@ -47,7 +47,8 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
     frame.at(function.line, function.line)
     frame.symbol = function.qualified
     _note_choice(ev, frame, code)
-    # Nobody but the program itself calls the functions of a script: what it leaves out is what it says.
+    # Only the program itself calls the functions of a script: arguments that it leaves out have their
+    # defaults.
     script = frame.module.outline.is_program and "." not in frame.module.plain
     given, keywords = unknown_arguments(code.parameters, optional=not script)
     if owner is not None and given and (receiver := _receiver(function, owner, one.node)) is not None:
@@ -56,7 +57,7 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
 
 
 def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
-    """Note that a function chooses how processes start by a flag."""
+    """Note that a function chooses the start method by a flag."""
     asked = asked_by(ev.program, frame.module, code) if frame.module.outline.asking else None
     if asked is not None:
         line, frame.line = frame.line, asked.line
@@ -66,7 +67,7 @@ def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
 
 
 def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
-    """What a method is called of; None for a static one."""
+    """Return the receiver of a method; None for a static one."""
     decorated = {last_name(nodes.called(decorator)) for decorator, _ in nodes.decorators_of(node)}
     if "staticmethod" in decorated:
         return None
@@ -76,7 +77,7 @@ def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
 
 
 def _offered(module: Module) -> list[Defined]:
-    """The functions and methods at the top of a module that hold a word about processes, or make loaders."""
+    """Return the functions and methods at the top of a module that mention processes, or make loaders."""
     functions, outline = defined(module), module.outline
     choosing = holding(functions, outline.choosing)
     found = holding(functions, outline.deciding)
@@ -85,7 +86,7 @@ def _offered(module: Module) -> list[Defined]:
 
 
 def _makes_a_loader(one: Defined) -> bool:
-    """Whether a function makes an object of a class that derives from one of loaders."""
+    """Return whether a function makes an object of a class derived from a loader."""
     bases = () if one.owner is None or one.name != "__init__" else Class._make(one.owner).bases
     return any((last_name(base) or "").endswith("DataLoader") for base in bases)
 
@@ -93,7 +94,7 @@ def _makes_a_loader(one: Defined) -> bool:
 def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
     """Call a function of a module that has run, by its name in it.
 
-    Where a library of command lines has made something else of it, that calls it with what it reads there.
+    If a command line library has replaced it, the library calls it with the arguments that it parses.
     """
     name, *attributes = dotted.split(".")
     value = ev.global_value(frame, name)
@@ -109,14 +110,14 @@ def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
     if isinstance(value, Bound) or function is None:
         ev.call(frame, value)
         return
-    # What a parser has read is given for what it knows of; the script that an installer writes gives nothing.
+    # The values that a parser is known to return are passed; an installer's script passes nothing.
     code = ev.definitions.code_of(function)
     given, keywords = ((), {}) if code is None else unknown_arguments(code.parameters, function is not value)
     ev.call(frame, function, given, keywords)
 
 
 def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:
-    """The function as it is written, whatever its decorators have made of it."""
+    """Return the function as written, before its decorators."""
     entries = frame.module.summary.binds.get(name, ())
     for how, payload, _line, _guards in reversed(entries):
         if how == nodes.BY_DEF:
@@ -124,24 +125,24 @@ def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:
     return None
 
 
-#: What is set once a framework has made a context, and not when the driver was woken by somebody else.
+#: Flags that are set once a framework has made a context, but not when other code has woken the driver.
 _FLAGS = {"is_initialized": ("cuda", "xpu"), "_is_in_bad_fork": ("cuda", "xpu")}
 _CHOOSING = frozenset({"set_start_method", "get_context"})
 _METHODS = frozenset({"fork", "spawn", "forkserver"})
 _VARIABLE = re.compile(r"(?:MULTIPROC|START)_METHOD")
-#: What tells of the driver as well, or is true wherever there is a device.
+#: Names of tests that cover the driver as well, or that are true wherever there is a device.
 _KNOWING = re.compile(r"driver|cuinit|getcount|get_count|is_available|device_count", re.IGNORECASE)
 
 
 class Asked(NamedTuple):
-    """A call that asks a flag."""
+    """A call that tests a flag."""
 
     line: int
     flag: str
 
 
 def asked_by(program: Program, module: Module, function: Code) -> Asked | None:
-    """The flag by which a function chooses; None where it does not, or asks for more."""
+    """Return the flag by which a function chooses; None if there is none, or it tests more than that."""
     inside = list(walk(function.block))
     if not any(map(_chooses, inside)):
         return None
@@ -167,7 +168,7 @@ def _chooses(node: Node) -> bool:
 
 
 def _idle(node: Node) -> Iterator[tuple[int, int, int]]:
-    """The places of calls in a test that decides about calls into PyTorch, and about nothing else."""
+    """Yield the places of calls in a test that decides only about calls into PyTorch."""
     if node[0] != nodes.IF:
         return
     _, _, test, body, orelse, _ = node
@@ -186,7 +187,7 @@ def _calls_torch(statement: Node) -> bool:
 
 
 def _asked(program: Program, module: Module, call: Node) -> Asked | None:
-    """The flag that a call asks, by itself or through a function that asks nothing else."""
+    """Return the flag that a call tests, directly or through a function that tests nothing else."""
     line, _, _ = nodes.place_of(call)
     function = nodes.called(call)
     flag = _flag(function)
@@ -203,7 +204,7 @@ def _flag(function: Node) -> str:
 
 
 def _through(program: Program, module: Module, name: str) -> str:
-    """The flag that a function of the checked code returns."""
+    """Return the flag that a function of the checked code returns."""
     for entry in module.summary.binds.get(name, ()):
         how, payload, _line, _guards = Binding._make(entry)
         if how == nodes.BY_FROM:

@@ -1,4 +1,4 @@
-"""The outcomes of calls: known from an earlier one, and handed to the caller."""
+"""The outcomes of calls: recalled from an earlier one, and passed to the caller."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from coldfork.source.values.rarer_kinds import look_at
 
 
 def recalled(ev: Interpreter, key: Key, positional: Values, place: tuple[str, int]) -> CallResult | None:
-    """What the call comes to; None where it has to be followed."""
+    """Return the outcome of the call; None if it has to be followed."""
     known = _for_these(ev, key, place)
     if known is None:
         return _for_any(ev, key)
-    look_at(positional)  # it is known for these very texts, and may depend on each
+    look_at(positional)  # it is known for exactly these texts, and may depend on each
     return known
 
 
@@ -31,7 +31,7 @@ def _for_these(ev: Interpreter, key: Key, place: tuple[str, int]) -> CallResult 
 
 
 def _for_any(ev: Interpreter, key: Key) -> CallResult | None:
-    """What the call comes to whatever the texts say that it does not look at."""
+    """Return the outcome of the call if it is independent of the texts that it does not read."""
     alike = ev.unread_texts.for_any(key)
     known = ev.memo.recall(alike) if alike is not None else None
     if known is None:
@@ -42,7 +42,7 @@ def _for_any(ev: Interpreter, key: Key) -> CallResult | None:
 
 
 def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
-    """Let the caller have what the callee did."""
+    """Pass the callee's effects on to the caller."""
     if result.raise_must is not None:
         frame.raise_musts.append(frame.must | result.raise_must)
     must = result.strict if frame.tries else result.must
@@ -51,7 +51,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         note_start(frame, start)
     for wake in result.wakes:
         sure = wake.surety in must
-        if sure and result.presumed:  # certain by all its nominal ways, so all that they presume is presumed
+        if sure and result.presumed:  # certain by all its nominal paths, so all their presumptions apply
             wake = wake._replace(presumed=presumed_together(wake.presumed, result.presumed))
         needed = _survived(result, wake) if sure and frame.tries else ()
         outer, frame.conditions = frame.conditions, (*frame.conditions, *needed)
@@ -67,7 +67,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
 
 
 def _survived(result: CallResult, wake: Wake) -> Conditions:
-    """The failures in a call that must not come before a wake, where the caller goes on after them."""
+    """Return the failures in a call that must not precede a wake, if the caller continues after them."""
     return tuple([
         negated(failure.condition)
         for failure in result.failures
@@ -76,9 +76,10 @@ def _survived(result: CallResult, wake: Wake) -> Conditions:
 
 
 def _doubted(frame: Frame, result: CallResult) -> bool:
-    """True where a call seems to end the import of a module: a module that always fails is not written.
+    """Return True if a call seems to end the import of a module, which is implausible: modules that always
+    fail do not exist.
 
-    Most such calls look into a table that modules fill which have been imported by then. What stands behind
-    them is followed; only a `raise` that no test stands before, or leaving the program, ends a module.
+    Most such calls look something up in a table that other modules have filled by then. The code after them
+    is followed; only an unconditional `raise`, or leaving the program, ends a module.
     """
     return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

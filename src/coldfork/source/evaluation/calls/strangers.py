@@ -1,9 +1,9 @@
 """What code that cannot be followed may change, in a process whose variables are known.
 
-While an import is followed, a module's variables are taken to stay as they are: hardly anybody changes them
-then. Where something is to be certain they may not be. Whatever a stranger was handed, once and by whatever
-way, he may change at each of his calls from then on; and he may call whatever the program itself has that
-writes variables of modules, classes and objects.
+Normally a module's variables are taken to stay as they are during an import: code rarely changes them then.
+This is not sound where a result has to be certain. There, unknown code may modify anything that it was ever
+given, by whatever way, at each later call; and it may call any code of the program that writes variables of
+modules, classes and objects.
 """
 
 from __future__ import annotations
@@ -41,40 +41,42 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.rarer_kinds import Wrapped
 
 _OWN_WORK = ("builtins.", "torch.")
-"""Whose functions run code of the program only where they are handed some."""
+"""Libraries whose functions run code of the program only if it is passed to them."""
 _QUIET = (*_OWN_WORK, "logging.", "math.", "os.environ.", "os.getpid", "os.path.", "random.", "time.")
 _RUNNABLE = (Function, Bound, Partial, Wrapped, Lazy)
 
 
 class Writers(Protocol):
-    """What the functions of the program write."""
+    """The variables and attributes that the functions of the program write."""
 
     def variables(self, module: str) -> frozenset[str]:
-        """The variables of a module that some function declares `global`."""
+        """Return the variables of a module that some function declares `global`."""
         ...
 
     def writes(self, attribute: str) -> bool:
-        """Whether some function sets an attribute of this name, on anything but the object it makes."""
+        """Return whether some function sets an attribute of this name on anything but the object it
+        constructs.
+        """
         ...
 
 
 class Strangers:
-    """What strangers have been handed, and what they may have made of it."""
+    """Everything that unknown code has been given, and may have changed."""
 
     def __init__(self, ev: Interpreter, writers: Writers) -> None:
         self._ev = ev
         self._writers = writers
         self._held: dict[int, Value] = {}
-        """Everything that a stranger can reach, by its identity."""
+        """Everything that unknown code can reach, by identity."""
         self._cells: dict[tuple[int, str], Env] = {}
-        """Variables of functions that code which a stranger can call rebinds."""
+        """Variables of functions that are rebound by code which unknown code can call."""
         self._classes: list[ClassRef] = []
         self._objects: list[Instance] = []
         self.calls: int = 0
-        """How often strangers may have run: what was worked out before one of them holds no longer."""
+        """How often unknown code may have run: results from before such a run are no longer valid."""
 
     def know(self, *things: ClassRef | Instance) -> None:
-        """These are in the process already, where everybody can find them."""
+        """Note things that exist in the process already, where any code can find them."""
         for thing in things:
             if isinstance(thing, ClassRef):
                 self._classes.append(thing)
@@ -82,7 +84,7 @@ class Strangers:
                 self._objects.append(thing)
 
     def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
-        """Something is called: if it cannot be followed, it may do all that it can with what it has."""
+        """Note a call: if it cannot be followed, it may do anything with the objects it can reach."""
         given = (*positional, *keywords.values())
         if isinstance(callee, External):
             if callee.name.startswith(_QUIET) and not any(map(_is_runnable, given)):
@@ -92,12 +94,12 @@ class Strangers:
         self.met(*given)
 
     def met(self, *given: Value) -> None:
-        """A stranger is handed these, and may run now."""
+        """Note that unknown code is given these values, and may run now."""
         self.hand(*given)
         self._disturb()
 
     def hand(self, *given: Value) -> None:
-        """A stranger gets hold of these."""
+        """Note that unknown code gets hold of these values."""
         waiting = list(given)
         while waiting:
             value = waiting.pop()
@@ -109,7 +111,7 @@ class Strangers:
                 waiting += self._closed_over(value)
 
     def _closed_over(self, value: Function | ClassRef) -> Iterator[Value]:
-        """What the code of a nested function or class mentions of what is around it."""
+        """Yield the enclosing variables that a nested function or class mentions."""
         env = value.env
         if env is None:
             return
@@ -120,7 +122,7 @@ class Strangers:
                 yield env.names[name]
             for name in rebound & env.names.keys():
                 self._cells[id(env), name] = env
-            # What is bound only later is no less in reach.
+            # Variables that are bound only later are equally reachable.
             for name in rebound - env.names.keys():
                 self._cells.setdefault((id(env), name), env)
             env = env.outer
@@ -147,7 +149,7 @@ class Strangers:
             self._forget_written(thing.attributes)
 
     def _in_the_process(self) -> Iterator[Value]:
-        """What anybody finds in modules, classes and objects that were there before."""
+        """Yield the values that any code can find in modules, classes and objects that already existed."""
         yield from self._ev.running.rebound.values()
         for cls in self._classes:
             yield from (cls.outside or {}).values()
@@ -178,7 +180,7 @@ def _is_runnable(value: Value) -> bool:
 
 
 def _reached_from(value: Value) -> Iterable[Value]:
-    """What somebody who has a value can reach through it."""
+    """Return the values that can be reached through a value."""
     match value:
         case Instance():
             return [*value.attributes.values(), value.cls]
@@ -207,7 +209,7 @@ def _reached_from(value: Value) -> Iterable[Value]:
 
 
 def _names_in(code: object) -> tuple[set[str], set[str]]:
-    """Every word in some lowered code, names among them; and the names that it declares `nonlocal`."""
+    """Return every word in some lowered code, names among them; and the names that it declares `nonlocal`."""
     mentioned: set[str] = set()
     rebound: set[str] = set()
     waiting = [code]
@@ -230,7 +232,7 @@ _READING = frozenset({"get", "keys", "values", "items", "index", "count", "copy"
 
 
 def disturb_arguments(callee: Value, positional: Values, keywords: Keywords) -> None:
-    """Forget what the arguments of a call hold, unless the call is known to leave them as they are."""
+    """Forget the contents of a call's arguments, unless the call is known to leave them unchanged."""
     if isinstance(callee, Method):
         if callee.name not in _READING:
             if isinstance(callee.receiver, (Mapping, Sequence)):

@@ -1,7 +1,7 @@
-"""Which calls are sure to come back, in a process where something is to be certain.
+"""Which calls are sure to return, where a result has to be certain.
 
-What follows a call is certain only if the call waits for nobody and ends nothing: a wait may last until the
-parent terminates the process. Whatever is not known here to come back may do either.
+The code after a call is reached for certain only if the call neither blocks nor exits: a wait may last until
+the parent terminates the process. A call that is not known to return may do either.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from coldfork.source.values.rarer_kinds import Shared, Work
 
 COMING_BACK = "the call comes back"
 _BRIEF = 0.1
-"""Seconds of sleep that are over before anybody has made up his mind to end the process."""
+"""Seconds of sleep that end before anything can reasonably terminate the process."""
 
 
 def may_wait(ev: Interpreter, callee: Value, positional: Values) -> bool:
-    """Whether a call may last for ever, or end the process."""
+    """Return whether a call may block forever, or end the process."""
     if isinstance(callee, Unknown):
         return True
     if isinstance(callee, External):

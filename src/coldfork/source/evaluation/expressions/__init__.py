@@ -1,1 +1,1 @@
-"""What an expression evaluates to."""
+"""The values of expressions."""

@@ -1,4 +1,4 @@
-"""`and` and `or`: operands are evaluated only as far as the earlier ones let them."""
+"""`and` and `or`: operands are evaluated only as far as the earlier ones require."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ Alternatives = list[tuple[Value, Condition | None]]
 
 
 def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value:
-    """`and` and `or`: later operands are evaluated only as far as the earlier ones let them.
+    """Return the value of `and` or `or`: later operands are evaluated only as far as the earlier ones
+    require.
 
-    An operand that is only evaluated `off` the nominal path says what its outcome needs.
+    An operand evaluated only `off` the nominal path states what its outcome needs.
     """
     _, is_and, values, line, spans = node
     if len(values) > _LONGEST_CHAIN:
@@ -68,13 +69,13 @@ def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Val
 
 
 def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: nodes.Span) -> Value:
-    """An operand of unknown outcome as one that is true under one condition, and false under another.
+    """Return an operand of unknown outcome as one that is true under one condition, and false under another.
 
-    Off the nominal path, what it usually is needs that nothing holds which would make it something else.
+    Off the nominal path, its usual value needs that none of the conditions for another value holds.
     """
     options = alternatives(value)
     others = [condition for _, condition in options if condition is not None]
-    # Nominally of either outcome, as an operand is that consists of several.
+    # Nominally either outcome, like an operand with several alternatives.
     mixed = len({truth(single) for single, condition in options if condition is None}) > 1
     unknown = mixed or any(truth(single) is None for single, _ in options)
     if not unknown and not others:
@@ -95,15 +96,17 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
 
 
 def _going_on(told: Value, is_and: bool) -> Condition | None:
-    """The condition under which an operand, its outcomes told apart, lets the next one be evaluated."""
+    """Return the condition under which an operand, its outcomes told apart, lets the next one be
+    evaluated.
+    """
     needed = [condition for single, condition in alternatives(told) if (truth(single) is not False) is is_and]
     return any_of(*[one for one in needed if one is not None]) if None not in needed else None
 
 
 def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alternatives:
-    """The alternatives of the operands behind one, of which those off the nominal path need it as well.
+    """Return the alternatives of the later operands; those off the nominal path also need this operand.
 
-    With the outcome at which the operators end anyway they need nothing of it.
+    If they have the outcome that ends the expression anyway, they need nothing of it.
     """
     found: Alternatives = []
     for single, condition in alternatives(value):
@@ -113,7 +116,7 @@ def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alterna
 
 
 def _cut_short(value: Value, is_and: bool) -> Alternatives:
-    """The values with which `and` and `or` end at an operand: false ones, and true ones."""
+    """Return the values with which `and` or `or` stops at an operand: false ones, or true ones."""
     ended: Alternatives = []
     for single, condition in alternatives(value):
         outcome = truth(single)

@@ -17,12 +17,12 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value, Values
 from coldfork.source.values.unions import union
 
-#: A generator is given what its outermost `for` goes through.
+#: A generator's argument: the iterable of its outermost `for`.
 _ITERATED = NO_PARAMETERS._replace(positional=(".0",))
 
 
 def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    """What a comprehension makes; a generator expression is made, and run later."""
+    """Return the result of a comprehension; a generator expression is created, and run later."""
     _, kind, _, generators, _ = node
     outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
     before = frame.conditions
@@ -51,7 +51,9 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Value:
-    """A generator expression: only its outermost iterable is evaluated now, the rest where it is consumed."""
+    """Return a generator expression: only its outermost iterable is evaluated now, the rest when it is
+    consumed.
+    """
     code = ev.definitions.code_for(node, _generator_code)
     env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
     function = Function(frame.module, code.line, code.name, code, env, None)
@@ -59,7 +61,7 @@ def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Va
 
 
 def _generator_code(node: Node) -> Code:
-    """A generator expression as the generator that Python makes of it."""
+    """Return a generator expression as the generator function that Python compiles it to."""
     _, _, elements, generators, line = node
     (element,) = elements
     unpacked = element[0] == nodes.STAR
@@ -84,7 +86,7 @@ def _generate(
     made: list[Value],
     filled: bool = False,
 ) -> bool:
-    """One `for` of a comprehension, with all that is inside it; whether what was made is complete."""
+    """Run one `for` of a comprehension with everything inside it; return whether the result is complete."""
     _, kind, elements, generators, line = node
     target, _, tests = generators[depth]
     complete = exact
@@ -122,7 +124,7 @@ def _generate(
 
     if exact:
         for index, item in enumerate(items):
-            if ev.budget.spent and index + 1 < len(items):  # one more round stands for all that are left
+            if ev.budget.spent and index + 1 < len(items):  # one more round represents all that are left
                 cut_short(ev, frame, line)
                 complete = False
                 one(union(items[index:]))
@@ -149,7 +151,9 @@ def _generate(
 def _elements(
     ev: Interpreter, frame: Frame, elements: tuple[Node, ...], kind: str
 ) -> tuple[list[Value], bool]:
-    """What one round adds, a dictionary's keys and values in turn; and whether that is all it adds."""
+    """Return the elements that one round adds, a dictionary's keys and values in turn; and whether that is
+    all.
+    """
     made: list[Value] = []
     complete = True
     for element in elements:
@@ -170,7 +174,7 @@ def _elements(
 
 
 def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
-    """Do `work`; when it is uncertain, nothing it wakes is certain."""
+    """Do `work`; if it is uncertain, none of its wakes are certain."""
     must = set(frame.must)
     work()
     if uncertain:

@@ -1,4 +1,4 @@
-"""Evaluate expressions to abstract values, noting what evaluating them runs."""
+"""Evaluates expressions to abstract values, noting the effects."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _walrus(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _has(ev: Interpreter, value: Instance, name: str) -> bool:
-    """Whether the code of a class says what `name` does, `object`'s own apart."""
+    """Return whether the class defines `name` in code, apart from `object`'s own."""
     held = ev.member(value.cls, name)
     return held is not None and isinstance(held.holder, ClassRef)
 
@@ -242,7 +242,7 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
     frame.yields.append(value)
     if ev.strangers is not None:
         ev.strangers.met(value)
-        frame.exit_musts.append(set(frame.must))  # it may be left here for good
+        frame.exit_musts.append(set(frame.must))  # execution may stop here for good
     if frame.first_yield_only and not frame.conditions:
         raise Raised(PAUSED)
     return UNKNOWN

@@ -1,4 +1,4 @@
-"""Whether one value is in another."""
+"""Membership: whether one value is in another."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.texts import PartialText, holds, is_equal, is_within
 
-#: Of enumerations without another base, no member is equal to what it holds.
+#: Enumerations without another base: no member is equal to its value.
 _PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: bool) -> Value:
-    """`in`, where that is wanted, or `not in`."""
+    """Return the value of `in` if `wanted`, else of `not in`."""
     if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
-        return Const(not wanted)  # a release number holds no words
+        return Const(not wanted)  # a release number contains no words
     if isinstance(right, External) and right.name == "torch.__version__" and _is_of_another_build(ev, left):
         return Const(not wanted)
     if isinstance(right, External) and right.name in ENVIRONMENT:
@@ -47,7 +47,7 @@ def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: boo
 
 
 def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
-    """True for `rocm` and its like where no such build would run: the version of torch names its build."""
+    """Return True for `rocm` and the like if such a build could not run: torch's version names its build."""
     builds = {"rocm": "hip", "hip": "hip", "xpu": "xpu"}
     build = builds.get(word.value) if isinstance(word, Const) and isinstance(word.value, str) else None
     known = ev.catalogue.values.get(f"torch.version.{build}")
@@ -86,7 +86,7 @@ def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> b
 
 
 def _holds_partly(text: PartialText, container: Value) -> bool | None:
-    """Whether a container holds a text of which a part is known: false where it is none of what it holds."""
+    """Return whether a container holds a partly known text: False if it matches none of the items."""
     if isinstance(container, Const) and isinstance(container.value, str):
         return is_within(text, container.value)
     if isinstance(container, Const) and isinstance(container.value, tuple):
@@ -99,18 +99,18 @@ def _holds_partly(text: PartialText, container: Value) -> bool | None:
 
 
 def plain(value: Value) -> Const | None:
-    """A value as the constant that it is, be it a container of constants; None for one that is large."""
+    """Return a value as a constant, even a container of constants; None if it is large."""
     return value if isinstance(value, Const) else _Constants().of(value)
 
 
 class _Constants:
-    """Makes constants of containers, up to a number of items: those may hold each other many times over."""
+    """Makes constants of containers, up to a number of items: containers may be nested many times over."""
 
     def __init__(self) -> None:
         self._room = constants.LARGEST
 
     def of(self, value: Value) -> Const | None:
-        """A value as a constant."""
+        """Return a value as a constant."""
         self._room -= 1
         if isinstance(value, (Sequence, Mapping)):
             self._room -= len(value.items)
@@ -124,7 +124,7 @@ class _Constants:
 
 
 def identical(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same object, as far as that can be known."""
+    """Return whether two values are the same object, as far as that can be known."""
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and bool(left.value == right.value)
     solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)

@@ -34,17 +34,17 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.texts import PartialText, appended, below, is_equal, percent
 from coldfork.source.values.unions import MOST_ALTERNATIVES, alternatives, each_text, joined, truth
 
-#: What `__name__` is in a process that has imported a program anew.
+#: `__name__` in a process that has imported the program anew.
 _OF_CHILDREN = "__mp_main__"
 _COMPARE_METHODS = {
     "==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__",
 }  # fmt: skip
-#: Operators that make a number that is not negative of two such numbers.
+#: Operators whose result is not negative if neither operand is.
 _STAYING_NATURAL = frozenset({"add", "mul", "floordiv", "mod"})
 
 
 def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    """One comparison, or a chain of them."""
+    """Return the value of one comparison, or of a chain of them."""
     _, left_node, operators, comparators = node
     left = ev.evaluate(frame, left_node)
     result: Value = TRUE
@@ -63,7 +63,7 @@ def compare(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def compare_pair(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    """One comparison."""
+    """Return the value of one comparison."""
     if isinstance(left, Union) or isinstance(right, Union):
         found = []
         for one, first in alternatives(left):
@@ -86,7 +86,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     second = plain(right) if first is not None else None
     if first is not None and second is not None:
         if _OF_CHILDREN in (first.value, second.value):
-            return UNKNOWN  # the name of a program in the processes that it spawns, which import it anew
+            return UNKNOWN  # the name of the program in its spawned processes, which import it anew
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
     if name in ("==", "!=") and (isinstance(left, PartialText) or isinstance(right, PartialText)):
@@ -108,14 +108,14 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
 
 
 def _below_all(name: str, number: int) -> Value:
-    """How a number that is not negative compares with one that is, or with zero."""
+    """Return how a non-negative number compares with a negative one, or with zero."""
     if number == 0 and name in (">", "<=", "==", "!="):
         return UNKNOWN
     return Const(name in (">", ">=", "!="))
 
 
 def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    """A binary operator with its operands."""
+    """Return the value of a binary operator with its operands."""
     _, name, left_node, right_node, _ = node
     return operate(ev, frame, name, ev.evaluate(frame, left_node), ev.evaluate(frame, right_node))
 
@@ -123,7 +123,7 @@ def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
 def operate(
     ev: Interpreter, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
 ) -> Value:
-    """A binary operator, in place first where it is asked to be."""
+    """Return the value of a binary operator, in place first if requested."""
     if ev.strangers is not None and (type(left) is Unknown or type(right) is Unknown):
         every = (single for side in (left, right) for single, _ in alternatives(side))
         given = [one for one in every if not isinstance(one, (Unknown, Const, External))]
@@ -140,12 +140,12 @@ def operate(
             return each_text((left, right), lambda sides: _of_these(ev, frame, name, sides[0], sides[1]))
     made = _of_these(ev, frame, name, left, right)
     if in_place and isinstance(left, Sequence) and not ev.presumes:
-        forget(left)  # whatever other names it has
+        forget(left)  # it may also be known by other names
     return made
 
 
 def _of_these(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    """A binary operator on two values; of one with many alternatives, what can be said of all of them."""
+    """Return the value of a binary operator; with too many alternatives, whatever holds for all of them."""
     if isinstance(left, Const) and isinstance(right, Const):
         return constants.combine(name, left.value, right.value) or UNKNOWN
     if name in _STAYING_NATURAL and _is_natural(left) and _is_natural(right):
@@ -174,7 +174,7 @@ def _is_natural(value: Value) -> bool:
 
 
 def _written(name: str, left: Value, right: Value) -> Value | None:
-    """The text or path that an operator makes, where a part of it is known."""
+    """Return the text or path that an operator makes of partly known operands."""
     if name == "add":
         return appended(left, right)
     if name == "truediv":
@@ -189,7 +189,7 @@ def _is_text(value: Value) -> bool:
 
 
 def _arguments(value: Value) -> Items[Value] | None:
-    """The items of a tuple that a text is formatted with; None where it is one argument."""
+    """Return the items of a tuple that a text is formatted with; None if there is one argument."""
     if isinstance(value, Sequence) and value.kind == "tuple":
         return value.items if value.exact else ()
     return None
@@ -200,7 +200,7 @@ def _may_be_empty(left: Value, right: Value) -> bool:
 
 
 def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    """An operator that a class of either side defines."""
+    """Return the value of an operator that a class of either side defines."""
     for single, _ in alternatives(left):
         if isinstance(single, Instance):
             method = ev.attribute(frame, single, f"__{name}__")
@@ -215,14 +215,14 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
 
 
 def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
-    """True where the operator is a tensor's, and not that of a text that a tensor is written into."""
+    """Return True if the operator is a tensor's, and not that of a text into which a tensor is formatted."""
     if pytorch.are_tensors(ev, left):
         return True
     return pytorch.are_tensors(ev, right) and not _is_text(left)
 
 
 def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
-    """Intersection, union and difference of sets."""
+    """Return the intersection, union or difference of sets."""
     exact = left.exact and right.exact and all(isinstance(i, Const) for i in (*left.items, *right.items))
     if name == "or":
         both = tuple(dict.fromkeys((*left.items, *right.items)))
@@ -234,7 +234,7 @@ def _set_operation(name: str, left: Sequence, right: Sequence) -> Value:
 
 
 def unary(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    """A unary operator, on a number or through a method."""
+    """Return the value of a unary operator, on a number or through a method."""
     _, operator, operand = node
     value = ev.evaluate(frame, operand)
     if isinstance(value, Const):

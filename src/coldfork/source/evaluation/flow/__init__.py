@@ -1,1 +1,1 @@
-"""Which way the execution goes: branches, truth tests, handlers, and what narrows a value."""
+"""Control flow: branches, truth tests, handlers, and the narrowing of values."""

@@ -1,4 +1,4 @@
-"""Follow several ways from one point, each with its own variables and certainty, and join them again."""
+"""Follows several paths from one point, each with its own variables and certainty, and joins them again."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, needing, under, union
 
-#: How a condition begins that says which of several values was taken.
+#: The beginning of a condition that says which of several values was taken.
 TAKING = "the value is"
 FALLS, RETURNS, RAISES, BREAKS, CONTINUES = range(5)
 
 
 class Branch(NamedTuple):
-    """How following one way ended."""
+    """The end of one path."""
 
     condition: Condition | None
     nominal: bool
@@ -51,7 +51,7 @@ class Branch(NamedTuple):
 
 
 class Branches:
-    """The ways from one point of a frame."""
+    """The paths from one point of a frame."""
 
     def __init__(self, ev: Interpreter, frame: Frame) -> None:
         self.ev = ev
@@ -64,7 +64,7 @@ class Branches:
         self.done: list[Branch] = []
         self._any_nominal = False
         self.siblings = True
-        """False where one way may run after part of another, as the handlers of a `try` do."""
+        """False if one path may run after part of another, like the handlers of a `try`."""
 
     def follow(
         self,
@@ -74,7 +74,7 @@ class Branches:
         presumes: tuple[str, ...] = (),
         narrowed: dict[str, Value] | None = None,
     ) -> None:
-        """Follow one way under `condition`; off the nominal path nothing it does is certain."""
+        """Follow one path under `condition`; off the nominal path none of its effects are certain."""
         frame = self.frame
         nominal = nominal or not self.ev.presumes
         self.ev.budget.left -= 2
@@ -87,7 +87,7 @@ class Branches:
         first = len(frame.sites)
         base = len(frame.conditions)
         raised = ""
-        # What an earlier way wrote into an object is joined with what this one writes, not overwritten.
+        # A write by an earlier path into an object is joined with this path's write, not overwritten.
         joining = nominal and self._any_nominal
         self.ev.joining += joining
         try:
@@ -112,7 +112,9 @@ class Branches:
         narrowed: dict[str, Value] | None = None,
         presumes: tuple[str, ...] = (),
     ) -> None:
-        """Follow a way on which nothing is done, as where an `if` has no `else`: all stays as it was."""
+        """Follow a path on which nothing is done, such as an `if` without `else`: everything stays as it
+        was.
+        """
         nominal = nominal or not self.ev.presumes
         self.ev.budget.left -= 2
         self._any_nominal = self._any_nominal or nominal
@@ -122,7 +124,7 @@ class Branches:
         self.done.append(Branch(condition, nominal, FALLS, self.must, names, (), off, (first, first)))
 
     def join(self) -> int:
-        """Join the ways; how the whole ended."""
+        """Join the paths; return how the whole ended."""
         frame = self.frame
         frame.conditions, frame.presumed, frame.off = self.conditions, self.presumed, self.off
         nominal = [branch for branch in self.done if branch.nominal]
@@ -133,7 +135,7 @@ class Branches:
             if not others:
                 self._restore(nominal or self.done)
                 return max((branch.ended for branch in nominal), default=FALLS)
-            # What follows runs off the nominal path only.
+            # The following code runs only off the nominal path.
             needed = either([_needs(branch) for branch in others])
             frame.off = all_of(self.off, *needed)
             frame.conditions = (*self.conditions, *needed)
@@ -157,7 +159,7 @@ class Branches:
         return FALLS
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
-        """The conditions under which the code behind runs: no way was taken that leaves."""
+        """Return the conditions under which the code after the join runs: no leaving path was taken."""
         left = [
             branch.condition
             for branch in self.done
@@ -171,13 +173,13 @@ class Branches:
         return needed if len(falling) > 1 else together((*map(negated, left), *needed))
 
     def _leaves(self, branch: Branch) -> bool:
-        """Whether a way ends where the code around it goes on."""
+        """Return whether a path ends and the code after the join does not run."""
         if branch.ended == RAISES:
             return self.frame.tries > 0 or branch.raised == "SystemExit"
         return branch.ended != FALLS
 
     def leave(self) -> int:
-        """Join the ways; raise where all of them do."""
+        """Join the paths; raise if all of them do."""
         ended = self.join()
         if ended == RAISES:
             raise Raised(self.raised)
@@ -185,11 +187,11 @@ class Branches:
 
     @property
     def raised(self) -> str:
-        """The exception that the ways end in."""
+        """Return the exception that the paths end in."""
         return next((branch.raised for branch in self.done if branch.raised), "other")
 
     def _promote(self, branches: list[Branch], sure: set[str]) -> None:
-        """Sibling ways that all wake a device are certain together."""
+        """Make wakes certain that all sibling paths share."""
         if not sure:
             return
         sites = self.frame.sites
@@ -207,7 +209,7 @@ class Branches:
                     and (not wake.conditions or wake.conditions[0] == branch.condition)
                 ):
                     promoted.append(index)
-        # Each is certain because every way wakes as deep, or deeper: it presumes what all those ways do.
+        # Each is certain because every path wakes as deeply: it presumes whatever all those paths presume.
         wakes = [site.wake for branch in branches for site in sites[slice(*branch.sites)] if site.sure]
         held = [wake for wake in wakes if not wake.off and not sure.isdisjoint(wake.makes_sure)]
         presumed = dict.fromkeys(one for wake in held for one in wake.presumed)
@@ -216,7 +218,7 @@ class Branches:
             sites[index] = sites[index]._replace(certain=True, wake=wake)
 
     def _restore(self, branches: list[Branch]) -> None:
-        """Variables after the join: each may hold what any of the ways left in it."""
+        """Restore the variables after the join: each may hold its value from any of the paths."""
         env = self.frame.env
         if env is None:
             return
@@ -231,7 +233,7 @@ class Branches:
         every.sort(key=lambda branch: not branch.nominal)
         merged = self._merged(every)
         for name in self.frame.globals:
-            # A way that did not rebind a global left it as the module has it.
+            # A path that did not rebind a global left it as in the module.
             if name in merged and any(
                 branch.names is not None and name not in branch.names for branch in every
             ):
@@ -240,7 +242,7 @@ class Branches:
         env.names = merged
 
     def _merged(self, every: list[Branch]) -> dict[str, Value]:
-        """The values that variables may have behind several ways, the nominal ones first."""
+        """Return the values that variables may have after several paths, the nominal ones first."""
         first = every[0]
         before = self.names or {}
         merged: dict[str, Value] = dict(first.names or {}) if first.nominal else {}
@@ -250,7 +252,7 @@ class Branches:
             for name, value in _said(branch.names, before, branch).items():
                 known = merged.get(name)
                 if known is value:
-                    continue  # nearly all: a way changes few variables
+                    continue  # nearly all of them: a path changes few variables
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
@@ -259,7 +261,7 @@ class Branches:
 
 
 def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> dict[str, Value]:
-    """The variables behind a way, with its condition said of what it left off the nominal path."""
+    """Return the variables after a path, with its condition added to the values off the nominal path."""
     if not branch.nominal or branch.condition is None:
         return names
     changed = {
@@ -271,14 +273,14 @@ def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> 
 
 
 def _needs(branch: Branch) -> Conditions:
-    """The conditions under which a way comes to its end."""
+    """Return the conditions under which a path reaches its end."""
     return branch.extra if branch.condition is None else together((branch.condition, *branch.extra))
 
 
 def for_each_alternative(
     ev: Interpreter, frame: Frame, value: Union, work: Callable[[Value], Value]
 ) -> Value:
-    """Do `work` for every alternative of a value; only what all nominal ones do is certain."""
+    """Do `work` for every alternative of a value; only effects that all nominal ones share are certain."""
     options = value.alternatives
     nominal = [option for option, condition in options if condition is None]
     results: list[tuple[Value, Condition | None]] = []
@@ -309,7 +311,7 @@ def for_each_alternative(
 
 
 def describe(value: Value) -> str:
-    """A value in words, for a condition."""
+    """Return a value in words, for a condition."""
     if isinstance(value, Const):
         return repr(value.value)
     if isinstance(value, (Function, ClassRef, ModuleRef, External)):

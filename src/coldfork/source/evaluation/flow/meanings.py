@@ -1,9 +1,9 @@
-"""The meaning of a test, however it is written: two tests that mean the same have one outcome along a chain.
+"""The meaning of a test, however it is written: tests with one meaning have one outcome along a chain.
 
-Only what does not depend on the call that is being followed has a meaning: constants, variables of modules
-that are bound once, and calls with such arguments. Of a call it is noted whether its answer can change while
-the process lives. That is not so for what the machine and the environment decide, and for functions of the
-program that ask for nothing else; of any other call nobody knows.
+Only an expression that does not depend on the call being followed has a meaning: constants, module variables
+that are bound once, and calls with such arguments. For a call it is also noted whether its answer can change
+during the life of the process. It cannot if the machine or the environment decides it, or for functions of
+the program that ask for nothing else; for any other call it is unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coldfork.source.values.conditions import Meaning, is_settled
 from coldfork.source.values.kinds import ClassRef, Const, Env, External, Function, ModuleRef, Value
 
 _DENIALS = {"!=": "==", "is not": "is", "not in": "in"}
-#: What answers alike as long as a process lives. A name that ends in a dot stands for all below it.
+#: Names whose answers stay the same for the life of a process. A name that ends in a dot covers all below it.
 _LASTING = (
     "platform.", "sys.", "os.name", "os.uname", "os.cpu_count", "os.getenv", "os.environ", "shutil.which",
     "importlib.util.find_spec", "importlib.metadata.version", "torch.version.", "torch.__version__",
@@ -31,12 +31,12 @@ _FIND_SPEC = "importlib.util.find_spec"
 _NONE = ("constant", "NoneType", "None")
 _DEEPEST = 6
 _PLAIN = frozenset({nodes.RETURN, nodes.IF, nodes.EXPR, nodes.ASSIGN, nodes.RAISE})
-#: Expressions whose outcome is settled with that of their parts.
+#: Expressions whose outcome is settled once that of their parts is.
 _DERIVED = frozenset({nodes.COMPARE, nodes.NOT, nodes.BOOL, nodes.IFEXP})
 
 
 def meaning(ev: Interpreter, frame: Frame, node: Node) -> Meaning | None:
-    """The question that an expression asks; None where that depends on the call that is being followed."""
+    """Return the question that an expression asks; None if it depends on the call being followed."""
     return _Reading(ev).expression(frame, node)
 
 
@@ -46,7 +46,7 @@ class _Reading:
     def __init__(self, ev: Interpreter) -> None:
         self.ev = ev
         self.left = 40
-        """How much more is looked at before it is given up."""
+        """How many more nodes to examine before giving up."""
         self.depth = 0
 
     def expression(self, frame: Frame, node: Node) -> Meaning | None:
@@ -87,7 +87,10 @@ class _Reading:
         parts = self.all_of(frame, (left, right))
         if parts is None:
             return None
-        if operator in ("is", "is not"):  # what a variable holds may change, not which object it is
+        if operator in (
+            "is",
+            "is not",
+        ):  # a variable's content may change, but not the identity of its object
             parts = tuple([("variable", True, *one[2:]) if one[0] == "variable" else one for one in parts])
         denied = _DENIALS.get(operator)
         first, second = parts
@@ -107,7 +110,9 @@ class _Reading:
         return self.variable(frame, frame.module, name)
 
     def variable(self, frame: Frame, module: Module, name: str) -> Meaning | None:
-        """A variable of a module: what it is bound to, where that is settled, else the variable itself."""
+        """Return the meaning of a module variable: its binding if that is settled, else the variable
+        itself.
+        """
         entries = [Binding._make(one) for one in module.summary.binds.get(name, ())]
         entries = [one for one in entries if one.how != nodes.BY_TYPE]
         if len(entries) > 1 or name in module.summary.rebound:
@@ -130,7 +135,7 @@ class _Reading:
         return "variable", settled, module.name, name
 
     def is_lasting(self, module: Module, entry: Binding) -> bool:
-        """Whether what a variable is bound to is an outcome, and no object that may change."""
+        """Return whether a variable is bound to an outcome, rather than to an object that may change."""
         if entry.payload[0] != nodes.CALL:
             return entry.payload[0] in (nodes.COMPARE, nodes.NOT) or all(
                 part[0] in _DERIVED for part in children(entry.payload)
@@ -193,14 +198,14 @@ class _Reading:
         return "call", settled, f"{function.module.name}:{function.line}", named, *given
 
     def function(self, frame: Frame, node: Node) -> Function | None:
-        """The function of the program that an expression names."""
+        """Return the function of the program that an expression names."""
         if node[0] not in (nodes.NAME, nodes.ATTR):
             return None
         value = self.ev.quietly(frame.module, frame.env, node)
         return value if isinstance(value, Function) and value.owner is None else None
 
     def answers_alike(self, module: Module, code: Code) -> bool:
-        """Whether a function asks for nothing that may change."""
+        """Return whether a function depends on nothing that may change."""
         if self.depth >= _DEEPEST or not all(node[0] in _PLAIN for node in code.block):
             return False
         self.depth += 1
@@ -236,7 +241,9 @@ class _Reading:
 
 
 def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
-    """The question of `and` or `or`, less all that another operand decides: `a or a and b` asks for `a`."""
+    """Return the question of `and` or `or`, without parts that another operand decides: `a or a and b` asks
+    for `a`.
+    """
     kind, other = ("and", "or") if is_and else ("or", "and")
     parts = list(dict.fromkeys(asked))
     left = [
@@ -250,7 +257,7 @@ def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
 
 
 def _returned(block: Block) -> Node | None:
-    """The expression that a function returns which does nothing else."""
+    """Return the expression returned by a function that does nothing else."""
     match block:
         case ((nodes.RETURN, _, _, tuple(value), *_),):
             return value

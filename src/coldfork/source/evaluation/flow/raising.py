@@ -1,8 +1,7 @@
-"""Whether a binding is reached: its guards, which failures a block can have, and which a clause is for.
+"""Whether a binding is reached: its guards, the failures that a block can have, and the clause for each.
 
-Of blocks that cannot raise only what is plain to see counts: constants, names, known attributes, and tests of
-them. A call may always raise, and so may an import; nearly every `try` holds one of them, and its first line
-settles it.
+A block counts as unable to raise only if it plainly is: constants, names, known attributes, and tests of
+them. A call or an import may always raise; nearly every `try` contains one, and its first line settles it.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Const, Env, Function, Mapping, ModuleRef, Sequence, Value
 
 _LEAVING = frozenset({nodes.BREAK, nodes.CONTINUE, nodes.GLOBAL, nodes.NONLOCAL})
-#: Operators that run no code of the values that are known.
+#: Operators that run no code of known values.
 _COMPARING = frozenset({"is", "is not", "==", "!="})
 _KNOWN = (Const, Function, ClassRef, ModuleRef, Sequence, Mapping)
 
 
 def cannot_fail(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
-    """True when no statement of `block` that can run from here is able to raise."""
-    # A block of which nothing is left has been reduced: a name alone on a line may well be asked for.
+    """Return True if no statement of `block` that can run from here can raise."""
+    # An empty block has been reduced: its statement may have been a name, looked up for its failure.
     return bool(block) and _Reading(ev, module, env).block(block)
 
 
 class _Reading:
-    """One block being read, in the order in which it would run."""
+    """One block being read, in execution order."""
 
     def __init__(self, ev: Interpreter, module: Module, env: Env | None) -> None:
         self.ev = ev
         self.module = module
         self.env = env
         self.changed = False
-        """True once a variable has been given another value than the one it has now."""
+        """True once a variable was given a value other than its present one."""
 
     def block(self, block: Block) -> bool:
         return all(self.statement(node) for node in block)
@@ -92,7 +91,7 @@ class _Reading:
         return False
 
     def is_local(self, name: str) -> bool:
-        """True for a variable that has a value here, whatever it is."""
+        """Return True for a variable that has a value here, whatever it is."""
         env = self.env
         while env is not None:
             if name in env.names:
@@ -108,21 +107,23 @@ class _Reading:
 
 
 def is_dotted(node: Node) -> bool:
-    """`a.b.c`: reading it calls nothing on the way."""
+    """Return whether a node is `a.b.c`, whose evaluation calls nothing."""
     while node[0] == nodes.ATTR:
         _, node, _, _ = node
     return bool(node[0] == nodes.NAME)
 
 
-#: Exceptions that mean to leave the program: `except Exception` lets them through.
+#: Exceptions meant to leave the program: `except Exception` does not catch them.
 _EXITS = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 
-#: Exceptions of the standard library, with the built-in one that they are.
+#: Exceptions of the standard library, with their built-in bases.
 _DERIVED = {"PackageNotFoundError": "ModuleNotFoundError"}
 
 
 def handles(kinds: Node | None, raised: str) -> bool:
-    """Whether an `except` clause catches an exception of this name, judged by the built-in hierarchy."""
+    """Return whether an `except` clause catches an exception of this name, judged by the built-in
+    hierarchy.
+    """
     if kinds is None:
         return True
     names = _exception_names(kinds)
@@ -132,7 +133,7 @@ def handles(kinds: Node | None, raised: str) -> bool:
         return raised not in _EXITS
     known = getattr(builtins, _DERIVED.get(raised, raised), None)
     if not isinstance(known, type):
-        # One of a library's own: clauses that name a library's exceptions are taken to mean it.
+        # A library's own exception: clauses that name a library's exceptions are taken to match it.
         return any(not isinstance(getattr(builtins, name, None), type) for name in names)
     caught = [getattr(builtins, name, None) for name in names]
     return any(isinstance(one, type) and issubclass(known, one) for one in caught)
@@ -148,7 +149,9 @@ def _exception_names(node: Node) -> set[str]:
 def guards_hold(
     ev: Interpreter, module: Module, env: Env | None, guards: tuple[Node, ...]
 ) -> tuple[bool | None, Condition | None]:
-    """Whether a binding under `guards` happens: yes, no, maybe; and the condition that makes a no a maybe."""
+    """Return whether a binding under `guards` happens (yes, no, maybe), and the condition that makes a no a
+    maybe.
+    """
     outcome: bool | None = True
     off: Condition | None = None
     for guard in guards:
@@ -172,14 +175,14 @@ def guards_hold(
 
 
 def _line_of_body(env: Env | None, line: int) -> int:
-    """The line, of the body of a module or of a class at its top level: a function may run later."""
+    """Return the line within the body of a module or top-level class: a function may run later."""
     return line if env is None or env.outer is None else 0
 
 
 def _failure_reached(
     ev: Interpreter, module: Module, env: Env | None, guard: Node
 ) -> tuple[bool | None, Condition | None]:
-    """Whether the handler of a `try` runs, judged by what its block may fail at."""
+    """Return whether the handler of a `try` runs, judged by the possible failures of its block."""
     _, block, kinds, line = guard
     if cannot_fail(ev, module, env, block):
         return False, None
@@ -195,7 +198,7 @@ def _failure_reached(
 def try_quietly(
     ev: Interpreter, module: Module, env: Env | None, block: nodes.Block
 ) -> tuple[str | None, list[Failure]]:
-    """Run the block of a `try` for its failures alone."""
+    """Run the block of a `try` only to find its failures."""
     frame = Frame(module, Env(env))
     frame.quiet = True
     frame.before = _line_of_body(env, line_of(block[0])) if block else 0

@@ -1,4 +1,4 @@
-"""Tests with three outcomes: true, false, or nobody knows; what could turn them round, and what they tell."""
+"""Tests with three outcomes: true, false or unknown; what could reverse them, and what they imply."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Span = tuple[int, int, int, int]
 
 
 class Test:
-    """The outcome of a test: nominally true, false or unknown, and what could turn it round."""
+    """The outcome of a test: nominally true, false or unknown, and what could reverse it."""
 
     __slots__ = ("nominal", "when_false", "when_true")
 
@@ -25,12 +25,12 @@ class Test:
     ) -> None:
         self.nominal: bool | None = nominal
         self.when_true: Condition | None = when_true
-        """Off the nominal path: the condition under which the test is true all the same."""
+        """Off the nominal path: the condition under which the test is true nevertheless."""
         self.when_false: Condition | None = when_false
-        """Off the nominal path: the condition under which the test is false all the same."""
+        """Off the nominal path: the condition under which the test is false nevertheless."""
 
     def inverted(self) -> Test:
-        """The outcome of `not test`."""
+        """Return the outcome of `not test`."""
         return Test(None if self.nominal is None else not self.nominal, self.when_false, self.when_true)
 
 
@@ -38,7 +38,7 @@ _PLAIN: dict[bool | None, Test] = {outcome: Test(outcome, None, None) for outcom
 
 
 def test_of(value: Value) -> Test:
-    """The outcome of testing a value."""
+    """Return the outcome of testing a value."""
     if type(value) is not Union:
         return _PLAIN[truth(value)]
     nominal: set[bool | None] = set()
@@ -62,7 +62,7 @@ def test_of(value: Value) -> Test:
 
 
 def opposite(value: Value) -> Value:
-    """The value of `not value`."""
+    """Return the value of `not value`."""
     outcome = test_of(value)
     if outcome.nominal is None:
         return UNKNOWN
@@ -74,7 +74,7 @@ def opposite(value: Value) -> Value:
 
 
 def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """What testing a value runs and yields: its `__bool__`, else its `__len__`."""
+    """Return the result of testing a value: of its `__bool__`, else its `__len__`."""
     if type(value) is not Instance or value.open:
         return value
     for name in ("__bool__", "__len__"):
@@ -85,18 +85,18 @@ def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
 
 
 def quoted(ev: Interpreter, frame: Frame, node: Node, span: Span, denied: bool) -> Condition:
-    """The condition that a test, written at `span`, holds, or does not."""
+    """Return the condition that a test, written at `span`, holds, or that it does not."""
     return Condition(frame.module.name, span, denied, means=meaning(ev, frame, node))
 
 
 def both_ways(ev: Interpreter, frame: Frame, node: Node, span: Span) -> dict[bool, Condition]:
-    """The condition that a test holds, and the one that it does not."""
+    """Return the condition that a test holds, and the one that it does not."""
     holds = quoted(ev, frame, node, span, False)
     return {True: holds, False: negated(holds)}
 
 
 def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
-    """The outcome that a test must have, because of those that led here; None where it may have either."""
+    """Return the outcome that a test must have because of those that led here; None if both are possible."""
     if not frame.conditions or not asked or asked[True].means is None:
         return None
     if contradiction((*frame.conditions, asked[False])):
@@ -107,7 +107,7 @@ def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
 def narrowing_test(
     ev: Interpreter, frame: Frame, node: Node
 ) -> tuple[Test, dict[str, Value], dict[str, Value]]:
-    """The outcome of a test, and what it says about a variable where it holds and where it does not."""
+    """Return the outcome of a test, and the variable's values if it holds and if it does not."""
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
     name = _union_variable(frame, node) if outcome.nominal is None else None
     if name is None:
@@ -143,7 +143,7 @@ def _narrowed(name: str, options: list[tuple[Value, Condition | None]]) -> dict[
 
 
 def _union_variable(frame: Frame, node: Node) -> str | None:
-    """A local variable in a test that may be one of several values."""
+    """Return a local variable in a test that may be one of several values."""
     if frame.env is None or frame.toplevel:
         return None
     pending = [node]

@@ -36,7 +36,7 @@ from coldfork.source.values.unions import alternatives, union
 
 
 def stored(frame: Frame, name: str) -> bool:
-    """True when running code has to keep `name` itself; names a body binds once are looked up lazily."""
+    """Return True if `name` itself must be stored; names that a body binds once are looked up lazily."""
     if frame.env is None:
         return False
     if frame.binds is None:
@@ -49,7 +49,7 @@ def stored(frame: Frame, name: str) -> bool:
 
 
 def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """Give a variable of the frame a value; `global` and `nonlocal` ones belong to others too."""
+    """Give a variable of the frame a value; `global` and `nonlocal` ones are shared."""
     assert frame.env is not None
     frame.env.names[name] = value
     if name in frame.globals and frame.off is None:
@@ -67,13 +67,13 @@ def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
 
 
 def _belongs_to_others(ev: Interpreter, frame: Frame, name: str) -> None:
-    """Where others may rebind a variable at any call, ask for it where they do."""
+    """Note that others may rebind a variable at any call."""
     if ev.strangers is not None and frame.env is not None:
         frame.env.names.pop(name, None)
 
 
 def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """A function rebinds a variable of its module."""
+    """Rebind a variable of the module from a function."""
     if isinstance(value, Function):
         value.named = True
     key = (frame.module.name, name)
@@ -81,14 +81,16 @@ def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     if frame.conditions or ev.joining:
         value = union((known, value))
     if value is known or value == known:
-        ev.journal.shared += 1  # another time it may have been changed meanwhile
-        return  # nobody can tell, and what has been worked out still holds
+        ev.journal.shared += 1  # by the next time it may have been changed
+        return  # no call can see it, and earlier results remain valid
     ev.journal.note_variable(ev.running.rebound, key)
     ev.running.rebound[key] = value
 
 
 def defining_env(frame: Frame) -> Env | None:
-    """What a function defined here closes over: nothing but the module at top level, never a class body."""
+    """Return the enclosing variables of a function defined here: none at module level, never those of a class
+    body.
+    """
     if frame.cls is not None:
         return frame.cls.env
     return None if frame.toplevel else frame.env
@@ -142,7 +144,7 @@ def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Val
 
 
 def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, value: Value) -> None:
-    """`receiver.name = value`, with the code that this runs."""
+    """Assign `receiver.name = value`, running any code that this involves."""
     for single, _ in alternatives(receiver):
         if isinstance(single, Instance):
             _assign_to_instance(ev, frame, single, name, value)
@@ -157,7 +159,9 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
 
 
 def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
-    """A descriptor's `__set__`, a property's setter, the class's `__setattr__`, else the object itself."""
+    """Run a descriptor's `__set__`, a property's setter or the class's `__setattr__`; else set it on the
+    object.
+    """
     held = ev.member(receiver.cls, name)
     if held is not None and isinstance(held.value, Instance):
         setter = ev.member(held.value.cls, "__set__")
@@ -171,7 +175,7 @@ def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name:
     if custom is not None and not isinstance(custom.value, External):
         ev.call(frame, ev.attribute(frame, receiver, "__setattr__"), (Const(name), value))
         if not ev.presumes:
-            return  # what it does is what is done
+            return  # its effect is all there is
     set_attribute(ev, frame, receiver, name, value)
 
 
@@ -194,7 +198,7 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
 
 
 def _forget_items(frame: Frame, receiver: Value) -> None:
-    """Some item has been changed: of a list, nobody knows which; of what holds variables, it may be any."""
+    """Forget an item that was changed: in a list, its index is unknown; in a `__dict__`, it may be any."""
     if isinstance(receiver, Sequence):
         forget(receiver)
     elif isinstance(receiver, (External, Unknown)):
@@ -202,7 +206,7 @@ def _forget_items(frame: Frame, receiver: Value) -> None:
 
 
 def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """Remember an environment variable that the followed code sets, as long as it is sure to."""
+    """Record an environment variable that the followed code sets, if that is certain."""
     if frame.quiet:
         return
     if name in VISIBILITY and not (
@@ -215,7 +219,7 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, right: Node) -> None:
-    """`target op= right`: `__iadd__` and its like, else the operator itself, then an assignment."""
+    """Run `target op= right`: `__iadd__` and the like, else the operator itself, then the assignment."""
     match target:
         case (nodes.TO_NAME, name):
             current = ev.read_lazily(frame, name_value(ev, frame, name))

@@ -1,4 +1,4 @@
-"""Read attributes: of modules, classes, instances and externals, with the code that reading runs."""
+"""Reads attributes of modules, classes, instances and externals, running any code that this involves."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _LONGEST_NAME = 160
 
 
 def known_value(known: KnownValue) -> Value:
-    """A value of the knowledge base as the evaluator's."""
+    """Return a value of the knowledge base as one of the evaluator."""
     if known.kind is ValueKind.SET:
         return TRUTHY
     return Const(known.constant)
 
 
 def external(ev: Interpreter, dotted: str) -> Value:
-    """A dotted name without source, or the value that it is known to have."""
+    """Return a dotted name without source, or its known value."""
     known = ev.catalogue.values.get(dotted)
     if known is not None:
         return known_value(known)
@@ -78,13 +78,13 @@ def external(ev: Interpreter, dotted: str) -> Value:
 
 
 def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
-    """`value.name`."""
+    """Return `value.name`."""
     reader = _READERS.get(type(value))
     if reader is None:
         if name == "__annotations__":
             read_annotations(ev, frame, value)
         if type(value) is Method and isinstance(value.receiver, (Const, PartialText)) and not ev.presumes:
-            return External(f"pathlib.Path().{value.name}.{name}")  # of texts only paths have such attributes
+            return External(f"pathlib.Path().{value.name}.{name}")  # of texts, only paths have these
         return UNKNOWN
     return reader(ev, frame, value, name)
 
@@ -92,7 +92,7 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
 def _of_union(ev: Interpreter, frame: Frame, value: Union, name: str) -> Value:
     def one(single: Value) -> Value:
         if single == NONE and not hasattr(None, name):
-            raise Raised("AttributeError")  # the other alternatives are what is meant here
+            raise Raised("AttributeError")  # the other alternatives must be meant here
         return attribute(ev, frame, single, name)
 
     return ev.for_each_alternative(frame, value, one)
@@ -123,7 +123,7 @@ def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Va
 
 
 def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) -> Value:
-    """An attribute that a module's body does not bind: its `__getattr__`, a lazy export, a compiled name."""
+    """Return an attribute that a module's body does not bind: by `__getattr__`, or from compiled code."""
     dotted = f"{state.name}.{name}"
     if name == "__name__":
         return Const(state.name)
@@ -147,7 +147,7 @@ def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) ->
 
 
 def typed_value(ev: Interpreter, state: Module, name: str) -> Value | None:
-    """An object of the class that only an annotation names."""
+    """Return an object of the class that only an annotation names."""
     for how, payload, _line, _guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_TYPE:
             return ev.instance_of(state, None, payload)
@@ -169,7 +169,7 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
-    """The facts of reading an attribute of an object whose class the catalogue knows."""
+    """Return the facts about reading an attribute of an object whose class is in the catalogue."""
     type_ = ev.catalogue.returned(made[:-2]) if made.endswith("()") else None
     return ev.catalogue.attributes.get(f"{type_}().{name}", ()) if type_ else ()
 
@@ -202,7 +202,7 @@ def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Valu
 
 
 def _member_of(cls: ClassRef, name: str, value: Value) -> Value:
-    """A member of an enumeration; methods stay what they are."""
+    """Return a member of an enumeration; methods are left as they are."""
     if isinstance(value, (Function, ClassMethod, StaticMethod, Property, ClassRef)) or name.startswith("_"):
         return _bind_to_class(value, cls)
     known = cls.members.get(name)
@@ -221,7 +221,7 @@ def _bind_to_class(value: Value, cls: ClassRef) -> Value:
 
 
 def _asked_first(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
-    """The `__getattribute__` of a class, which hardly any has: only what is to be certain has to know."""
+    """Return a class's `__getattribute__`; it is rare, so it matters only where results must be certain."""
     if ev.presumes or name.startswith("__"):
         return None
     held = ev.member(cls, "__getattribute__")
@@ -252,7 +252,7 @@ def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> V
 
 
 def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
-    """An object of an annotated class: what the class says, or possibly what a subclass says."""
+    """Return an attribute of an object of an annotated class: the class's, or possibly a subclass's."""
     found = []
     for cls, condition in dispatched(ev, value, name):
         held = ev.member(cls, name)
@@ -269,7 +269,7 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
 
 
 def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value:
-    """The descriptor protocol."""
+    """Apply the descriptor protocol."""
     if isinstance(value, (Function,)):
         return Bound(value, receiver)
     if isinstance(value, ClassMethod):
@@ -297,7 +297,7 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
 def _through_descriptor(
     ev: Interpreter, frame: Frame, value: Instance, receiver: Value, owner: Value
 ) -> Value:
-    """An object found on a class: its `__get__` runs if it has one."""
+    """Return an attribute found on a class: its `__get__` runs if it has one."""
     getter = ev.member(value.cls, "__get__")
     if getter is not None and isinstance(getter.holder, ClassRef):
         return ev.call(frame, Bound(getter.value, value), (receiver, owner))
@@ -319,7 +319,7 @@ def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
 
 
 def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Value:
-    """An attribute of a wrapped function: special names are the inner function's, others the library's."""
+    """Return a wrapped function's attribute: the inner function's for special names, else the library's."""
     if name in ("__wrapped__", "__func__"):
         return value.function
     if name.startswith("__"):
@@ -328,13 +328,13 @@ def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Val
 
 
 def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
-    """Of what a known call returned, and what is remembered with the arguments of that call."""
+    """Return an attribute of a known call's result that is kept with the call's arguments."""
     made = value.function
     known = isinstance(made, External) and made.name[-1] == ")"
     return _of_external(ev, frame, made, name) if known else UNKNOWN  # type: ignore[arg-type]
 
 
-#: Values that have methods, and no attribute that says more.
+#: Values that have methods, and no informative attributes.
 _PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Shared, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,

@@ -1,4 +1,4 @@
-"""Work out what bindings give a name: the last one that is sure, and those that may override it."""
+"""Works out the value of a name from its bindings: the last certain one, and any that may override it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEEPEST_LOOKUP = 250
 
 
 def bindings_before(entries: tuple[Node, ...], line: int) -> tuple[Node, ...]:
-    """The bindings above a line, if there are some below it as well: else they hold for good."""
+    """Return the bindings above a line, if there are some below it as well; otherwise they hold for good."""
     if len(entries) < 2 or _line_of_binding(entries[-1]) < line:
         return ()
     before = entries[: bisect_left(entries, line, key=_line_of_binding)]
@@ -35,7 +35,7 @@ def _line_of_binding(entry: Node) -> int:
 def looked_up(
     ev: Interpreter, module: Module, cls: ClassRef | None, entries: tuple[Node, ...], key: Key
 ) -> Value | None:
-    """What these bindings give a name; remembered, unless the class is that of one call only."""
+    """Return the value that these bindings give a name; cached, unless the class belongs to one call only."""
     lasting = cls is None or cls.env is None
     if lasting and (known := ev.definitions.values.get(key)) is not None:
         value, mask = known
@@ -48,12 +48,12 @@ def looked_up(
 def remembered(
     ev: Interpreter, module: Module, key: Key, work_out: Callable[[], Value | None], lasting: bool = True
 ) -> Value | None:
-    """What a name that is not known means; kept, unless it rests on what is unfinished, or does not last."""
+    """Return the value of a name; cached, unless it depends on unfinished results or does not last."""
     program = ev.program
     outer, program.consulted = program.consulted, module.bit
     mark = ev.journal.mark()
     ev.memo.begin_apart()
-    # What a module or a class body did, it did long ago.
+    # The effects of a module or class body lie in the past.
     strangers, ev.strangers = ev.strangers, None
     try:
         value = work_out()
@@ -75,7 +75,7 @@ def bound(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """The value that the last sure binding gives, joined with those that may override it."""
+    """Return the value of the last certain binding, joined with those that may override it."""
     memo = ev.memo
     unfinished = memo.resolving.get(resolving)
     if unfinished is not None or len(memo.resolving) > _DEEPEST_LOOKUP:
@@ -113,7 +113,7 @@ def bound(
 
 
 def _name_in(resolving: tuple[object, ...]) -> str:
-    """The name that a key of `resolving` is about."""
+    """Return the name that a key of `resolving` is about."""
     *_, name = resolving
     return name if isinstance(name, str) else _name_in(resolving[:-1])
 
@@ -125,10 +125,10 @@ def _earlier(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """What a name means while it is being bound: what it was before, or what is outside a class body."""
+    """Return the value of a name while it is being bound: its earlier one, or that outside a class body."""
     index = ev.memo.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
-    while deeper in ev.memo.resolving:  # what it was before is being worked out: what it was before that
+    while deeper in ev.memo.resolving:  # that one is in progress too: take the one before
         index = ev.memo.entry[deeper]
         deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]
@@ -173,7 +173,7 @@ def _value_of(
 
 
 def _after_statement(ev: Interpreter, module: Module, env: Env | None, statement: Node, name: str) -> Value:
-    """What a loop or another compound statement leaves in `name`."""
+    """Return the value that a loop or another compound statement leaves in `name`."""
     inner = Env(env)
     frame = Frame(module, inner)
     frame.quiet = True

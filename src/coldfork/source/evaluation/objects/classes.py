@@ -1,4 +1,4 @@
-"""Classes: their linear order of bases, members, and objects known only by an annotation."""
+"""Classes: their method resolution order, members, and objects known only by an annotation."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from coldfork.source.values.rarer_kinds import class_of_processes
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
-#: Annotations that say of an object what the first thing in their brackets says.
+#: Annotations that mean the same as the first item in their brackets.
 _LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
-#: Bases without source that bring no members of their own.
+#: Bases without source that have no members of their own.
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
 def linear(ev: Interpreter, cls: ClassRef) -> Values:
-    """The class and its bases in method resolution order; bases without source stay as they are."""
+    """Return the class and its bases in method resolution order; bases without source stay as they are."""
     if cls.linear is not None:
         ev.program.consulted |= cls.linear_mask
         return cls.linear
@@ -55,13 +55,13 @@ def linear(ev: Interpreter, cls: ClassRef) -> Values:
 
 
 def _nominal(value: Value) -> Value:
-    """The first of the values that a name may have."""
+    """Return the first of a name's alternatives."""
     (first, _condition), *_ = alternatives(value)
     return first
 
 
 def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
-    """The class's metaclass, if the source of one is at hand."""
+    """Return the class's metaclass, if its source is at hand."""
     for base in linear(ev, cls):
         if not isinstance(base, ClassRef):
             continue
@@ -90,22 +90,24 @@ class Classes(Hierarchy[Value, Value]):
 
 
 def hook_of(value: Value) -> Value:
-    """The function of a hook such as `__init_subclass__`, which needs no `@classmethod` to get its class."""
+    """Return the function of a hook such as `__init_subclass__`, which is a class method without
+    `@classmethod`.
+    """
     return value.function if isinstance(value, ClassMethod) else value
 
 
 def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:
-    """The dotted names of the bases without source."""
+    """Return the dotted names of the bases without source."""
     return [base.name for base in linear(ev, cls) if isinstance(base, External)]
 
 
 def is_enumeration(ev: Interpreter, cls: ClassRef) -> bool:
-    """True for a class derived from one of `enum`'s."""
+    """Return True for a class derived from one of `enum`'s."""
     return any(name.startswith("enum.") for name in external_bases(ev, cls))
 
 
 def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
-    """Classes of the modules read so far that derive from `cls`."""
+    """Return the classes of the modules read so far that derive from `cls`."""
     ev.program.consulted |= ev.program.bit(HIERARCHY)
     found: list[ClassRef] = []
     pending = [cls]
@@ -122,7 +124,7 @@ def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
 
 
 def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Node]]:
-    """The top-level classes of a module that have a base so named."""
+    """Return the top-level classes of a module that have a base with this name."""
     state = ev.program.module(module)
     if state is None:
         return []
@@ -130,7 +132,7 @@ def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Nod
 
 
 def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, node: Node) -> Value:
-    """An object of the annotated class or of one derived from it; Optional and quotes are looked through."""
+    """Return an object of the annotated class or of a subclass; Optional and quotes are looked through."""
     match node:
         case (nodes.INDEX, head, inner, _):
             if last_name(head) not in _LOOKED_THROUGH:
@@ -151,7 +153,7 @@ def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, nod
 
 
 def dispatched(ev: Interpreter, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
-    """The classes whose `name` a call on an annotated object may run; overrides are only possible."""
+    """Return the classes whose `name` a call on an annotated object may run; overrides are only possible."""
     found: list[tuple[ClassRef, Condition | None]] = [(instance.cls, None)]
     for cls in subclasses(ev, instance.cls):
         if name in cls.binds:

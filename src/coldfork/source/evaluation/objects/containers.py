@@ -37,9 +37,9 @@ from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
 from coldfork.source.values.unions import alternatives, union
 
-#: Putting an item into a union takes as long as going past so many.
+#: Adding an item to a union costs as much as passing this many.
 _UNION = 8
-#: Methods of a dictionary that go through all of it.
+#: Methods of a dictionary that traverse all of it.
 _WHOLE = frozenset({"__iter__", "copy", "items", "keys", "update", "values"})
 _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
 
@@ -62,7 +62,7 @@ def container_method(
 
 
 def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Values:
-    """The arguments of a text's method, with the items of what `join` iterates."""
+    """Return the arguments of a text's method, with the items that `join` iterates."""
     if name != "join" or len(positional) != 1 or not isinstance(positional[0], Lazy):
         return positional
     items, exact = iterate(ev, frame, positional[0])
@@ -70,7 +70,7 @@ def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Val
 
 
 def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call a method of a constant: what it goes through and makes is counted, and a long text is not made."""
+    """Call a method of a constant: the items it processes are counted, and no long text is created."""
     if not isinstance(receiver.value, str):
         return UNKNOWN
     if name in ("format", "zfill", "replace") and _is_wide(receiver.value, name, positional):
@@ -87,7 +87,7 @@ def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, k
 
 
 def _is_wide(text: str, name: str, positional: Values) -> bool:
-    """True where a method would make a long text of short ones, which must not even be made."""
+    """Return True if a method would make a long text of short ones, which must not be created."""
     constants = [one.value for one in positional if isinstance(one, Const)]
     if name == "format":
         return is_format_wide(text)
@@ -135,7 +135,7 @@ def _mapping(
 def _attributes(
     ev: Interpreter, frame: Frame, receiver: Attributes, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """A method of an object's `__dict__`: what it writes, the object has."""
+    """Call a method of an object's `__dict__`: its writes set attributes of the object."""
     held = receiver.held
     before = dict(held.items)
     result = _mapping(ev, frame, held, name, positional, keywords)
@@ -147,14 +147,14 @@ def _attributes(
 
 
 def _looked_up(ev: Interpreter, container: Mapping, key: Value) -> Value | None:
-    """The value under `key` in a dictionary; a key that is not there is looked for among all that are."""
+    """Return the value under `key` in a dictionary; for an unknown key, any of its values."""
     if key not in container.items:
         ev.budget.charge(len(container.items) * (1 if isinstance(key, SETTLED) else _UNION))
     return mapping_item(container, key)
 
 
 def mapping_item(container: Mapping, key: Value) -> Value | None:
-    """What a dictionary holds under `key`; None when it may lack it."""
+    """Return the value of a dictionary under `key`; None if it may lack it."""
     if isinstance(key, Union):
         found = [mapping_item(container, single) for single, _ in alternatives(key)]
         known = [value for value in found if value is not None]
@@ -194,7 +194,7 @@ def _sequence(
 
 
 def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
-    """`container[key]`."""
+    """Return `container[key]`."""
     if isinstance(container, Union):
         return ev.for_each_alternative(frame, container, lambda single: item(ev, frame, single, key))
     if isinstance(container, Attributes):
@@ -228,7 +228,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
 
 
 def _letter(text: PartialText, key: Value) -> Value:
-    """A letter of what a text is known to begin with."""
+    """Return a letter from the known beginning of a text."""
     if isinstance(key, Const) and key.value in range(len(text.start)):
         return Const(text.start[key.value])
     return UNKNOWN
@@ -245,7 +245,9 @@ def _element(container: Sequence, key: Value) -> Value:
 
 
 def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Value:
-    """`Class[key]`: its `__class_getitem__`, or its metaclass's `__getitem__`; a generic stays itself."""
+    """Return `Class[key]`: by `__class_getitem__` or the metaclass's `__getitem__`; a generic stays
+    itself.
+    """
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter.holder, ClassRef):
         function = hook_of(getter.value)
@@ -259,7 +261,7 @@ def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Val
 
 
 def _variable(ev: Interpreter, frame: Frame, name: str) -> Value:
-    """`os.environ[name]`: where its failing is handled, what follows in the `try` takes the variable."""
+    """Return `os.environ[name]`: if its failure is handled, the rest of the `try` presumes the variable."""
     value = ev.environment.values.get(name)
     if value is not None:
         return Const(value)

@@ -1,4 +1,4 @@
-"""What a module offers to others, as far as its bindings show without running it."""
+"""The exports of a module, as far as its bindings show without running it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from coldfork.source.values.kinds import (
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
-    """Where a module that replaces itself by a lazy one keeps `name`: its TYPE_CHECKING imports say it."""
+    """Return where a module that replaces itself by a lazy one keeps `name`, according to its TYPE_CHECKING
+    imports.
+    """
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:
             source, level, imported = payload
@@ -31,7 +33,7 @@ def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
 
 
 def star_names(ev: Interpreter, target: str) -> list[str]:
-    """The names that `from target import *` brings, as far as the module's bindings show."""
+    """Return the names that `from target import *` brings, as far as the module's bindings show."""
     state = ev.program.module(target)
     if state is None:
         return []
@@ -47,12 +49,14 @@ def star_names(ev: Interpreter, target: str) -> list[str]:
     return [name for name in state.summary.binds if not name.startswith("_")]
 
 
-#: With these a module may bind names that no statement of its own shows.
+#: With these a module may bind names that none of its statements shows.
 _HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
 
 
 def lacks(ev: Interpreter, state: Module, name: str) -> bool:
-    """True when importing `name` from a plain module is sure to fail: nothing in it could bind the name."""
+    """Return True if importing `name` from a plain module is certain to fail: nothing in it could bind the
+    name.
+    """
     summary = state.summary
     if state.located.is_package or summary.error is not None:
         return False
@@ -65,7 +69,7 @@ def lacks(ev: Interpreter, state: Module, name: str) -> bool:
 
 
 def module_object(ev: Interpreter, dotted: str) -> Value:
-    """A module by its absolute name."""
+    """Return a module by its absolute name."""
     located = ev.program.find(dotted)
     if located is not None and not located.compiled:
         return ModuleRef(dotted)
@@ -73,10 +77,10 @@ def module_object(ev: Interpreter, dotted: str) -> Value:
 
 
 def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) -> Value:
-    """What code outside a library gets under a name of its that the catalogue speaks of.
+    """Return a library's name as code outside the library gets it, if the catalogue describes the name.
 
-    The catalogue answers for it then, with the library's source beside or not. Under the name that its own
-    module gives it a function is looked up when it is called.
+    The catalogue then applies, whether or not the library's source is at hand. Under the name in its own
+    module, a function is looked up when it is called.
     """
     top = dotted.partition(".")[0]
     if top not in ev.known_libraries or reader.name.partition(".")[0] == top:
@@ -88,10 +92,10 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
     elif isinstance(value, External) and value.name != dotted:
         own = value.name
     elif isinstance(value, (Union, Unknown)) or (
-        # An object that stands for a function, as NumPy's universal functions do.
+        # An object that acts as a function, as NumPy's universal functions do.
         isinstance(value, Instance) and ev.member(value.cls, "__call__") is not None
     ):
-        # Whatever its own decorators make of it.
+        # Regardless of its own decorators.
         return External(dotted) if ev.catalogue.call(dotted) else value
     else:
         return External(dotted) if dotted in ev.catalogue.calls else value
@@ -102,7 +106,9 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
 
 
 def _is_catalogued_module(ev: Interpreter, dotted: str, own: str) -> bool:
-    """True where a library offers a module of another package, `cupy.cuda.runtime`, whose names are known."""
+    """Return True if a library exports another package's module, such as `cupy.cuda.runtime`, with known
+    names.
+    """
     if own.partition(".")[0] == dotted.partition(".")[0]:
         return False
     return any(name.startswith(f"{dotted}.") for name in ev.catalogue.calls)

@@ -1,4 +1,6 @@
-"""Imports as they run, lazy ones too: their edges, what may fail, and modules that a catalogue blames."""
+"""Imports as they run, including lazy ones: their edges, possible failures, and modules that a catalogue
+blames.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _MISSING = "ModuleNotFoundError"
 
 
 def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Record that an import of `target` runs here; in a `try` it may fail."""
+    """Record that `target` is imported here; in a `try` that may fail."""
     if not target:
         return
     top = target.partition(".")[0]
@@ -45,13 +47,15 @@ def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
 
 
 def import_submodule(ev: Interpreter, frame: Frame, dotted: str) -> None:
-    """Reading `package.submodule` imports what a `lazy import package.submodule` has named before."""
+    """Import a submodule on reading `package.submodule`, if `lazy import package.submodule` named it
+    before.
+    """
     if dotted in frame.module.lazy and ev.program.exists(dotted):
         ev.record_import(frame, dotted)
 
 
 def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
-    """What has to hold for an import that a test or a `try` allows to be missing, and that is not here."""
+    """Return the conditions for a missing import that a test or a `try` allows to be missing."""
     optional = frame.gate or frame.tries
     if not optional or top not in ev.known_libraries:
         return ()
@@ -60,12 +64,12 @@ def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
 
 
 def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: int, importer: Module) -> bool:
-    """Import one name from a module that is imported already; whether the module binds it itself."""
+    """Import one name from an imported module; return whether the module binds it itself."""
     state = ev.program.module(target)
     bound = state is not None and _binds(state, name)
     submodule = f"{target}.{name}"
     if bound and state is importer and ev.program.exists(submodule):
-        bound = False  # `from . import submodule` in the package itself is what binds the name
+        bound = False  # the binding is `from . import submodule` in the package itself
     known = state is None and submodule in ev.catalogue.imports  # a module whose import is known to wake
     if not bound and (known or ev.program.exists(submodule)):
         ev.record_import(frame, submodule)
@@ -78,7 +82,7 @@ def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: in
 
 
 def _binds(state: Module, name: str) -> bool:
-    """Whether a module binds a name itself: one that it only annotates is left to its `__getattr__`."""
+    """Return whether a module binds a name itself: a merely annotated one is left to its `__getattr__`."""
     entries = state.summary.binds.get(name, ())
     for how, _payload, _line, _guards in entries:
         if how != nodes.BY_TYPE:
@@ -87,14 +91,14 @@ def _binds(state: Module, name: str) -> bool:
 
 
 def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
-    """Record `from package import name` where the package's source lacks the name: presumably compiled."""
+    """Record `from package import name` for a name that the package's source lacks: presumably compiled."""
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
         fails = Condition(words=f"{target} does not import", presumes=f"{target} imports")
         ev.record_failure(Failure(fails, False, "ImportError", frozenset(frame.must)))
 
 
-#: Runtimes of other hardware: on the profile's machine they are taken to be missing.
+#: Runtimes of other hardware, presumed missing on the profile's machine.
 _FOREIGN = {
     **dict.fromkeys(("libtpu", "torch_xla"), "tpu"),
     **dict.fromkeys(("intel_extension_for_pytorch", "oneccl_bindings_for_pytorch"), "xpu"),
@@ -104,7 +108,7 @@ _FOREIGN = {
 
 
 def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Note that an import inside a `try` may fail, and what is presumed when it does not."""
+    """Note that an import inside a `try` may fail, and the presumption if it does not."""
     located = ev.program.find(target)
     top = target.partition(".")[0]
     if (located is not None and not located.compiled) or top in sys.stdlib_module_names:
@@ -123,27 +127,27 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
 
 
 def _in_known_package(ev: Interpreter, target: str) -> bool:
-    """A module that a package with source lacks is taken for a compiled one."""
+    """Return whether a missing module of a package with source is presumed to be a compiled one."""
     parent = target.rpartition(".")[0]
     located = ev.program.find(parent) if parent else None
     return located is not None and located.is_package and located.path is not None
 
 
 class Presence(NamedTuple):
-    """Whether a package that was not found is there: where that is presumed, and where it is a condition.
+    """Whether a missing package is presumed to be installed, or makes a condition.
 
-    It is there wherever the module that asks, or a package around it, imports it come what may: without it
-    none of them would run. It is presumed to be there where the checked project requires it, and that is
-    said. Of any other package nobody knows, however it is asked for.
+    It is certain if the importing module, or a package around it, imports it unconditionally: without it none
+    of them would run. It is presumed, and reported as such, if the checked project requires it. Otherwise it
+    is unknown.
     """
 
     sure: bool
     required: bool
-    """True where the project requires it."""
+    """True if the project requires it."""
 
 
 def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
-    """Whether a module may count on a package, be it named itself or by a module inside it."""
+    """Return whether a module may rely on a package, named directly or by a module inside it."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or ev.program.exists(name):
         return Presence(True, False)
@@ -155,23 +159,23 @@ def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
 
 
 def installed(package: str) -> Condition:
-    """The condition that a package is there."""
+    """Return the condition that a package is installed."""
     return Condition(words=f"{package} is installed", means=("installed", package))
 
 
 def missing(package: str, required: bool) -> Condition:
-    """The condition that a package is not there."""
+    """Return the condition that a package is not installed."""
     presumes = f"{package} is installed" if required else ""
     words = f"{package} is not installed"
     return Condition(words=words, presumes=presumes, means=("not", ("installed", package)))
 
 
 def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
-    """Note that something may fail here which needs a package, and what holds where it does not fail."""
+    """Note that something that needs a package may fail here, and the conditions if it does not fail."""
     even = not fails.presumes
     ev.record_failure(Failure(fails, even, kind, frozenset(frame.must)))
     if not frame.tries:
-        return  # the caller says what it makes of it
+        return  # the caller decides how to use it
     if fails.presumes:
         frame.presumed = presumed_together(frame.presumed, (fails.presumes,))
     elif fails.means is not None:
@@ -180,7 +184,7 @@ def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
 
 
 def _is_needed(ev: Interpreter, module: Module, top: str) -> bool:
-    """Whether the module, or a package around it, imports a package come what may."""
+    """Return whether the module, or a package around it, imports a package unconditionally."""
     if top in module.outline.needs:
         return True
     above = map(ev.program.module, reversed(with_packages(module.name)[:-1]))
@@ -188,7 +192,7 @@ def _is_needed(ev: Interpreter, module: Module, top: str) -> bool:
 
 
 def bind_lazily(ev: Interpreter, frame: Frame, name: str, imported: Imported) -> None:
-    """Bind a name to an import that is still to come; one that is not lazy after all happens here."""
+    """Bind a name to a pending import; one that is not lazy after all runs here."""
     value: Value = LazyImport(frame.module, imported)
     if not imported.declared:
         lazily = _is_lazy(ev, frame.module, imported)
@@ -199,7 +203,7 @@ def bind_lazily(ev: Interpreter, frame: Frame, name: str, imported: Imported) ->
 
 
 def read_lazily(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """What somebody gets who reads a name that was imported lazily: the import happens now."""
+    """Return the value on reading a lazily imported name: the import happens now."""
     if type(value) is LazyImport:
         return _read(ev, frame, value)
     if type(value) is Union and any(type(one) is LazyImport for one, _ in alternatives(value)):
@@ -224,7 +228,7 @@ def _read(ev: Interpreter, frame: Frame, value: LazyImport) -> Value:
 
 
 def _run(ev: Interpreter, frame: Frame, module: Module, imported: Imported, lazily: bool | None) -> None:
-    """Import what a statement of `module` names, here; None where nobody knows which imports are lazy."""
+    """Run the import of a statement of `module` here; `lazily` is None if its laziness is unknown."""
     target = module.absolute(imported.source, imported.level)
     if lazily is None:
         outer = frame.conditions
@@ -243,7 +247,9 @@ def _run(ev: Interpreter, frame: Frame, module: Module, imported: Imported, lazi
 
 
 def _is_lazy(ev: Interpreter, module: Module, imported: Imported) -> bool | None:
-    """Whether `__lazy_modules__` names what is imported, when the statement runs; None if nobody knows."""
+    """Return whether `__lazy_modules__` lists the imported module when the statement runs; None if
+    unknown.
+    """
     quiet = Frame(module, None)
     quiet.quiet = True
     listed = value_before(ev, module, LISTED, imported.line)

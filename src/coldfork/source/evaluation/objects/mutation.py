@@ -1,4 +1,4 @@
-"""What a program writes into objects, classes and containers, noted in the journal."""
+"""The program's writes to objects, classes and containers, recorded in the journal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from coldfork.source.values.unions import union
 
 #: Attributes that describe a class, and never run.
 _ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
-#: Tables that grow larger are not followed entry by entry.
+#: Larger tables are not followed entry by entry.
 _LARGEST = 500
 
 
 def share(value: Value) -> Value:
-    """Mark what a module or class body holds: every call sees the same object."""
+    """Mark the values of a module or class body as shared: every call sees the same object."""
     waiting = [value]
-    while waiting:  # a list that holds a list may go on for thousands of levels
+    while waiting:  # not recursive: a list may be nested thousands of levels deep
         one = waiting.pop()
         if isinstance(one, (Instance, Mapping, Sequence)) and not one.shared:
             one.shared = True
@@ -31,7 +31,7 @@ def share(value: Value) -> Value:
 
 
 def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, value: Value) -> None:
-    """`target.name = value`, in a way that may only have been taken perhaps."""
+    """Set `target.name = value`, on a path that may only perhaps be taken."""
     if frame.off is not None:
         return
     known = target.attributes.get(name)
@@ -39,14 +39,14 @@ def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, va
         if frame.conditions or ev.joining:
             value = union((known, value))
         if value is known or (type(value) is Union and value == known):
-            ev.journal.shared += target.shared  # another time it may have been changed meanwhile
+            ev.journal.shared += target.shared  # by the next time it may have been changed
             return
     ev.journal.note_entry(target.attributes, name, target)
     target.attributes[name] = value
 
 
 def set_on_class(ev: Interpreter, frame: Frame, target: ClassRef, name: str, value: Value) -> None:
-    """`Class.name = value`, behind the class body."""
+    """Set `Class.name = value`, after the class body."""
     if frame.off is not None or name in _ABOUT:
         return
     if target.outside is None:
@@ -61,7 +61,7 @@ def set_on_class(ev: Interpreter, frame: Frame, target: ClassRef, name: str, val
 
 
 def set_item(ev: Interpreter, frame: Frame, target: Mapping, key: Value, value: Value) -> None:
-    """`target[key] = value`."""
+    """Set `target[key] = value`."""
     if frame.off is not None:
         return
     known = target.items.get(key)
@@ -81,7 +81,7 @@ def set_item(ev: Interpreter, frame: Frame, target: Mapping, key: Value, value: 
 
 
 def update(ev: Interpreter, frame: Frame, target: Mapping, items: dict[Value, Value], exact: bool) -> None:
-    """`target.update(items)`."""
+    """Run `target.update(items)`."""
     if frame.off is not None:
         return
     ev.journal.note(target)
@@ -95,7 +95,7 @@ def update(ev: Interpreter, frame: Frame, target: Mapping, items: dict[Value, Va
 
 
 def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Value], exact: bool) -> None:
-    """`target.extend(items)`."""
+    """Run `target.extend(items)`."""
     if frame.off is not None:
         return
     ev.journal.note(target)
@@ -110,12 +110,12 @@ def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Valu
 
 
 def _doubtful(target: Sequence | Mapping, perhaps: bool) -> bool:
-    """Whether a container may be empty once something is added, which `perhaps` does not happen."""
+    """Return whether a container may still be empty after an addition that only `perhaps` happens."""
     return perhaps and (target.doubtful or not target.items)
 
 
 def forget(value: Value) -> None:
-    """Nobody knows any more what an object or a container holds."""
+    """Forget the content of an object or a container."""
     if isinstance(value, Instance):
         value.attributes.update(dict.fromkeys(value.attributes, UNKNOWN))
     elif isinstance(value, Mapping):
@@ -127,7 +127,7 @@ def forget(value: Value) -> None:
 
 
 def forget_since(journal: Journal, mark: Mark) -> bool:
-    """Nobody knows any more what was changed behind `mark`; whether anything of it was known."""
+    """Forget the values changed since `mark`; return whether any of them was known."""
     known = False
     for target, key in journal.changed_since(mark):
         if not isinstance(target, dict):

@@ -1,4 +1,4 @@
-"""Look names up: in modules and classes, lazily, the way Python would find them."""
+"""Looks up names in modules and classes, lazily, in Python's order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
-    """What `name` means inside `frame`."""
+    """Return the value of `name` in `frame`."""
     env = frame.env
     while env is not None:
         value = env.names.get(name)
@@ -39,7 +39,9 @@ def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
 
 
 def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) -> Value:
-    """What `name` means at the top level of `module`, or `before` a line of it, built-ins included."""
+    """Return the value of `name` at the top level of `module`, or `before` a line of it, built-ins
+    included.
+    """
     found = module_value(ev, module, name, before)
     if found is not None:
         return found
@@ -48,23 +50,21 @@ def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":
-        return TRUTHY  # some path: which one says nothing about a device, and would tell equal calls apart
+        return TRUTHY  # some path: its value says nothing about a device, and would tell equal calls apart
     if name in _BUILTINS:
         return External(f"builtins.{name}")
     return UNKNOWN
 
 
 def module_value(ev: Interpreter, module: Module, name: str, before: int = 0) -> Value | None:
-    """What the module binds `name` to once it has run, or `before` a line; None when it does not bind it."""
+    """Return the module's binding of `name` after it has run, or `before` a line; None if there is none."""
     running, program = ev.running, ev.program
     if before and (earlier := bindings_before(module.summary.binds.get(name, ()), before)):
         if (module.name, name) not in running.rebound:
             return looked_up(ev, module, None, earlier, (module.name, "", name, len(earlier)))
     if module is running.module and running.env is not None:
         current = running.env.names.get(name)
-        if (
-            current is not None
-        ):  # what the body being run has bound so far; a call that saw it is not remembered
+        if current is not None:  # the bindings so far of the running body; a call that saw one is not cached
             ev.journal.note_peculiar()
             return current
     if running.rebound:
@@ -89,7 +89,7 @@ def _bound_or_starred(ev: Interpreter, module: Module, name: str, key: Key) -> V
 
 
 def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
-    """What a star import brings in under `name`."""
+    """Return the value of `name` from a star import."""
     stars = module.summary.stars
     key = (module.name, "*", name)
     if name.startswith("_") or key in ev.memo.resolving:
@@ -101,7 +101,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
             target = module.absolute(source, level)
             state = ev.program.module(target)
             if state is None:
-                # A package that takes over its own compiled part's names is known by its own.
+                # A package that re-exports names of its own compiled part is known by its own name.
                 inside = target.partition(".")[0] == module.name.partition(".")[0]
                 unseen = unseen or ev.external(f"{module.name if inside else target}.{name}")
                 continue
@@ -118,7 +118,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
 
 
 def class_value(ev: Interpreter, cls: ClassRef, name: str, before: int = 0) -> Value | None:
-    """What the class itself binds `name` to: its body, or who has set it since."""
+    """Return the class's own binding of `name`: from its body, or set later."""
     if cls.outside is not None:
         set_since = cls.outside.get(name)
         if set_since is not None:
@@ -133,10 +133,12 @@ def class_value(ev: Interpreter, cls: ClassRef, name: str, before: int = 0) -> V
 
 
 def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None = None) -> Value:
-    """What `from target import name` yields; what a module's `__getattr__` does for it goes to `frame`."""
+    """Return the result of `from target import name`; the effects of a module's `__getattr__` go to
+    `frame`.
+    """
     state = ev.program.module(target)
     if state is not None:
-        # `from package import submodule as submodule` in the package itself names the submodule.
+        # `from package import submodule as submodule` in the package itself means the submodule.
         circular = (state.name, "", name) in ev.memo.resolving
         value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
         if value is not None:
@@ -160,7 +162,7 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
 
 
 def value_before(ev: Interpreter, module: Module, name: str, line: int) -> Value | None:
-    """What a module has bound `name` to when a line of its body runs; None when it has not."""
+    """Return a module's binding of `name` when a line of its body runs; None if there is none yet."""
     before = tuple(entry for entry in module.summary.binds.get(name, ()) if Binding._make(entry).line < line)
     return looked_up(ev, module, None, before, (module.name, "", name, len(before))) if before else None
 
@@ -172,7 +174,7 @@ def _quiet(module: Module) -> Frame:
 
 
 def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """Begin assigning a name in a class body: until its key leaves `resolving`, it means what it did."""
+    """Begin assigning a name in a class body: until its key leaves `resolving`, it has its earlier value."""
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None
     if cls is None or not entries:

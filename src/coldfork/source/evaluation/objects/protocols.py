@@ -1,4 +1,4 @@
-"""Run what is lazy: iterate values, enter context managers, await coroutines, read annotations."""
+"""Runs lazy code: iterates values, enters context managers, awaits coroutines, reads annotations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST_UNROLLED = 64
 
 
 def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
-    """What iterating yields, and whether that is all of it; the code that iterating runs goes to `frame`."""
+    """Return the items of iterating, and whether they are all; the effects go to `frame`."""
     if isinstance(value, Sequence):
         return (
             (value.items, value.exact) if len(value.items) <= _LONGEST_UNROLLED else (value.items[:4], False)
@@ -60,12 +60,12 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
 
 
 def unpack(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
-    """The items of a value that has to be a short sequence, as `a, b = value` takes it."""
+    """Return the items of a value that must be a short sequence, as in `a, b = value`."""
     return ((value,), False) if isinstance(value, Unknown) else iterate(ev, frame, value)
 
 
 def call_key(ev: Interpreter, frame: Frame, items: Values, keywords: Keywords) -> None:
-    """Call the `key` that items are compared by, for a few of them, if one is given."""
+    """Call the `key` function for a few of the items, if one is given."""
     if "key" in keywords:
         for item in items[:4]:
             ev.call(frame, keywords["key"], (item,))
@@ -75,7 +75,7 @@ def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[Values, 
     function, positional, keywords = value.call
     yielded = ev.run_lazily(frame, function, positional, keywords)
     if isinstance(yielded, Sequence):
-        # The call that made them may be a remembered one, which counts as one statement.
+        # The call that made them may be cached, which counts as one statement.
         ev.budget.left -= len(yielded.items) // _LONGEST_UNROLLED
         return yielded.items, yielded.exact
     return (UNKNOWN,), False
@@ -94,7 +94,7 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[Values,
 
 
 def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -> tuple[Values, bool]:
-    """Objects with `__iter__` in source; for a class, its metaclass's."""
+    """Return the items of objects with `__iter__` in source; for a class, its metaclass's."""
     if ev.strangers is not None:
         frame.doubt("there is an end to what is gone through")
     iterator = ev.attribute(frame, value, "__iter__")
@@ -112,7 +112,7 @@ def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -
 
 
 def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """`with value as ...`: what entering and leaving run, and what entering yields."""
+    """Return the value of `with value as ...`, after running the code for entering and leaving."""
     if isinstance(value, Union):
         return ev.for_each_alternative(frame, value, lambda single: enter_context(ev, frame, single))
     if isinstance(value, Lazy) and value.kind == "context":
@@ -139,12 +139,12 @@ def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
 
 
 def _finished(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """What a method returns that `async with` awaits where it is a coroutine."""
+    """Return the result of a method that `async with` awaits if it is a coroutine."""
     return awaited(ev, frame, value) if isinstance(value, Lazy) and value.kind == "coroutine" else value
 
 
 def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """`await value`: run a coroutine's body."""
+    """Return `await value`: run a coroutine's body."""
     if isinstance(value, Lazy):
         function, positional, keywords = value.call
         return ev.run_lazily(frame, function, positional, keywords)
@@ -160,7 +160,7 @@ ANNOTATE = "__annotate__"
 
 
 def read_annotations(ev: Interpreter, frame: Frame, value: Value) -> None:
-    """Evaluate the annotations of a class or function as Python does for who asks for them."""
+    """Evaluate the annotations of a class or function as Python does on request."""
     if isinstance(value, ClassRef):
         annotate = class_value(ev, value, ANNOTATE)
         if isinstance(annotate, Function):

@@ -1,4 +1,4 @@
-"""Values of torch: its devices, the one that tensors are made on where none is named, and tensors."""
+"""Values of torch: its devices, the default device, and tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _CUDA = "torch.device(cuda)"
 def called_for_device(
     ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """The result of a function that makes or names a device, or sets the default one; None of another."""
+    """Return the result of a function that makes or names a device, or sets the default one; None for
+    another.
+    """
     if symbol == "torch.device":
         return _made(positional, keywords)
     if symbol in ("torch.set_default_device", "torch.set_default_tensor_type"):
@@ -54,16 +56,16 @@ def called_for_device(
 
 
 def _no_device(ev: Interpreter, positional: Values, keywords: Keywords) -> Value | None:
-    """The context of `torch.cuda.device(-1)`, which touches nothing; None where there is a device."""
+    """Return the context of `torch.cuda.device(-1)`, which touches nothing; None if there is a device."""
     given = positional[0] if positional else keywords.get("device", UNKNOWN)
     if isinstance(given, Const) and type(given.value) is int and given.value < 0:
         return External("torch.no_device()")
-    # Where something is to be certain, a number of which nothing is known may be such a one.
+    # Where results must be certain, an unknown number may be -1.
     return UNKNOWN if not ev.presumes and isinstance(given, Unknown) and given is not NATURAL else None
 
 
 def _made(positional: Values, keywords: Keywords) -> Value | None:
-    """`torch.device(type)`, or `torch.device(type, index)`."""
+    """Return `torch.device(type)`, or `torch.device(type, index)`."""
     kind = positional[0] if positional else keywords.get("type", keywords.get("device"))
     index = positional[1] if len(positional) > 1 else keywords.get("index")
     if kind is None:
@@ -73,7 +75,7 @@ def _made(positional: Values, keywords: Keywords) -> Value | None:
 
 
 def device_attribute(value: External, name: str) -> Value | None:
-    """`device.type`, where the device is known."""
+    """Return `device.type`, if the device is known."""
     text = device_text(value) if name == "type" else None
     if isinstance(text, PartialText):
         kind, colon, _ = text.start.partition(":")
@@ -82,7 +84,7 @@ def device_attribute(value: External, name: str) -> Value | None:
 
 
 def _chosen(given: Value) -> str | None:
-    """The device that is set on the nominal path, as it is kept; None where nobody knows."""
+    """Return the device that is set on the nominal path, as it is stored; None if unknown."""
     nominal = [value for value, condition in alternatives(given) if condition is None]
     if len(nominal) != 1:
         return None
@@ -97,7 +99,7 @@ def _chosen(given: Value) -> str | None:
 
 
 def set_default_device(ev: Interpreter, device: str | None) -> str | None:
-    """Set the default device; what it was before."""
+    """Set the default device; return the previous one."""
     before = ev.environment.values.get(DEFAULT_DEVICE, _CPU)
     ev.environment.set(DEFAULT_DEVICE, device)
     ev.journal.note_peculiar()
@@ -105,7 +107,7 @@ def set_default_device(ev: Interpreter, device: str | None) -> str | None:
 
 
 def default_device(ev: Interpreter) -> External | None:
-    """The device that tensors are made on where none is given, if it has been set."""
+    """Return the default device for tensors, if it has been set."""
     kept = ev.environment.values.get(DEFAULT_DEVICE)
     if not kept:
         return None
@@ -113,7 +115,7 @@ def default_device(ev: Interpreter) -> External | None:
 
 
 def _default(ev: Interpreter, frame: Frame) -> Value | None:
-    """`torch.get_default_device()`: asked for the index of a device, torch makes a tensor there."""
+    """Return `torch.get_default_device()`: to find the index of a device, torch makes a tensor there."""
     if DEFAULT_DEVICE not in ev.environment.values:
         return device_named(Const("cpu"))
     device = default_device(ev)
@@ -123,18 +125,20 @@ def _default(ev: Interpreter, frame: Frame) -> Value | None:
 
 
 def entered_device(ev: Interpreter, value: Value) -> tuple[str | None] | None:
-    """Have `with torch.device(...)` set the default device; what to restore behind it, None for no device."""
+    """Make `with torch.device(...)` set the default device; return what to restore after it, None for no
+    device.
+    """
     if not isinstance(value, External) or device_text(value) is None:
         return None
     return (set_default_device(ev, value.name),)
 
 
-#: A tensor, or several of them: who takes one out of those, or uses them as one, has a tensor.
+#: A tensor, or several: an item of several, or their use as one, is a tensor.
 TENSOR = External("torch.Tensor()")
 CLASSES = frozenset(
     {"torch.Tensor", "torch._tensor.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 )
-#: The modules in which functions of torch's namespaces are written, or found under another name.
+#: Modules in which functions of torch's namespaces are defined, or found under another name.
 _MODULES = {
     "torch._C._VariableFunctions.": "",
     "torch._C._fft.fft_": "fft.",
@@ -147,7 +151,7 @@ _MODULES = {
 
 
 def is_tensor(ev: Interpreter, value: Value) -> bool:
-    """True for a tensor that some call returned; what `torch.load` returns may be anything."""
+    """Return True for a tensor returned by a call; the result of `torch.load` may be anything."""
     if not isinstance(value, External) or not value.name.endswith("()"):
         return False
     made = value.name[:-2]
@@ -155,12 +159,14 @@ def is_tensor(ev: Interpreter, value: Value) -> bool:
 
 
 def are_tensors(ev: Interpreter, value: Value) -> bool:
-    """True where every alternative is a tensor."""
+    """Return True if every alternative is a tensor."""
     return all(is_tensor(ev, single) for single, _ in alternatives(value))
 
 
 def function_of(symbol: str) -> str:
-    """A function of torch as the knowledge of tensors has it: `nn.functional.relu`; empty for another."""
+    """Return a torch function's name as the tensor catalogue has it: `nn.functional.relu`; empty for
+    others.
+    """
     for module, name in _MODULES.items():
         if symbol.startswith(module):
             return name + symbol[len(module) :]
@@ -168,15 +174,15 @@ def function_of(symbol: str) -> str:
 
 
 def returned_tensor(symbol: str) -> Value | None:
-    """The tensor that a function of torch's returns; None of one that returns something else."""
+    """Return the tensor that a torch function returns; None if it returns something else."""
     return TENSOR if function_of(symbol) in tensors.FUNCTIONS else None
 
 
 def tensor_of_method(receivers: Iterable[str], name: str) -> Value | None:
-    """The tensor that a method of one of these classes returns; None of one that returns something else."""
+    """Return the tensor that a method of one of these classes returns; None if it returns something else."""
     return TENSOR if name in tensors.METHODS and not CLASSES.isdisjoint(receivers) else None
 
 
 def tensor_of_attribute(ev: Interpreter, value: External, name: str) -> Value | None:
-    """The tensor that an attribute of a tensor, or of a named tuple of tensors, is."""
+    """Return the tensor that is an attribute of a tensor, or of a named tuple of tensors."""
     return TENSOR if name in tensors.ATTRIBUTES and is_tensor(ev, value) else None

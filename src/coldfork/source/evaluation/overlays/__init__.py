@@ -1,1 +1,1 @@
-"""The modules of the standard library whose functions are modelled, one file for each group."""
+"""Models of functions of the standard library, one file for each group of modules."""

@@ -89,7 +89,7 @@ def _setattr(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywor
 
 
 def _set_past(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`object.__setattr__`: the object itself, whatever its class would have done."""
+    """Model `object.__setattr__`, which sets the attribute directly, bypassing the class."""
     if len(positional) == 3 and isinstance(positional[0], Instance) and isinstance(positional[1], Const):
         set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
@@ -112,7 +112,7 @@ def _isinstance(ev: Interpreter, frame: Frame, positional: Values, keywords: Key
 
 
 def _flattened(kinds: Value) -> list[Value]:
-    """The classes that a test names, in tuples or not; a tuple may be in another one many times over."""
+    """Return the classes that a test names, in tuples or not; a tuple may recur in another many times."""
     found: list[Value] = []
     waiting, seen = [kinds], set[int]()
     while waiting:
@@ -128,7 +128,7 @@ def _flattened(kinds: Value) -> list[Value]:
 
 
 def _belongs(ev: Interpreter, value: Value, kind: Value) -> bool | None:
-    """Whether a value is an object of one class, if that is known."""
+    """Return whether a value is an object of one class, if that is known."""
     if isinstance(value, Instance):
         order = () if value.open else linear(ev, value.cls)
         if kind in order:
@@ -144,7 +144,7 @@ def _belongs(ev: Interpreter, value: Value, kind: Value) -> bool | None:
 
 
 def _class_of(value: Value) -> type | None:
-    """The class of a value that Python itself makes."""
+    """Return the class of a value that Python itself makes."""
     match value:
         case Const():
             return type(value.value)
@@ -160,7 +160,7 @@ def _class_of(value: Value) -> type | None:
 
 
 def _is_builtin_class(value: Value) -> bool:
-    """True for a built-in class that an object only belongs to if its class derives from it."""
+    """Return True for a built-in class to which an object belongs only if its class derives from it."""
     known = _builtin(value) if isinstance(value, External) else None
     return isinstance(known, type) and known is not object
 
@@ -186,13 +186,13 @@ def _callable(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _builtin(value: External) -> object:
-    """The built-in object behind `builtins.x`."""
+    """Return the built-in object named by `builtins.x`."""
     name = value.name.removeprefix("builtins.")
     return getattr(builtins, name, None) if name != value.name else None
 
 
 def _super(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`super()` in a method: behind the class that holds the method."""
+    """Model `super()` in a method: the lookup starts after the class that holds the method."""
     if len(positional) == 2 and isinstance(positional[0], ClassRef):
         return Super(positional[0], positional[1])
     function = frame.function

@@ -1,4 +1,4 @@
-"""Processes as they start: what the child does with a device, whether it gets what it needs; launchers."""
+"""Process starts: the child's use of a device, whether it gets what it needs; and launchers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.rarer_kinds import Call, Context, Shared
 
-#: Methods by which the child begins anew, and is sent what it needs.
+#: Methods by which the child starts afresh and is sent what it needs.
 _ANEW = frozenset({"spawn", "forkserver"})
 _PROCESSES = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
 
@@ -48,10 +48,10 @@ def start(
     tasks: tuple[Call, ...] = (),
     pool: tuple[str, int] | None = None,
 ) -> None:
-    """Note that processes start here, and what they do with a device: by calls, and by later tasks."""
+    """Record that processes start here, and their use of a device: by calls, and by later tasks."""
     if frame.quiet:
         return
-    # What a process that begins anew does with a device is its own affair, unless it may be forked elsewhere.
+    # The use of a device by a fresh process is its own affair, unless it may be forked elsewhere.
     looked_at = context.method == "fork" or context.by_default or daemonic
     done = (*calls, *tasks)
     child = _in_child(ev, frame, done) if looked_at else _Child(None, None)
@@ -64,7 +64,7 @@ def start(
     if trouble is None and daemonic and child.starts is not None:
         trouble = Trouble(Obstacle.DAEMONIC, "", child.starts.link)
         needs = (*needs, *child.starts.conditions)
-    if trouble is None and used is not None:  # what stands in the way of starting it otherwise
+    if trouble is None and used is not None:  # what prevents starting it in another way
         refused = next(filter(None, map(_refused, calls)), "")
         trouble = Trouble(Obstacle.UNPICKLABLE, refused) if refused else None
     kind = EffectKind.FORKS if context.method == "fork" else EffectKind.SPAWNS
@@ -73,7 +73,7 @@ def start(
 
 
 def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
-    """Note what a pool or an executor is given to do, if that cannot be sent: it is pickled in any case."""
+    """Record a task of a pool or an executor that cannot be sent: it is pickled in any case."""
     refused = _refused(call)
     if refused:
         method = context.method or "fork"
@@ -83,14 +83,14 @@ def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
 
 
 def sink(name: str) -> Link:
-    """The end of a way: what starts the processes."""
+    """Return the end of a path: the call that starts the processes."""
     return Link(StepKind.SINK, name, None, None, None)
 
 
 def refuse(
     frame: Frame, context: Context, calls: Iterable[Call], end: Link, condition: Condition | None
 ) -> bool:
-    """Note what the processes of an object that is made here cannot be sent; whether there is anything."""
+    """Record what the processes of an object made here cannot be sent; return whether there is anything."""
     trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
     if trouble is None:
         return False
@@ -101,7 +101,7 @@ def refuse(
 
 
 def items_of(value: Value | None) -> Values:
-    """The arguments that a tuple or a list holds."""
+    """Return the arguments in a tuple or a list."""
     if isinstance(value, Sequence):
         return value.items
     if isinstance(value, Const) and isinstance(value.value, tuple):
@@ -110,7 +110,7 @@ def items_of(value: Value | None) -> Values:
 
 
 class _Child(NamedTuple):
-    """What a process does that is started."""
+    """The actions of a started process."""
 
     uses: Wake | None
     """The surest way in which it uses a device."""
@@ -119,7 +119,7 @@ class _Child(NamedTuple):
 
 
 def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> _Child:
-    """What some calls do, in a copy of this process."""
+    """Return the effects of some calls in a copy of this process."""
     child = Frame(frame.module, frame.env, frame.function)
     child.symbol, child.line, child.end_line = frame.symbol, frame.line, frame.end_line
     kept, mark = dict(ev.environment.values), ev.journal.mark()
@@ -142,7 +142,7 @@ def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> _Child:
 
 
 def _trouble_in_sending(context: Context, calls: Iterable[Call]) -> Trouble | None:
-    """What of some calls cannot be sent to a process that begins anew; None where nothing is."""
+    """Return what cannot be sent of some calls to a fresh process; None if nothing is known."""
     for call in calls:
         if refused := _refused(call):
             return Trouble(Obstacle.UNPICKLABLE, refused)
@@ -153,13 +153,13 @@ def _trouble_in_sending(context: Context, calls: Iterable[Call]) -> Trouble | No
 
 
 def _refused(call: Call) -> str:
-    """Name what of a call cannot be pickled; empty where nothing is known to be so."""
+    """Return the part of a call that cannot be pickled, in words; empty if none is known."""
     values = (call.function, *call.positional, *call.keywords.values())
     return next(filter(None, map(_unpicklable, values)), "")
 
 
 def _held(call: Call) -> Iterator[Value]:
-    """What a call is sent with: its arguments, and what its object and the containers among them hold."""
+    """Yield what a call is sent with: its arguments, and the contents of its object and of containers."""
     for value in (call.function, *call.positional, *call.keywords.values()):
         held = value.receiver if isinstance(value, Bound) else value
         yield held
@@ -194,7 +194,7 @@ def _unpicklable(value: Value) -> str:
 
 
 def _name(function: Value) -> str:
-    """The name of a function as a message has it; empty for what has none."""
+    """Return the name of a function for a message; empty if it has none."""
     if isinstance(function, Function):
         return function.qualified
     if isinstance(function, ClassRef):
@@ -211,7 +211,7 @@ _VLLM = "VLLM_WORKER_MULTIPROC_METHOD"
 
 
 def _spawn(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`torch.multiprocessing.spawn(fn, args, nprocs)`: each process is given its number first."""
+    """Model `torch.multiprocessing.spawn(fn, args, nprocs)`: each process gets its number first."""
     given: Keywords = {**dict(zip(_OF_SPAWN, positional, strict=False)), **keywords}
     call = Call(given.get("fn", UNKNOWN), (UNKNOWN, *items_of(given.get("args"))), {})
     context = Context("spawn", "torch.multiprocessing.spawn")
@@ -224,7 +224,9 @@ def _spawn(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 
 
 def _notebook(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`accelerate.notebook_launcher(function, args, num_processes)`: it forks more than one."""
+    """Model `accelerate.notebook_launcher(function, args, num_processes)`: it forks if there is more than
+    one.
+    """
     given: Keywords = {**dict(zip(_OF_NOTEBOOK, positional, strict=False)), **keywords}
     number = given.get("num_processes", NONE)
     if number in (NONE, Const(1)):
@@ -237,7 +239,7 @@ def _notebook(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _engine(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`vllm.LLM(...)`: its engine runs in a process, started by the method that a variable names."""
+    """Model `vllm.LLM(...)`: its engine runs in a process, started by the method that a variable names."""
     method = ev.environment.values.get(_VLLM, "fork")
     chosen = f"{_VLLM}={method}" if _VLLM in ev.environment.values else "vLLM's default"
     context = Context(method or "", chosen)

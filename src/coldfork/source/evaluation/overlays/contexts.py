@@ -1,4 +1,4 @@
-"""Models of multiprocessing's contexts: which start method holds, what puts it to use, and what sets it."""
+"""Models of multiprocessing's contexts: the current start method, what puts it to use, and what sets it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from coldfork.source.syntax.variables import METHOD_IN_USE, START_METHOD
 from coldfork.source.values.kinds import FALSE, NONE, UNKNOWN, Const, Keywords, Value, Values
 from coldfork.source.values.rarer_kinds import Context, Shared
 
-#: From this Python on, processes are not forked unless somebody says so.
+#: From this Python on, processes are not forked by default.
 _FORKSERVER = (3, 14)
-#: What a context makes that the processes of another one may not be handed.
+#: Objects of a context that may not be passed to the processes of another one.
 SHARED = (
     "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Queue", "RLock",
     "Semaphore", "SimpleQueue", "Value",
 )  # fmt: skip
-#: What else puts the default context to use.
+#: Other functions that put the default context to use.
 _USING = ("Manager", "pool.ThreadPool")
 
 
 def default(ev: Interpreter) -> Context:
-    """The context that holds where none is named."""
+    """Return the default context."""
     if START_METHOD in ev.environment.values:
         method = ev.environment.values[START_METHOD]
         return Context(method or "", f'set_start_method("{method}")' if method else "")
@@ -33,14 +33,14 @@ def default(ev: Interpreter) -> Context:
 
 
 def in_use(ev: Interpreter, frame: Frame) -> Context:
-    """The default context, which cannot be another one once it has been put to use."""
+    """Return the default context, which is fixed once it has been put to use."""
     if not frame.quiet and METHOD_IN_USE not in ev.environment.values:
         _note_in_use(ev, None if frame.conditions or frame.off is not None else _place(frame))
     return default(ev)
 
 
 def named(method: Value) -> Context:
-    """The context of a method that is named."""
+    """Return the context of a named method."""
     if isinstance(method, Const) and isinstance(method.value, str):
         return Context(method.value, f'get_context("{method.value}")')
     return Context("", "")
@@ -71,16 +71,16 @@ def _set_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
     sets = EffectKind.SETS_START_METHOD
     note_start(frame, Start(sets, chosen or "", "", "", (), (), end, trouble=trouble))
     if trouble is not None:
-        return NONE  # it raises, and the method stays what it is
+        return NONE  # it raises, and the method stays as it is
     sure = not frame.conditions and frame.off is None
-    # Behind a test it may be this one or the one before.
+    # After a test it may be this one or the one before.
     ev.environment.set(START_METHOD, chosen if sure or chosen == default(ev).method else None)
     _note_in_use(ev, _place(frame) if sure else None)
     return NONE
 
 
 def _too_late(ev: Interpreter, chosen: str | None) -> Trouble | None:
-    """The line that put a start method to use before one is to be set."""
+    """Return the trouble if a line put a start method to use before one is set."""
     place = ev.environment.values.get(METHOD_IN_USE)
     if place is None or chosen is None:
         return None
@@ -109,7 +109,7 @@ def _using(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
     return None
 
 
-#: Models by the name that the packages of multiprocessing have for each.
+#: Models by the name that the multiprocessing packages use for each.
 CONTEXTS: dict[str, Model] = {
     "get_context": _get_context,
     "set_start_method": _set_start_method,

@@ -1,4 +1,4 @@
-"""Models of what makes, transforms or consumes sequences and mappings."""
+"""Models of functions that make, transform or consume sequences and mappings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from coldfork.source.values.unions import truth, union
 
 
 def _map(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`map` is lazy: its function runs where the result is consumed."""
+    """Model `map`, which is lazy: its function runs when the result is consumed."""
     return Lazy("generator", (External("builtins.map"), positional, {})) if len(positional) > 1 else UNKNOWN
 
 
@@ -66,14 +66,14 @@ def _reversed(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _iter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """With a sentinel it is a function that yields; taken to be called once, where the iterator is made."""
+    """Model `iter`; with a sentinel, the function is taken to be called once, when the iterator is made."""
     if len(positional) == 2:
         return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
     return _consumed("list")(ev, frame, positional, keywords)
 
 
 def _chosen(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`max`, `min`: one of the items."""
+    """Model `max` and `min`: the result is one of the items."""
     items, _ = iterate(ev, frame, positional[0]) if len(positional) == 1 else (positional, True)
     call_key(ev, frame, items, keywords)
     return union(items) if items else UNKNOWN
@@ -105,7 +105,7 @@ def _next(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _decided(tests: list[Test], exact: bool, wanted: bool) -> Value:
-    """`wanted` where one of the tests has that outcome, with the condition under which it is otherwise."""
+    """Return `wanted` if one of the tests has that outcome, with the condition under which it does not."""
     deciding = [test for test in tests if test.nominal is wanted]
     if not deciding and (not exact or any(test.nominal is None for test in tests)):
         return UNKNOWN
@@ -183,7 +183,7 @@ def _range(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 
 
 def _filter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`filter` is lazy too."""
+    """Model `filter`, which is lazy too."""
     return (
         Lazy("generator", (External("builtins.filter"), positional, {})) if len(positional) == 2 else UNKNOWN
     )

@@ -1,4 +1,4 @@
-"""Models of what starts processes: `multiprocessing`, its copies in other packages, and executors."""
+"""Models of process starters: `multiprocessing`, its copies in other packages, and executors."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.rarer_kinds import CLASSES, FUNCTIONS, Call, Context, Shared, Work
 
-#: The packages that hold what `multiprocessing` does.
+#: The packages that provide `multiprocessing`'s functions.
 _PACKAGES = ("multiprocessing", "torch.multiprocessing")
-#: What a pool calls with its own arguments, and what it does with each item.
+#: Methods of a pool whose function gets one item at a time.
 _ONE_BY_ONE = frozenset({"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async"})
 _AT_ONCE = frozenset({"apply", "apply_async"})
 _OF_EXECUTORS = frozenset({"submit", "map"})
 _EXECUTOR = "ProcessPoolExecutor"
 _OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
-#: What starts processes that know already what to run.
+#: Methods that start processes whose work is already known.
 _ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
 
 
 def call_method(
     ev: Interpreter, frame: Frame, method: Method, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """Call a method of a context or of what runs functions in processes; None for any other receiver."""
+    """Call a method of a context or of a process runner; None for any other receiver."""
     receiver, name = method.receiver, method.name
     if isinstance(receiver, Context):
         if name == "Process":
@@ -59,9 +59,9 @@ def call_method(
 
 
 def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iterable[Value]) -> bool:
-    """Start a process of a class that derives from one of multiprocessing's: the child calls `run`.
+    """Start a process of a class derived from one of multiprocessing's: the child calls `run`.
 
-    Whether it is one.
+    Return whether it is one.
     """
     contexts = [found for base in bases if (found := _context_of(ev, frame, base)) is not None]
     if not contexts:
@@ -74,7 +74,7 @@ def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iter
 
 
 def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
-    """The context whose processes a class without source is that of; None for any other class."""
+    """Return the context of the processes of a class without source; None for any other class."""
     if not isinstance(base, External):
         return None
     package, _, name = base.name.rpartition(".")
@@ -89,7 +89,7 @@ def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
 
 
 def _process(context: Context | None, positional: Values, keywords: Keywords) -> Work:
-    """`Process(group, target, name, args, kwargs)`."""
+    """Model `Process(group, target, name, args, kwargs)`."""
     given = dict(zip(("group", "target", "name", "args", "kwargs"), positional, strict=False))
     target = given.get("target", keywords.get("target"))
     args, kwargs = given.get("args", keywords.get("args")), given.get("kwargs", keywords.get("kwargs"))
@@ -100,7 +100,7 @@ def _process(context: Context | None, positional: Values, keywords: Keywords) ->
 
 
 def _pool(ev: Interpreter, frame: Frame, context: Context, positional: Values, keywords: Keywords) -> Work:
-    """`Pool(processes, initializer, initargs)`: its processes start at once."""
+    """Model `Pool(processes, initializer, initargs)`: its processes start at once."""
     work = Work(context, _initializer(positional, keywords))
     _note_made(frame, work)
     work.daemonic = True
@@ -119,7 +119,7 @@ def _initializer(positional: Values, keywords: Keywords) -> tuple[Call, ...]:
 def _work(
     ev: Interpreter, frame: Frame, work: Work, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """A method of a process, a pool or an executor."""
+    """Call a method of a process, a pool or an executor."""
     if name == "__enter__":
         return work
     context = work.context or in_use(ev, frame)
@@ -142,13 +142,13 @@ def _work(
 
 
 def _note_made(frame: Frame, work: Work) -> None:
-    """Note where the processes of a pool start, and what had been woken by then."""
+    """Record where the processes of a pool start, and what had been woken by then."""
     work.made_at = frame.module.name, frame.symbol, frame.line
     work.woken = woken_by(frame)
 
 
 def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str, given: Call) -> None:
-    """Note what the processes of a pool are given to do, which have started before."""
+    """Record a task for the processes of a pool, which have started before."""
     assert work.made_at is not None
     module, symbol, line = work.made_at
     what = _EXECUTOR if work.starts == _OF_EXECUTORS else "Pool"
@@ -165,7 +165,7 @@ def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str
 
 
 def _given(name: str, work: Work, positional: Values, keywords: Keywords) -> Call | None:
-    """The call that a pool or an executor is given to make; None where it is given none."""
+    """Return the call that a pool or an executor is asked to make; None if there is none."""
     if not positional:
         return None
     function, *rest = positional
@@ -185,7 +185,7 @@ def _given(name: str, work: Work, positional: Values, keywords: Keywords) -> Cal
 
 
 def _named(value: Value | None) -> Keywords:
-    """The named arguments that a dictionary holds."""
+    """Return the keyword arguments in a dictionary."""
     if not isinstance(value, Mapping):
         return {}
     return {str(key.value): held for key, held in value.items.items() if isinstance(key, Const)}
@@ -195,12 +195,12 @@ def _named(value: Value | None) -> Keywords:
 
 
 def _process_of(name: str) -> Model:
-    """`SpawnProcess` and the like, which are started by one method wherever they are."""
+    """Return the model of `SpawnProcess` and the like, which always use one start method."""
     return lambda ev, frame, given, named: _process(Context(CLASSES[name], name), given, named)
 
 
 def _executor(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)`."""
+    """Model `ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)`."""
     given = positional[1] if len(positional) > 1 else keywords.get("mp_context", NONE)
     unknown = None if given == NONE else Context("", "")
     work = Work(given if isinstance(given, Context) else unknown, _initializer(positional[1:], keywords))
@@ -209,7 +209,9 @@ def _executor(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """A `DataLoader` with workers, which start where it is iterated: they read the items and collate them."""
+    """Model a `DataLoader` with workers, which start when it is iterated: they read the items and collate
+    them.
+    """
     given = dict(zip(_OF_LOADERS, positional, strict=False))
     workers = given.get("num_workers", keywords.get("num_workers", Const(0)))
     if workers == Const(0):
@@ -232,19 +234,19 @@ def _loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyword
 
 
 def _derived_loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`super().__init__(...)` of a class of loaders: what its workers cannot be sent is wrong there."""
+    """Model `super().__init__(...)` of a loader class: what its workers cannot be sent is wrong there."""
     _loader(ev, frame, positional, keywords)
     return None
 
 
 def _program(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """What runs another program: it is told by nobody, and explains why a variable is set before."""
+    """Model running another program: not reported, but explains why a variable is set before."""
     note_start(frame, Start(EffectKind.EXECS, "", "", "", (), (), sink("exec")))
     return None
 
 
 def _replacing(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """What runs another program in this one's place: nothing comes behind it."""
+    """Model replacing this process by another program: nothing after it runs."""
     _program(ev, frame, positional, keywords)
     raise Raised("SystemExit")
 

@@ -1,4 +1,6 @@
-"""Models of the standard library: imports by name, variables, decorators, paths; and all models."""
+"""Models of the standard library: imports by name, variables, decorators, paths; and the table of
+all models.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def _first(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 
 
 def _transparent(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """A decorator that hands back what it is given; called with options it is one still to be applied."""
+    """Model a decorator that returns its argument; called with options, it returns the decorator."""
     return positional[0] if positional and isinstance(positional[0], (Function, ClassRef, Union)) else None
 
 
@@ -53,7 +55,7 @@ def _partial_method(ev: Interpreter, frame: Frame, positional: Values, keywords:
 
 
 def _import_module(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`importlib.import_module` and `__import__` with a name that is known."""
+    """Model `importlib.import_module` and `__import__` with a known name."""
     name = positional[0] if positional else keywords.get("name")
     package = positional[1] if len(positional) > 1 else keywords.get("package")
     if isinstance(name, Union):
@@ -88,7 +90,7 @@ def _dunder_import(ev: Interpreter, frame: Frame, positional: Values, keywords: 
 
 
 def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Whether a module can be found: yes when it is at hand or needed anyway; else nobody knows."""
+    """Model `find_spec`: found if the module is at hand or needed anyway; otherwise unknown."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         if "." in name.value:
@@ -102,7 +104,7 @@ def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyw
 
 
 def _version(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`importlib.metadata.version`: from the environment at hand; it fails where nothing is installed."""
+    """Model `importlib.metadata.version`: from the environment at hand; fails if nothing is installed."""
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         known = ev.program.versions.get(normalised(name.value))
@@ -116,7 +118,7 @@ def _version(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywor
 
 
 def _entry_points(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Entry points of the environment at hand, as objects that `load`."""
+    """Return the entry points of the environment at hand, as objects with a `load` method."""
     group = keywords.get("group")
     if not isinstance(group, Const):
         return None
@@ -126,7 +128,7 @@ def _entry_points(ev: Interpreter, frame: Frame, positional: Values, keywords: K
 
 
 def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """An environment variable: its default, unless the followed code has set it."""
+    """Model `os.getenv`: the default, unless the followed code has set the variable."""
     if not positional or not isinstance(positional[0], Const):
         return UNKNOWN
     name = str(positional[0].value)
@@ -138,7 +140,7 @@ def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyword
 
 
 def _loaded(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`sys.modules.get`: the module, if it has been imported by then."""
+    """Model `sys.modules.get`: the module, if it has been imported by then."""
     name = positional[0] if positional else None
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return UNKNOWN
@@ -172,12 +174,12 @@ def _exit(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _exec_known(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Calls what it is given, as the `run` of a context does."""
+    """Call the argument, as the `run` of a context does."""
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
 
 
 def _annotations(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """What reads the annotations of a class, those of its bases included, or of a function."""
+    """Model reading the annotations of a class, including its bases, or of a function."""
     for value in positional[:1]:
         for one in linear(ev, value) if isinstance(value, ClassRef) else (value,):
             read_annotations(ev, frame, one)
@@ -238,7 +240,7 @@ LIBRARY: dict[str, Model] = {
 
 
 def _join(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`os.path.join`: the last part is the end."""
+    """Model `os.path.join`: the last part is the end."""
     texts = [part.value for part in positional if isinstance(part, Const) and isinstance(part.value, str)]
     if texts and len(texts) == len(positional):
         return Const(posixpath.join(*texts))
@@ -246,19 +248,19 @@ def _join(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _path(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """`Path(...)`."""
+    """Model `Path(...)`."""
     whole = _join(ev, frame, positional, keywords)
     return whole if isinstance(whole, Const) else ending(positional, is_path=True)
 
 
 def _same(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """What makes a path absolute, or writes it in another way, leaves its end."""
+    """Model making a path absolute, or writing it in another way, which keeps its end."""
     only = positional[0] if len(positional) == 1 else None
     return only if isinstance(only, PartialText) else None
 
 
 def _text(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """A path as the text that it is written as."""
+    """Return a path as text."""
     only = positional[0] if len(positional) == 1 else None
     return PartialText(only.start, only.end) if isinstance(only, PartialText) else None
 
@@ -276,5 +278,5 @@ PATHS: dict[str, Model] = {
 }
 
 
-#: Models by dotted name. They are asked before the knowledge base is, which may know the name too.
+#: Models by dotted name. They take precedence over the knowledge base, which may contain the name as well.
 MODELS: dict[str, Model] = {**BUILTINS, **ITERATION, **LIBRARY, **PATHS, **PROCESSES, **LAUNCHERS}

@@ -21,25 +21,25 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.unions import alternatives
 
 MODULE = "torch.nn.Module"
-#: Stands for every class of modules that hold no tensor.
+#: Represents every class of modules that hold no tensor.
 EMPTY = "torch.nn.Identity"
-#: Stands for every class of modules that hold what they are given.
+#: Represents every class of modules that hold their arguments.
 CONTAINER = "torch.nn.Sequential"
 _MODULES = frozenset({MODULE, "torch.nn.modules.module.Module"})
-#: Methods that take a name and what a module is to hold under it.
+#: Methods that take a name and the content to register under it.
 REGISTERING = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
-#: Methods that hand back the module and touch no device.
+#: Methods that return the module and touch no device.
 CHAINED = frozenset(
     {"apply", "bfloat16", "double", "eval", "float", "half", "requires_grad_", "train", "type"}
 )
 #: Arguments that make a normalisation learn or keep something.
 _SWITCHES = frozenset({"affine", "track_running_stats"})
-#: Bases that bring nothing of their own.
+#: Bases that contribute nothing of their own.
 _PLAIN = ("abc.", "typing.", "builtins.object")
 
 
 def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """The module that a container's call makes, by what it is given."""
+    """Return the module that a container's call makes of its arguments."""
     if ev.catalogue.returned(symbol) != CONTAINER:
         return None
     found = [_held(ev, value) for value in positional]
@@ -55,12 +55,12 @@ def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -
 
 
 def is_module(ev: Interpreter, instance: Instance) -> bool:
-    """True for an object of a class derived from torch's modules."""
+    """Return True for an object of a class derived from torch's modules."""
     return any(_kind(ev, base) in (MODULE, EMPTY, CONTAINER) for base in external_bases(ev, instance.cls))
 
 
 def holds(ev: Interpreter, instance: Instance) -> bool | None:
-    """Whether a module has parameters or buffers, in itself or in a module within; None when nobody knows."""
+    """Return whether a module has parameters or buffers, in itself or in a module within; None if unknown."""
     bases = external_bases(ev, instance.cls)
     kinds = [_kind(ev, base) for base in bases]
     if any(base not in _MODULES and ev.catalogue.returned(base) == MODULE for base in bases):
@@ -74,7 +74,7 @@ def holds(ev: Interpreter, instance: Instance) -> bool | None:
 
 
 def _kind(ev: Interpreter, base: str) -> str | None:
-    """The kind of modules that a base without source makes; None for another class."""
+    """Return the kind of modules that a base without source makes; None for another class."""
     if base in _MODULES:
         return MODULE
     if base.startswith(_PLAIN):
@@ -83,12 +83,14 @@ def _kind(ev: Interpreter, base: str) -> str | None:
 
 
 def _attribute(ev: Interpreter, value: Value) -> bool | None:
-    """Whether an attribute of a module counts: modules and tensors do, but not in a list or a dictionary."""
+    """Return whether an attribute of a module counts: modules and tensors do, but not in a list or a
+    dictionary.
+    """
     return False if isinstance(value, (Sequence, Mapping)) else _held(ev, value)
 
 
 def _held(ev: Interpreter, value: Value) -> bool | None:
-    """Whether a value is, or holds, a tensor that a module would move."""
+    """Return whether a value is, or holds, a tensor that a module would move."""
     if isinstance(value, Union):
         found = {_held(ev, one) for one, _ in alternatives(value)}
         return found.pop() if len(found) == 1 else None
@@ -110,7 +112,7 @@ def _held(ev: Interpreter, value: Value) -> bool | None:
 
 
 def _external(ev: Interpreter, name: str) -> bool | None:
-    """Whether something without source is, or holds, a tensor."""
+    """Return whether something without source is, or holds, a tensor."""
     if not name.endswith("()"):
         return False if name.startswith(("torch.", "builtins.")) else None
     type_ = name[:-2]

@@ -1,1 +1,1 @@
-"""What a statement does to the names around it."""
+"""The effects of statements on names."""

@@ -1,4 +1,4 @@
-"""Run class statements: bases, metaclass, body, and the hooks that defining a class calls."""
+"""Class statements: bases, metaclass, body, and the hooks that a class definition calls."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-#: Classes that are made out of the annotations of those derived from them.
+#: Classes that are built from the annotations of their subclasses.
 _READING = frozenset({
     "typing.NamedTuple", "typing.TypedDict", "typing.Protocol", "typing_extensions.NamedTuple",
     "typing_extensions.TypedDict", "typing_extensions.Protocol", "pydantic.BaseModel", "msgspec.Struct",
@@ -33,7 +33,7 @@ _READING = frozenset({
 
 
 def define_class(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Everything that a class statement executes, in Python's order."""
+    """Run everything that a class statement executes, in Python's order."""
     _, line, name, decorators, bases, keywords, body, binds = node
     outer_cls = frame.cls
     cls = ev.definitions.class_ref(
@@ -70,7 +70,7 @@ def _run_body(
     outer = frame.enter(Position.CLASS_BODY, cls.qualified)
     env = ClassEnv(cls)
     if env.outer is None:
-        env.outer = frame.env  # names the module body holds so far
+        env.outer = frame.env  # the names that the module body holds so far
     frame.env, frame.cls, frame.binds = env, cls, binds
     try:
         ev.execute(frame, body)
@@ -80,7 +80,9 @@ def _run_body(
 
 
 def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: Keywords, line: int) -> None:
-    """The metaclass's methods, `__set_name__` of what the body bound, `__init_subclass__` of the bases."""
+    """Run the metaclass's methods, `__set_name__` of the bound objects, and `__init_subclass__` of the
+    bases.
+    """
     frame.at(line, line)
     meta = metaclass(ev, cls)
     called = given.get("metaclass")
@@ -124,7 +126,7 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: Keywords, line: 
 
 
 def _names_of_objects(cls: ClassRef) -> dict[str, None]:
-    """The names that may hold an object made for them, which then may have a `__set_name__`."""
+    """Return the names that may hold an object created for them, which may have a `__set_name__`."""
     return {
         name: None
         for name, entries in cls.binds.items()

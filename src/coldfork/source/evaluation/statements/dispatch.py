@@ -1,4 +1,4 @@
-"""Run statements over abstract values."""
+"""Runs statements over abstract values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _assign(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
-    """The value to assign; in a class body the names assigned to are not bound yet while it is evaluated."""
+    """Return the value to assign; in a class body the targets are not bound yet while it is evaluated."""
     if frame.cls is None:
         return ev.evaluate(frame, node)
     names = [name for opcode, name, *_ in targets if opcode == nodes.TO_NAME]
@@ -74,7 +74,7 @@ def _annotated(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _in_position(ev: Interpreter, frame: Frame, position: Position, symbol: str, node: Node) -> Value:
-    """Evaluate an expression as what stands at a given position."""
+    """Evaluate an expression as part of a given position."""
     outer = frame.enter(position, symbol)
     try:
         return ev.evaluate(frame, node)
@@ -225,7 +225,7 @@ def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Dotted names that annotations read: a module's `__getattr__` may stand behind one."""
+    """Read the dotted names in annotations: a module's `__getattr__` may provide one."""
     _, _, names = node
     for dotted, line in names:
         frame.at(line, line)
@@ -238,7 +238,7 @@ def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A statement on which coldfork failed when it was read."""
+    """Report a statement on which coldfork failed when reading it."""
     _, line, fault = node
     frame.at(line, line)
     fail_at(ev, frame.module.name, frame.symbol, line, fault)
@@ -246,7 +246,7 @@ def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _main(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a block that is only for where the module is started."""
+    """Run a block that executes only if the module is started."""
     _, _, body = node
     return ev.execute(frame, body) if frame.module.is_main else FALLS
 
@@ -285,7 +285,7 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
 
 
 def execute_body(ev: Interpreter, frame: Frame, block: Block) -> int:
-    """Run statements of a module or a class: a fault of coldfork's own costs one of them."""
+    """Run statements of a module or a class: a fault in coldfork itself loses only one of them."""
     for node in block:
         before = frame.state()
         try:
@@ -305,7 +305,7 @@ def execute_body(ev: Interpreter, frame: Frame, block: Block) -> int:
 
 
 def _bound(statement: Node) -> Iterator[str]:
-    """The names that a statement may bind."""
+    """Yield the names that a statement may bind."""
     for node in walk((statement,)):
         if node[0] in (nodes.TO_NAME, nodes.WALRUS):
             _, name, *_ = node

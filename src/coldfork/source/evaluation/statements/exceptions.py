@@ -1,4 +1,4 @@
-"""`try` and `raise`: which handlers run, and whether that is sure."""
+"""`try` and `raise`: which handlers run, and whether that is certain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.source.values.kinds import UNKNOWN, ClassRef, Env, External, Funct
 
 
 def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A `try` statement with all its clauses."""
+    """Run a `try` statement with all its clauses."""
     _, _, body, handlers, orelse, final = node
     exits = len(frame.exit_musts)
     try:
@@ -45,9 +45,9 @@ def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Conditions]:
-    """Run the block and what may handle its failures.
+    """Run the block and the handlers of its failures.
 
-    How it ended, whether a handler was sure to run, and what has to hold for the block to come to its end.
+    Return how it ended, whether a handler was certain to run, and the conditions for the block to complete.
     """
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
@@ -61,7 +61,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     sure: set[str] = set()
     try:
         if not ev.presumes and _is_one_call(ev, frame.module, frame.env, body[:1]):
-            # Nothing can fail before this call, so that whatever fails has done what it begins with.
+            # Nothing can fail before this call, so its effects precede any failure.
             ended = ev.execute(frame, body[:1])
             sure = frame.must - before_must
             ended = ended or ev.execute(frame, body[1:])
@@ -103,14 +103,16 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     if len(frame.returns) > returns or not any(
         one.nominal and one.ended == FALLS for one in branches.done[1:]
     ):
-        # What has to hold for the block to come to its end, unless a handler goes on where it does not.
+        # The conditions for the block to complete, unless a handler continues where it does not.
         branches.done[0] = branches.done[0]._replace(extra=conditions)
     left = branches.leave()
     return left, False, tuple(one for one in conditions if one not in frame.conditions)
 
 
 def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
-    """Whether a block is a call with plain arguments, of what has no source or is itself such a call."""
+    """Return whether a block is a call with plain arguments, of a callable without source or of such a call's
+    result.
+    """
     match block:
         case ((nodes.EXPR | nodes.RETURN, _, _, (nodes.CALL, function, positional, keywords, *_)),):
             pass
@@ -135,7 +137,9 @@ def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block)
 def _failure(
     frame: Frame, failures: list[Failure], kinds: Node | None, line: int
 ) -> tuple[Condition, bool, frozenset[str]]:
-    """What would have to fail for a handler to run, if that is as likely as not, and what is awake then."""
+    """Return what would have to fail for a handler to run, if that is as likely as not, and what is awake
+    then.
+    """
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
     likely = [failure for failure in caught if failure.even]
     if caught:
@@ -148,7 +152,7 @@ def _failure(
 
 
 def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A `raise` statement: what it evaluates, and the name of the exception."""
+    """Run a `raise` statement: evaluate its operands, and name the exception."""
     _, line, exception, cause = node
     frame.at(line, line)
     kind = "other"
@@ -162,5 +166,5 @@ def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
             case (nodes.NAME, name, _) | (nodes.CALL, (nodes.NAME, name, _), *_):
                 kind = name
         if isinstance(value, External) and value.name.startswith("builtins."):
-            kind = value.name.rpartition(".")[2].removesuffix("()")  # whatever it is called here
+            kind = value.name.rpartition(".")[2].removesuffix("()")  # regardless of its local name
     raise Raised(kind, frame.gate == 0)

@@ -1,4 +1,4 @@
-"""Loops: over what is known item by item, else once, and perhaps not at all."""
+"""Loops: item by item over known items, else once, and perhaps not at all."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from coldfork.source.values.kinds import UNKNOWN, Sequence, Value
 from coldfork.source.values.unions import union
 
 _MOST_ROUNDS = 64
-"""So many rounds of a `while` loop are followed one by one."""
+"""At most this many rounds of a `while` loop are followed one by one."""
 _MOST_REPEATED = 4
-"""So often a round that stands for any is followed, until it changes nothing more."""
+"""At most this often a representative round is followed, until it changes nothing more."""
 
 
 def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A `for` loop: each item if all are known, else one that stands for any."""
+    """Run a `for` loop: each item if all are known, else a representative one."""
     return _for(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _for(ev, frame, node))
 
 
 def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A `while` loop: its body is followed once; round by round where something is to be certain."""
+    """Run a `while` loop: its body is followed once, or round by round where results must be certain."""
     return _while(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _rounds(ev, frame, node))
 
 
 def _loop(ev: Interpreter, frame: Frame, follow: Callable[[], int]) -> int:
-    """Follow a loop; behind it, what may be and what is sure depends on each `break`, too."""
+    """Follow a loop; the possible and certain effects after it depend on each `break`, too."""
     outer, frame.left_with = frame.left_with, []
     before = frame.conditions
     try:
@@ -83,7 +83,7 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
         frame.conditions = before
     else:
         for index, item in enumerate(items):
-            last = ev.budget.spent and index + 1 < len(items)  # one more round stands for all that are left
+            last = ev.budget.spent and index + 1 < len(items)  # one more round represents all that are left
             assign(ev, frame, target, union(items[index:]) if last else item)
             ended = _round(ev, frame, body)
             if ended == BREAKS:
@@ -99,9 +99,9 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: bool) -> int:
-    """A loop over items of which nobody knows how many there are: the first round, and any that may follow.
+    """Run a loop over an unknown number of items: the first round, and any that may follow.
 
-    What a round changes may have been changed any number of times, and each round may be the last.
+    A round's changes may have been made any number of times, and each round may be the last.
     """
     _, _, target, _, body, _ = node
 
@@ -131,7 +131,7 @@ def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: 
 
 
 def _forget_changed(ev: Interpreter, frame: Frame, before: dict[str, Value], mark: Mark) -> bool:
-    """Forget what the rounds of a loop have changed; whether they have changed anything that was known."""
+    """Forget the values that the rounds of a loop have changed; return whether any of them was known."""
     changed = forget_since(ev.journal, mark)
     if frame.env is not None:
         for name, value in frame.env.names.items():
@@ -142,7 +142,7 @@ def _forget_changed(ev: Interpreter, frame: Frame, before: dict[str, Value], mar
 
 
 def _rounds(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """A `while` loop, while it is known whether there is another round; behind that nothing is certain."""
+    """Run a `while` loop while it is known whether there is another round; after that nothing is certain."""
     _, line, test, body, orelse, span = node
     holding: dict[str, Value] = {}
     for _ in range(_MOST_ROUNDS):
@@ -188,7 +188,7 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _round(ev: Interpreter, frame: Frame, body: Block) -> int:
-    """Follow the body once: behind it only that is sure which was, wherever it is left."""
+    """Follow the body once: after it only effects from before are certain, wherever it is left."""
     if not body:
         ev.budget.left -= 1
     outer, frame.loop_musts = frame.loop_musts, []

@@ -1,4 +1,4 @@
-"""`match` at import: the cases that can run, each followed under what has to hold for it."""
+"""`match` at import: the cases that can run, each followed under its conditions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, truth, union
 
-#: Values that are no sequences and no dictionaries, whatever else is known of them.
+#: Values that are neither sequences nor dictionaries, whatever else is known about them.
 _SCALARS = (Function, ClassRef, ModuleRef)
 
 
@@ -41,7 +41,7 @@ def match_(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(line, line)
     options = alternatives(ev.evaluate(frame, subject))
     matching = _Matching(ev, frame, options)
-    # One block runs at most, and it is the last thing that does: every guard is asked before.
+    # At most one block runs, and it runs last: every guard is evaluated before.
     candidates = list(matching.candidates([value for value, _ in options], cases))
     branches = Branches(ev, frame)
     for candidate in candidates:
@@ -64,7 +64,7 @@ class _Way(NamedTuple):
 
 
 class _Matching(Matching[Value]):
-    """What is known of the values that the subject of a `match` may have."""
+    """Facts about the values that the subject of a `match` may have."""
 
     def __init__(
         self, ev: Interpreter, frame: Frame, options: tuple[tuple[Value, Condition | None], ...]
@@ -76,7 +76,7 @@ class _Matching(Matching[Value]):
         """For lines of cases whose guard is nominally false: the condition under which it holds."""
 
     def way(self, candidate: Candidate[Value]) -> _Way:
-        """How a case is reached."""
+        """Return how a case is reached."""
         case, taken = candidate.case, candidate.taken
         if case is not None and case.line in self.against:
             return _Way(self.against[case.line], False)
@@ -93,7 +93,7 @@ class _Matching(Matching[Value]):
         return _Way(Condition(words=words), True)
 
     def bind(self, candidate: Candidate[Value]) -> None:
-        """Give the names of a pattern their values."""
+        """Bind the names of a pattern."""
         for name, value in candidate.names.items():
             if stored(self.frame, name):
                 bind_name(self.ev, self.frame, name, value)
@@ -118,7 +118,7 @@ class _Matching(Matching[Value]):
             branches.follow(lambda: FALLS, None, True)
             branches.join()
         if not outcomes:
-            return False  # asking it raises
+            return False  # evaluating it raises
         (outcome,) = outcomes
         if outcome.nominal is False and outcome.when_true is not None:
             self.against[line] = outcome.when_true

@@ -1,1 +1,1 @@
-"""Python's syntax trees, made into the nodes that both evaluators follow."""
+"""Turns Python's syntax trees into the nodes that both evaluators follow."""

@@ -1,4 +1,4 @@
-"""Lower blocks: plain ones of function bodies, and scopes (module and class bodies) with their bindings."""
+"""Lowers blocks: plain ones of function bodies, and scopes (module and class bodies) with their bindings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def lower_module(context: Context, statements: Iterable[ast.stmt]) -> tuple[Bloc
 
 
 def lower_function(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Node:
-    """The code of a whole function: parameters and block."""
+    """Return the code of a whole function: parameters and block."""
     outer, context.yields = context.yields, False
     block = _block(context, node.body, None)
     arguments = node.args
@@ -94,7 +94,9 @@ def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None
 
 
 def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exception) -> Node:
-    """A node in place of a statement on which coldfork itself fails: who comes to it is told."""
+    """Return a node in place of a statement on which coldfork itself fails, which is reported when
+    reached.
+    """
     lowered: Node = (nodes.FAULT, node.lineno + context.offset, describe(problem))
     return bind_opaquely(lowered, scope, names_in([node]) if scope is not None else set())
 
@@ -102,7 +104,7 @@ def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exce
 def _if(context: Context, node: ast.If, scope: Scope | None) -> Node | None:
     line = node.lineno + context.offset
     if scope is not None and not node.orelse and is_main_test(node.test):
-        # Its names are bound in the process alone that runs the module: no other module can ask for them.
+        # Its names are bound only in the process that runs the module: no other module can use them.
         return (nodes.MAIN, line, _block(context, node.body, None))
     test, span = lower_expression(context, node.test), context.span(node.test)
     typing = scope is not None and is_typing_test(node.test)
@@ -144,7 +146,9 @@ def _for(context: Context, node: ast.For | ast.AsyncFor, scope: Scope | None) ->
 
 
 def _inner(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
-    """A block inside a loop of a scope: its imports are noted, its names are bound by the whole statement."""
+    """Return a block inside a loop of a scope: its imports are noted, its names are bound by the whole
+    statement.
+    """
     if scope is not None:
         for node in statements:
             for inner in ast.walk(node):
@@ -196,7 +200,7 @@ def _def(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
 
 
 def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[Node]:
-    """The functions for which a skeleton has put one assignment."""
+    """Return the functions that a skeleton has replaced by one assignment."""
     lowered: list[Node] = []
     for target, line in zip(node.targets, lines, strict=True):
         assert isinstance(target, ast.Name)
@@ -216,7 +220,7 @@ def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | 
     body = prune(_block(context, node.body, inner), inner, context.lazy)
     if inner.annotations:
         line = node.lineno + context.offset
-        none = tuple(NO_PARAMETERS)  # plain data, that it can be stored
+        none = tuple(NO_PARAMETERS)  # plain data, so that it can be stored
         code: Node = (none, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
         inner.bind("__annotate__", nodes.BY_DEF, (nodes.DEF, line, "__annotate__", (), None, code), line)
     line = node.lineno + context.offset

@@ -1,4 +1,4 @@
-"""One piece of source that is being lowered: where it stands in its file, and what is known of it."""
+"""A piece of source being lowered: its position in the file, and facts about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.source.syntax.nodes import Span
 
 
 class Context:
-    """One parsed piece of a file; `offset` is added to every line of it."""
+    """One parsed piece of a file; `offset` is added to each of its lines."""
 
     def __init__(
         self,
@@ -26,27 +26,27 @@ class Context:
     ) -> None:
         self.offset = offset
         self.postponed = postponed
-        """True where annotations are not evaluated."""
+        """True if annotations are not evaluated."""
         self.deferred = deferred
-        """True where they are evaluated when somebody reads them."""
+        """True if they are evaluated when they are read."""
         self.yields = False
-        """True once the function that is being lowered was seen to be a generator."""
+        """True once the function being lowered was found to be a generator."""
         self.blanked = blanked
         """The lines of the functions whose bodies the skeleton has left out."""
         self.lazy = lazy
         """The names whose reading may import a module."""
         self.target_version = target_version
-        """The Python that will import the code, where that is known."""
+        """The Python that will import the code, if known."""
         self.runs = runs
-        """The lines of the functions for which the skeleton has put one assignment."""
+        """The lines of the functions that the skeleton has replaced by one assignment."""
         self.imports = imports
-        """The imports for which the skeleton has put one `pass`."""
+        """The imports that the skeleton has replaced by one `pass`."""
 
     def span(self, node: ast.expr) -> Span:
-        """Where the text of `node` stands, to quote it later."""
+        """Return where the text of `node` is, to quote it later."""
         last = (node.end_lineno or node.lineno) + self.offset
         return (node.lineno + self.offset, node.col_offset, last, node.end_col_offset or 0)
 
     def ends(self, node: ast.stmt) -> tuple[int, int]:
-        """The first and the last line of a statement."""
+        """Return the first and the last line of a statement."""
         return node.lineno + self.offset, (node.end_lineno or node.lineno) + self.offset

@@ -1,4 +1,4 @@
-"""Lower expressions, and what assignments assign to."""
+"""Lowers expressions and assignment targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPERATORS = {
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
     ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
 }  # fmt: skip
-#: The methods that write a value into a text, in the order in which Python looks for them.
+#: The methods that format a value, in the order in which Python tries them.
 _WRITING = ("__format__", "__str__")
 UNKNOWN_CONSTANT: Node = (nodes.OTHER, ())
 
@@ -161,7 +161,7 @@ def _formatted(context: Context, node: ast.FormattedValue) -> Node:
     inner = lower_expression(context, node.value)
     if node.format_spec is None and node.conversion in (-1, ord("s")):
         return inner
-    # What it comes to is not known, only what is run on the way.
+    # Its value is unknown; only the code that runs on the way matters.
     writing = ("__repr__",) if node.conversion in (ord("r"), ord("a")) else _WRITING
     written: Node = (nodes.JOINED, (inner,), writing)
     if node.format_spec is None:
@@ -180,7 +180,7 @@ def _await(context: Context, node: ast.Await) -> Node:
 
 
 def lower_parameters(context: Context, node: ast.arguments) -> Node:
-    """Names and default values of a parameter list."""
+    """Return the names and default values of a parameter list."""
     return (
         tuple([a.arg for a in (*node.posonlyargs, *node.args)]),
         tuple([lower_expression(context, value) for value in node.defaults]),
@@ -193,7 +193,7 @@ def lower_parameters(context: Context, node: ast.arguments) -> Node:
 
 
 def lower_target(context: Context, node: ast.expr) -> Node:
-    """Lower what an assignment assigns to."""
+    """Lower an assignment target."""
     if isinstance(node, ast.Name):
         return (nodes.TO_NAME, node.id)
     if isinstance(node, (ast.Tuple, ast.List)):
@@ -209,7 +209,7 @@ def lower_target(context: Context, node: ast.expr) -> Node:
 
 
 def operator_name(node: ast.operator) -> str:
-    """The name of a binary operator, as in `__add__`."""
+    """Return the name of a binary operator, as in `__add__`."""
     return _OPERATORS[type(node)]
 
 

@@ -1,4 +1,4 @@
-"""Lower statements without a block of their own, and note what they bind."""
+"""Lowers statements without a block of their own, and notes what they bind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.source.syntax.newer.trees import TypeAlias
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.scopes import Scope, bind_target, boring
 
-#: Lowers one kind of statement; None where nothing of it matters.
+#: Lowers one kind of statement; returns None if it has no effect.
 Lower = Callable[[Context, Any, Scope | None], Node | None]
 
 
@@ -60,7 +60,7 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
     if scope is not None and name is not None:
         line = node.lineno + context.offset
         if not isinstance(node.annotation, ast.Constant) or value is None:
-            # Beside a value the annotation only says that there is one; without, it is all there is to go by.
+            # Beside a value the annotation only says that there is one; without a value it is all there is.
             typed = lower_annotation(context, node.annotation) if value is None else (nodes.CONST, None)
             scope.bind(name, nodes.BY_TYPE, typed, line)
         if value is not None:
@@ -82,7 +82,7 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
 
 
 def _annotation_effects(context: Context, node: ast.expr, scope: Scope) -> Node | None:
-    """The annotation if it holds a call; otherwise note the dotted names that it reads."""
+    """Return the annotation if it contains a call; otherwise note the dotted names that it reads."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -103,7 +103,7 @@ def _annotation_effects(context: Context, node: ast.expr, scope: Scope) -> Node 
 
 
 def _dotted(node: ast.expr) -> str | None:
-    """`a.b.c` as text; None for anything else."""
+    """Return `a.b.c` as text; None for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -114,7 +114,7 @@ def _dotted(node: ast.expr) -> str | None:
 
 
 def _alias(context: Context, node: TypeAlias, scope: Scope | None) -> Node:
-    """A `type` statement: what it stands for runs when somebody asks for it."""
+    """Return a `type` statement, whose value is evaluated on request."""
     lowered: Node = (nodes.ASSIGN, *context.ends(node), ((nodes.TO_NAME, node.name.id),), UNKNOWN_CONSTANT)
     if scope is not None:
         scope.bind(node.name.id, nodes.BY_VALUE, UNKNOWN_CONSTANT, node.lineno)
@@ -131,7 +131,7 @@ def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
 
 
 def lower_plain_import(context: Context, plain: PlainImport, scope: Scope | None) -> Node:
-    """An import that a skeleton has left out."""
+    """Return an import that a skeleton has left out."""
     line, last, module, level, names = plain
     ends = line + context.offset, last + context.offset
     if level < 0:
@@ -151,7 +151,7 @@ def _import(context: Context, node: ast.Import, scope: Scope | None) -> Node:
 
 
 def _bind_modules(scope: Scope | None, names: Names, line: int, lazy: int) -> None:
-    """Record what an `import` binds."""
+    """Record the bindings of an `import`."""
     if scope is not None:
         for name, alias in names:
             if not scope.typing_only:
@@ -177,7 +177,7 @@ def _from(context: Context, node: ast.ImportFrom, scope: Scope | None) -> Node |
 def _bind_imported(
     scope: Scope | None, module: str | None, level: int, names: Names, line: int, lazy: int
 ) -> None:
-    """Record what an import `from` a module binds."""
+    """Record the bindings of a `from` import."""
     if scope is not None:
         if not scope.typing_only:
             scope.imports.append((module, level, tuple([name for name, _ in names])))
@@ -229,12 +229,12 @@ SIMPLE: dict[type[ast.AST], Lower] = {
 
 
 def lower_decorators(context: Context, decorators: Sequence[ast.expr]) -> tuple[tuple[Node, int], ...]:
-    """Decorator expressions with their lines, outermost first."""
+    """Return the decorator expressions with their lines, outermost first."""
     return tuple([(lower_expression(context, node), node.lineno + context.offset) for node in decorators])
 
 
 def lower_annotations(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Node, ...]:
-    """The annotations of a header, unless they are postponed."""
+    """Return the annotations of a header, unless they are postponed."""
     if context.postponed:
         return ()
     arguments = node.args
@@ -247,7 +247,7 @@ def lower_annotations(context: Context, node: ast.FunctionDef | ast.AsyncFunctio
 
 
 def hide_type_parameters(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Make the type parameters in a header names of their own: no variable of the module is meant by them."""
+    """Make the type parameters in a header local names that refer to no variable of the module."""
     hidden = {parameter.name for parameter in getattr(node, "type_params", ())}
     if not hidden:
         return
@@ -264,7 +264,7 @@ def hide_type_parameters(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctio
 
 
 def lower_annotation(context: Context, node: ast.expr) -> Node:
-    """An annotation as an expression, the text of a quoted one included."""
+    """Return an annotation as an expression, including the text of a quoted one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             quoted = ast.parse(node.value.strip(), mode="eval").body

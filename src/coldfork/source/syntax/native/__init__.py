@@ -1,1 +1,1 @@
-"""What is compiled where there is a C compiler, and works without it: each part has a twin in Python."""
+"""Parts that are compiled if there is a C compiler, each with a twin in Python."""

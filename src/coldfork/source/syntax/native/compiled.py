@@ -1,4 +1,4 @@
-"""The compiled twins of `skeleton` and `words`, if they were compiled from the source that lies beside it."""
+"""The compiled twins of `skeleton` and `words`, if they were compiled from the adjacent source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SOURCE = Path(__file__).with_name("skeleton.c")
 
 
 def digest_of_source(source: Path = _SOURCE) -> str | None:
-    """Names the C source at hand, as the compiled module names the one that it was made from."""
+    """Return the digest of the C source at hand; the compiled module names the one it was made from."""
     try:
         return blake2b(source.read_bytes(), digest_size=16).hexdigest()
     except OSError:
@@ -29,7 +29,7 @@ def digest_of_source(source: Path = _SOURCE) -> str | None:
 
 
 def up_to_date(digest: str, source: Path = _SOURCE) -> bool:
-    """Whether a module was compiled from this very source: another one may do something else."""
+    """Return whether a module was compiled from exactly this source: another one may behave differently."""
     return digest == digest_of_source(source)
 
 

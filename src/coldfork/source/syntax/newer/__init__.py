@@ -1,1 +1,1 @@
-"""Syntax that is newer than the Python that runs: rewritten to the same columns before `ast` reads it."""
+"""Syntax newer than the running Python: rewritten to the same columns before `ast` reads it."""

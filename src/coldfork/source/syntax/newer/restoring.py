@@ -1,4 +1,4 @@
-"""Put back into a tree what had to be rewritten before the running Python could parse it."""
+"""Restores in a tree whatever was rewritten so that the running Python could parse it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Restorer(ast.NodeTransformer):
         )
         return b"**" in before[node.col_offset :]
 
-    # -- what stood in holes ------------------------------------------------------------------------
+    # -- the contents of holes ------------------------------------------------------------------------
 
     def _content(self, hole: Hole, node: ast.Constant) -> ast.expr:
         made = self._joined(hole) if hole.strings else self._expression(hole.start, hole.end)
@@ -121,7 +121,7 @@ class _Restorer(ast.NodeTransformer):
             specification = ast.JoinedStr(self._parts(string, field.specification, False))
         if not template:
             return ast.FormattedValue(value, field.conversion, specification)
-        # A t-string writes none of its values; what a specification says of one is written all the same.
+        # A t-string formats none of its values, but the values inside a format specification are formatted.
         return TemplateStr([value, *([specification] if specification is not None else [])])
 
     def _text(self, string: Token, literal: Literal) -> str:
@@ -131,11 +131,11 @@ class _Restorer(ast.NodeTransformer):
         quotes = string.text[len(string.prefix) :]
         quotes = quotes[:3] if quotes[:3] in (b'"""', b"'''") else quotes[:1]
         if (len(text) - len(text.rstrip(b"\\"))) % 2:
-            text += b"\\"  # before a brace it stands for itself
+            text += b"\\"  # before a brace it represents itself
         return str(ast.literal_eval((quotes + text + quotes).decode()))
 
     def _expression(self, start: int, end: int) -> ast.expr:
-        """What stands in a stretch of the source, at its own lines and columns."""
+        """Return the tree of a stretch of the source, at its own lines and columns."""
         (statement,) = self._parse(b"(" + self._source[start:end] + b"\n)").body
         assert isinstance(statement, ast.Expr)
         line, column = self._place(start)
@@ -155,7 +155,7 @@ class _Restorer(ast.NodeTransformer):
 
 
 def _merged(values: list[ast.expr]) -> list[ast.expr]:
-    """The parts of a string with adjacent texts made one."""
+    """Return the parts of a string with adjacent texts merged."""
     merged: list[ast.expr] = []
     for value in values:
         last = merged[-1] if merged else None
@@ -167,8 +167,10 @@ def _merged(values: list[ast.expr]) -> list[ast.expr]:
 
 
 def parse_rewritten(source: bytes, parse: Parse, parse_parts: Parse) -> ast.Module | None:
-    """The tree of a source by way of one that an older Python reads; None if it is in no Python's grammar."""
-    # An f-string may be too new in a way that it does not show: then all of them are taken apart.
+    """Return the tree of a source by way of one that an older Python reads; None if it is not valid in any
+    Python.
+    """
+    # An f-string may be too new without showing it: then all of them are taken apart.
     for every_string in (False, True):
         tree = _parse_rewritten(source, parse, parse_parts, every_string)
         if tree is not None:

@@ -1,6 +1,7 @@
-"""Rewrite what the running `ast` cannot read into what it can: same lines and columns, and notes on the rest.
+"""Rewrites newer syntax into syntax that the running `ast` can read: same lines and columns, with notes.
 
-A *hole* is a stretch that becomes `(0   )`: what stood there is parsed by itself, and put back into the tree.
+A *hole* is a stretch that becomes `(0   )`: its original text is parsed separately, and put back into the
+tree.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Place = tuple[int, int]
 
 
 class Hole(NamedTuple):
-    """A stretch whose tree is made apart: the tokens of adjacent strings, or none for an expression."""
+    """A stretch whose tree is made separately: the tokens of adjacent strings, or none for an expression."""
 
     start: int
     end: int
@@ -22,11 +23,11 @@ class Hole(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """A source that an older Python reads, and what has to be put back into its tree."""
+    """A source that an older Python reads, and the parts to restore in its tree."""
 
     text: bytes
     holes: dict[Place, Hole]
-    """By the place of the constant that stands for them."""
+    """By the place of the constant that replaces them."""
     type_parameters: dict[tuple[int, str], tuple[str, ...]]
     """By the line and the name of the class, function or alias."""
     aliases: frozenset[Place]
@@ -38,7 +39,7 @@ class Rewritten(NamedTuple):
 
 
 def rewrite(source: bytes, *, every_string: bool) -> Rewritten:
-    """Rewrite all that is newer; with `every_string`, also f-strings that look as if any Python read them."""
+    """Rewrite all newer syntax; with `every_string`, also f-strings that look readable by any Python."""
     return _Rewriter(source, scan(source), every_string).rewritten()
 
 
@@ -68,7 +69,7 @@ class _Rewriter:
                 self._string(index, token)
             elif token.text in (b"*", b"**"):
                 self._star(index, partners)
-            # Behind any colon outside brackets: what it would take for a statement is no expression.
+            # After a colon outside brackets: text that looks like a statement there is not an expression.
             at_start = token.kind is Kind.NEWLINE or token.text in (b";", b":")
         aliases, unpacked = frozenset(self._aliases), frozenset(self._unpacked)
         return Rewritten(bytes(self._text), self._holes, self._parameters, aliases, self._lazy, unpacked)
@@ -86,7 +87,7 @@ class _Rewriter:
             self._lazy[self._place(following.start)] = self._place(token.start)
 
     def _definition(self, index: int, token: Token, partners: dict[int, int]) -> None:
-        """`class A[T](B):` becomes `class A(   B):`, so that line ends stay inside of brackets."""
+        """Turn `class A[T](B):` into `class A(   B):`, so that line ends stay inside brackets."""
         bracket = index + 2
         if self._at(bracket).text != b"[" or bracket not in partners:
             return
@@ -99,7 +100,7 @@ class _Rewriter:
             self._fill(start, end, b"(", b")")
 
     def _alias(self, index: int, partners: dict[int, int]) -> None:
-        """`type A[T] = v` becomes `0;   A[0] = v`: an assignment, and a bracket that keeps its line ends."""
+        """Turn `type A[T] = v` into `0;   A[0] = v`: an assignment, whose bracket keeps its line ends."""
         token, name, behind = self._tokens[index], self._at(index + 1), self._at(index + 2)
         if behind.text == b"[" and index + 2 in partners:
             close = partners[index + 2]
@@ -113,7 +114,7 @@ class _Rewriter:
         self._aliases.add(self._place(name.start))
 
     def _note_parameters(self, owner: int, name: int, bracket: int, close: int) -> None:
-        """Note the names in a list of type parameters; what bounds them runs when somebody asks for it."""
+        """Note the names in a list of type parameters; their bounds are evaluated on request."""
         names: list[str] = []
         depth, at_start = 0, True
         for token in self._tokens[bracket + 1 : close]:
@@ -126,7 +127,7 @@ class _Rewriter:
         self._parameters[line, called] = tuple(names)
 
     def _except(self, index: int) -> None:
-        """`except A, B:` becomes `except (0 ):`, and the tuple is put back."""
+        """Turn `except A, B:` into `except (0 ):`; the tuple is put back later."""
         first = index + 1 + (self._at(index + 1).text == b"*")
         depth, commas, last = 0, 0, first
         while last < len(self._tokens):
@@ -142,7 +143,7 @@ class _Rewriter:
             self._dig(self._tokens[first].start, self._tokens[last - 1].end, ())
 
     def _string(self, index: int, token: Token) -> None:
-        """Dig a hole for adjacent strings of which one is too new."""
+        """Make a hole for adjacent strings of which one is too new."""
         if index and self._tokens[index - 1].kind is Kind.STRING:
             return
         last = index
@@ -157,7 +158,7 @@ class _Rewriter:
         return formatted is not None and (self._every_string or formatted.nested or b"t" in token.prefix)
 
     def _star(self, index: int, partners: dict[int, int]) -> None:
-        """`[*a for a in b]` becomes `[ a for a in b]`, and a note that the element is unpacked."""
+        """Turn `[*a for a in b]` into `[ a for a in b]`, noting that the element is unpacked."""
         bracket = index - 1
         if bracket not in partners or index < 1:
             return
@@ -198,7 +199,7 @@ class _Rewriter:
 
 
 def _partners(tokens: list[Token]) -> dict[int, int]:
-    """The closing bracket of every opening one, by their indices."""
+    """Return the closing bracket of every opening one, by their indices."""
     opened: list[int] = []
     partners: dict[int, int] = {}
     for index, token in enumerate(tokens):

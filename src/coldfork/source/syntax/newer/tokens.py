@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NAME = auto()
     STRING = auto()
@@ -23,7 +23,7 @@ class Kind(Enum):
 
 
 class Field(NamedTuple):
-    """One replacement field: where its expression stands, and what follows it."""
+    """One replacement field: the place of its expression, and its suffix."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class Field(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """A stretch of a formatted string that stands for itself."""
+    """A stretch of a formatted string that represents itself."""
 
     start: int
     end: int
@@ -50,11 +50,11 @@ class Formatted(NamedTuple):
     end: int
     parts: tuple[Part, ...]
     nested: bool
-    """True when Python 3.11 cannot read it, even if it is an f-string."""
+    """True if Python 3.11 cannot read it, even as an f-string."""
 
 
 class Token(NamedTuple):
-    """One token: comments, spaces and line ends inside brackets are none."""
+    """One token; comments, spaces and line ends inside brackets are not tokens."""
 
     kind: Kind
     start: int
@@ -64,12 +64,12 @@ class Token(NamedTuple):
 
     @property
     def prefix(self) -> bytes:
-        """What stands before the quotes of a string, in small letters."""
+        """The prefix of a string before the quotes, in lower case."""
         return self.text[: len(self.text) - len(self.text.lstrip(b"rRbBuUfFtT"))].lower()
 
 
 class Unscannable(Exception):
-    """The source holds what no Python would read."""
+    """The source is not valid in any Python."""
 
 
 _SPACE = re.compile(rb"(?:[ \t\f]|\\\n|#[^\n]*)+")
@@ -90,7 +90,7 @@ _DEEPEST = 150
 
 
 def scan(source: bytes) -> list[Token]:
-    """All tokens of a source; `Unscannable` where there is no sense in it."""
+    """Return all tokens of a source; raise `Unscannable` if it makes no sense."""
     found: list[Token] = []
     position = depth = 0
     while position < len(source):
@@ -153,7 +153,9 @@ class _Formatted:
         return Formatted(position + len(self._quotes), parts, self._nested)
 
     def _parts(self, position: int, *, in_specification: bool) -> tuple[tuple[Part, ...], int]:
-        """The parts up to the closing quotes, or up to the end of the field whose specification this is."""
+        """Return the parts up to the closing quotes, or up to the end of the field whose specification this
+        is.
+        """
         source, parts, begun = self._source, list[Part](), position
         while True:
             here = source[position : position + 1]
@@ -188,7 +190,7 @@ class _Formatted:
         return position + 1
 
     def _field(self, position: int) -> tuple[Field, int]:
-        """A field whose brace stands before `position`, and where the text goes on behind it."""
+        """Return a field whose brace precedes `position`, and the position after it."""
         start, depth, shown, end = position, 0, "", None
         while True:
             position = self._past_space(position)
@@ -205,7 +207,7 @@ class _Formatted:
         return self._behind(start, position if end is None else end, position, shown)
 
     def _behind(self, start: int, end: int, position: int, shown: str) -> tuple[Field, int]:
-        """The conversion and the specification of a field, and its closing brace."""
+        """Return the conversion and the specification of a field, and its closing brace."""
         conversion, specification = -1, None
         if self._source.startswith(b"!", position):
             name = _WORD.match(self._source, position + 1)
@@ -221,7 +223,7 @@ class _Formatted:
         return Field(start, end, shown, conversion, specification), position + 1
 
     def _past_space(self, position: int) -> int:
-        """Past spaces, comments and line ends; the latter two are new inside a field."""
+        """Return the position after spaces, comments and line ends; the latter two are new inside a field."""
         while True:
             after = _after_space(self._source, position)
             if b"#" in self._source[position:after] or b"\\" in self._source[position:after]:
@@ -232,7 +234,7 @@ class _Formatted:
             position = after + 1
 
     def _meet(self, token: Token) -> None:
-        """Note a token of an expression that Python 3.11 does not read there."""
+        """Note a token of an expression that Python 3.11 does not accept there."""
         if token.kind is Kind.STRING:
             inner = token.formatted
             odd = any(mark in token.text for mark in (b"\\", b"#", self._quotes))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class TypeParameter(NamedTuple):
-    """A type parameter, as far as it matters: its name."""
+    """A type parameter, reduced to its name."""
 
     name: str
 

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coldfork
+from coldfork.checking.request import configured
 from coldfork.report.findings.json_format import document
 from coldfork.report.shared.options import Options
 from tests.amounts import examples
@@ -88,6 +89,18 @@ def test_a_session_without_cache_leaves_nothing_on_disk(package: Path) -> None:
     with coldfork.CheckSession(cache=False) as session:
         session.check(package)
     assert not list((package.parent / "cache").rglob("*.*"))
+
+
+@pytest.mark.parametrize("hurried", [True, False])
+def test_only_a_hurried_session_follows_less_far_from_the_second_answer_on(
+    package: Path, hurried: bool
+) -> None:
+    """Whoever watches wants every answer to be that of a fresh check."""
+    request = configured((package,), {}, {})
+    with coldfork.CheckSession(hurried=hurried) as session:
+        asked = [session.inspect(request).request.hurried for _ in range(2)]
+        assert str(package / "a.py") in session.files()
+    assert asked == [False, hurried]
 
 
 EDITS = st.lists(

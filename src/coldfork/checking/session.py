@@ -33,9 +33,13 @@ class CheckSession:
     where they changed. It starts no thread, and no process where it may not. Not for two threads at once.
     """
 
-    def __init__(self, *, cache: bool = True) -> None:
-        """Hold nothing yet; without `cache`, nothing is read from or written to the disk's cache either."""
+    def __init__(self, *, cache: bool = True, hurried: bool = True) -> None:
+        """Hold nothing yet; without `cache`, nothing is read from or written to the disk's cache either.
+
+        If it is `hurried`, answers after the first one may follow programs less far: somebody is typing.
+        """
         self._cache = cache
+        self._hurried = hurried
         self._held: Held | None = Held(OnDisk() if cache else None)
         self._environments = Environments()
         self._written = False
@@ -72,7 +76,7 @@ class CheckSession:
         if self._held is None:
             raise UsageError("this session is closed; make another CheckSession")
         # What is followed less far must not be written, and the first answer is for whoever checks next.
-        asked = replace(request, cache=request.cache and self._cache, hurried=self._written)
+        asked = replace(request, cache=request.cache and self._cache, hurried=self._hurried and self._written)
         with _without_collecting():
             inspection = inspect(asked, progress, store=self._held, find=self._environments)
         if not self._written and not request.overlays:

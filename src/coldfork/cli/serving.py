@@ -37,7 +37,7 @@ class Tools:
     """The tools, on one session that keeps what it read. They are called from threads, one at a time."""
 
     def __init__(self) -> None:
-        self._session = CheckSession()
+        self._session = CheckSession(hurried=False)
         self._turn = threading.Lock()
 
     def check(self, paths: list[str], profile: str | None = None, limit: int = _USUAL_LIMIT) -> str:

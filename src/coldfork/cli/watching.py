@@ -53,7 +53,7 @@ class _Rounds:
 
     def run(self) -> int:
         """Check until Ctrl-C."""
-        with CheckSession(cache=not self._context.params["no_cache"]) as session:
+        with CheckSession(cache=not self._context.params["no_cache"], hurried=False) as session:
             try:
                 self._check(session)
                 output.note(f"watching {plural(self._watched.count, 'file')}; Ctrl-C ends it")

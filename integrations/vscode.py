@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 from integrations.environment import Ended, Environment
+from integrations.neovim import ENGINE
 from integrations.transcript import Transcript, main
 from published.errors import UnavailableError
 from published.places import ROOT
@@ -23,14 +24,7 @@ FILES = {
     "__init__.py": "",
     "devices.py": "import torch\n\n\ndef name():\n    return torch.cuda.get_device_name()\n",
     "kinds.py": "from engine import devices\n\nKIND = devices.name()\n",
-    "names.py": '''\
-import torch
-
-
-def name_of(index=0, name=torch.cuda.get_device_name()):
-    """The name of a device."""
-    return name
-''',
+    "names.py": ENGINE,
     "reader.py": "from engine.names import name_of\n",
 }
 INTRODUCTION = """

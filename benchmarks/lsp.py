@@ -79,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "an edit, 95th percentile (s)": (statistics.quantiles(session.edits, n=20)[-1], MOST_95),
         f"memory after {options.rounds} edits": (session.final / session.settled, MOST_GROWTH),
     }
-    print(f"cold check {cold:.2f} s, first answer {session.opened:.2f} s")
+    print(f"cold check {cold:.2f} s, first answer {session.opened:.2f} s", end=", ")
+    settled, final = (size / 1e6 for size in (session.settled, session.final))
+    print(f"memory {settled:.1f} MB after {_SETTLED} edits, {final:.1f} MB at the end")
     for name, (value, most) in promises.items():
         print(f"{name:34} {value:6.2f}   (promised {most}: {'kept' if value <= most else 'NOT kept'})")
     missed = any(value > most for value, most in promises.values())

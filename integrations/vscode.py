@@ -78,7 +78,7 @@ def _driven(built: Path, folder: Path) -> Ended:
 
 
 def work() -> Transcript:
-    """Package, open, mend, undo, ignore."""
+    """Package, open, mend, undo, ignore, and open a notebook."""
     if not (shutil.which("node") and shutil.which("npm")):
         raise UnavailableError("there is no node here, or no npm")
     ENVIRONMENT.prepare()
@@ -89,7 +89,7 @@ def work() -> Transcript:
     transcript.step("Type-checked and packaged.", _packaged(built), r"^extension/out/extension\.js$")
     with tempfile.TemporaryDirectory() as folder:
         transcript.step(
-            "Opened, mended, undone, ignored.",
+            "Opened, mended, undone, ignored; and a notebook.",
             _driven(built, Path(folder)),
             r"^not installed: .*nowhere/coldfork, .* Install coldfork with its extra `lsp` ",
             r"^opened: marked\nline 4: importing engine\.names wakes cuda \[device-init-at-import\]$",
@@ -101,6 +101,8 @@ def work() -> Transcript:
             r"^undone: marked\nline 4: ",
             r"# coldfork: ignore\[device-init-at-import\] only the launcher imports this$",
             r"^ignored: nothing is marked$",
+            r"^a notebook, in its second cell: line 2: ",
+            r"^the cell edited: nothing is marked$",
             r"^the rule's page: # device-init-at-import$",
             r"^stopped: the server has ended$",
         )

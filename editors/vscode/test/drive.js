@@ -108,6 +108,21 @@ async function main() {
   await until(() => !marked().length);
   say("ignored: nothing is marked");
 
+  const book = new host.Notebook(Uri.file(path.resolve("book.ipynb")), [
+    "import torch\n",
+    "%time pass\nx = torch.cuda.get_device_name()\n",
+  ]);
+  const cell = book.cells[1].document;
+  const inCell = () => host.marked.get(cell.uri.toString()) ?? [];
+  vscode.workspace.notebookDocuments.push(book);
+  host.events.onDidOpenNotebookDocument.fire(book);
+  await until(() => inCell().length);
+  say(`a notebook, in its second cell: ${lines(inCell())}`);
+  book.version += 1;
+  cell.edit({ range: new Range(new Position(1, 0), new Position(1, 100)), newText: "x = None" });
+  await until(() => !inCell().length);
+  say("the cell edited: nothing is marked");
+
   const page = Uri.from({ scheme: "coldfork-rule", path: "/device-init-at-import.md" });
   const shown = await host.providers["text:coldfork-rule"].provideTextDocumentContent(page);
   say(`the rule's page: ${shown.split("\n")[0]}`);

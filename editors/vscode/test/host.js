@@ -113,9 +113,25 @@ class Document {
   }
 }
 
+class Notebook {
+  constructor(uri, texts) {
+    Object.assign(this, { uri, notebookType: "jupyter-notebook", version: 1, metadata: {}, isClosed: false });
+    this.cells = texts.map((text, index) => {
+      // As VS Code spells them: what is behind the # has to be escaped.
+      const own = uri.with({ scheme: "vscode-notebook-cell", fragment: `W${index}sZmlsZQ==` });
+      const document = new Document(own, "python", text);
+      return { index, kind: 2, document, notebook: this, metadata: {}, executionSummary: undefined };
+    });
+  }
+  getCells() {
+    return this.cells;
+  }
+}
+
 /** What the test looks at and turns: nothing of it is VS Code's. */
 const host = {
   Document,
+  Notebook,
   settings: {},
   answers: { showInputBox: async () => undefined, showErrorMessage: async () => undefined },
   providers: {},

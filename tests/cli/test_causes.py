@@ -714,7 +714,7 @@ error[eager-reexport] importing engine.ops wakes cuda: its __init__ imports engi
      torch.cuda.is_initialized() stays False
    = certain on cuda
    = wakes 2 modules: all of engine.ops
-   = help: mend engine/ops/constants.py:5: let it happen on first use, and not on import; read more:
+   = help: mend engine/ops/constants.py:5: make it happen on first use, not on import; read more:
      coldfork rule eager-reexport\
 """)
 

@@ -82,7 +82,7 @@ def test_json_tells_of_what_is_left(engine: Path, run: Run) -> None:
         "edits": [],
     }
     unsafe = fixes["unsafe.py"]
-    assert (unsafe["applicability"], unsafe["reason"]) == ("unsafe", "a call may hand None to `x`")
+    assert (unsafe["applicability"], unsafe["reason"]) == ("unsafe", "a call may pass None to `x`")
     first = unsafe["edits"][0]
     place = [first[key] for key in ("line", "column", "end_line", "end_column", "text")]
     assert place == [4, 9, 4, 37, "None"]

@@ -40,12 +40,15 @@ GOOD: dict[str, Any] = {"calls": ["acme.wake"], "does": "creates-context", "acce
         (GOOD | {"receivers": ["acme.Box"]}, "methods and receivers go together"),
         (GOOD | {"calls": []}, "calls must name something"),
         (GOOD | {"calls": 3}, "calls must be a list of names, not 3"),
-        (GOOD | {"calls": ["acme.*.wake"]}, "'acme.*.wake' is no dotted name; a `*` stands alone at the end"),
+        (
+            GOOD | {"calls": ["acme.*.wake"]},
+            "'acme.*.wake' is not a dotted name; a `*` may only be the last part",
+        ),
         (
             GOOD | {"calls": ["acme.wake().now"]},
-            "'acme.wake().now' is no dotted name; a `*` stands alone at the end",
+            "'acme.wake().now' is not a dotted name; a `*` may only be the last part",
         ),
-        (GOOD | {"versions": "2.0"}, "versions is no version range: '2.0'"),
+        (GOOD | {"versions": "2.0"}, "versions is not a version range: '2.0'"),
         (GOOD | {"versions": 2}, "versions must be a string, not 2"),
         (GOOD | {"unless_env": {"A": "1", "B": "2"}}, "unless_env must be a table of one variable"),
         (GOOD | {"unless_env": {"A": 1}}, "unless_env holds strings, not 1"),

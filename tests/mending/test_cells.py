@@ -91,7 +91,7 @@ def test_the_command_names_cells_and_prints_a_patch(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("cell", "edit", "reason"),
     [
-        ("a = 1\n%ls\nb = 2", Edit("", 1, 1, 3, 2, "x"), "a magic of cell 1 stands in it"),
+        ("a = 1\n%ls\nb = 2", Edit("", 1, 1, 3, 2, "x"), "a magic of cell 1 is inside the edit"),
         ("a = 1", Edit("", 1, 1, 2, 2, ""), "it reaches into another cell"),
         ("a = 1\r\nb", Edit("", 1, 1, 1, 2, "c"), "a line of the cell ends with a carriage return"),
     ],

@@ -86,7 +86,7 @@ def test_a_constant_becomes_a_function_that_is_called_where_it_was_read(mended: 
         ({"pkg/a.py": f"import torch\nX = {PROBE}\ndef f():\n    global X\n"}, "`X` is bound more than once"),
         (
             {"pkg/a.py": f"import torch\nif True:\n    X = {PROBE}\n"},
-            "nobody here uses what it binds: it stands there for what else it does",
+            "nothing here uses what it binds: it is there for its side effects",
         ),
         (
             {"pkg/a.py": f"import torch\nif {PROBE}:\n    torch.x = X = 1\ndef f():\n    return X\n"},
@@ -94,13 +94,13 @@ def test_a_constant_becomes_a_function_that_is_called_where_it_was_read(mended: 
         ),
         (
             {"pkg/a.py": f"import torch\nif {PROBE}:\n    X = 1\n    print(X)\ndef f():\n    return X\n"},
-            "line 4 does more than to bind a name",
+            "line 4 does more than bind a name",
         ),
         (
             {"pkg/a.py": f"import torch\nY = X\nX = {PROBE}\n"},
             "line 2 reads `X` above its own line",
         ),
-        ({"pkg/a.py": f"import torch\nX = {PROBE}; Y = 1\n"}, "another statement stands in its line"),
+        ({"pkg/a.py": f"import torch\nX = {PROBE}; Y = 1\n"}, "another statement is on its line"),
         (
             {"pkg/a.py": f"import torch\nX = {PROBE}\ndef __getattr__(key):\n    return 1\n"},
             "the module has a `__getattr__` of its own",
@@ -109,7 +109,7 @@ def test_a_constant_becomes_a_function_that_is_called_where_it_was_read(mended: 
             {"pkg/a.py": f"import torch\nX = {PROBE}\n@kit.jit\ndef f():\n    return X\n"},
             "line 5 uses `X` in a function that `@kit.jit` compiles",
         ),
-        ({"pkg/a.py": "import torch\ntorch.cuda.get_device_name()\n"}, "it is no assignment"),
+        ({"pkg/a.py": "import torch\ntorch.cuda.get_device_name()\n"}, "it is not an assignment"),
     ],
 )
 def test_a_constant_that_is_read_at_once_or_bound_again_is_left(
@@ -124,7 +124,7 @@ def test_a_constant_that_is_read_at_once_or_bound_again_is_left(
     [
         (
             {"pkg/a.py": f"import torch\nX = {PROBE}\n", "pkg/b.py": "PATCHED = 'pkg.a.X'\n"},
-            "pkg/b.py:1 may put something else in its place",
+            "pkg/b.py:1 may replace it",
         ),
         (
             {"pkg/a.py": f"import torch\nX = {PROBE}\ndef f():\n    return globals()['X']\n"},
@@ -137,7 +137,7 @@ def test_a_constant_that_is_read_at_once_or_bound_again_is_left(
                     "X = ask()\ndef f():\n    return X\n"
                 )
             },
-            "`ask` may do more than answer",
+            "`ask` may have side effects",
         ),
         (
             {
@@ -344,7 +344,7 @@ def test_a_default_that_the_body_computes_already_is_taken_out(mended: Mend) -> 
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        ("def f(x=torch.cuda.is_available()):\n    return x\n", "a call may hand None to `x`"),
+        ("def f(x=torch.cuda.is_available()):\n    return x\n", "a call may pass None to `x`"),
         (
             "def f(x: bool | None = torch.cuda.is_available()):\n    return x\n",
             "`x` may be None for a reason",
@@ -370,7 +370,7 @@ def test_a_default_argument_that_may_mean_something_else_is_unsafe(
     [
         (
             "def f(x: bool = torch.cuda.get_device_name()): return x\n",
-            "the body of f stands in the line of its head",
+            "the body of f is on the line of its head",
         ),
         (
             "def f(torch: int, x: bool = torch.cuda.get_device_name()):\n    return x\n",
@@ -432,12 +432,12 @@ def test_a_class_attribute_is_computed_when_it_is_first_read(mended: Mend) -> No
             "class A:\n    n = 0\n    x = torch.cuda.get_device_name(n)\n",
             "`n` is a name of the class body, which a function does not see",
         ),
-        ("class A:\n    __slots__ = ()\n    x = PROBE\n", "`x` is looked for in the class itself"),
+        ("class A:\n    __slots__ = ()\n    x = PROBE\n", "`x` is looked up in the class itself"),
         (
             "def _computed_once():\n    pass\nclass A:\n    x = PROBE\n",
             "the file has a `_computed_once` of its own",
         ),
-        ("class A:\n    class B:\n        x = PROBE\n", "the class B stands in something else"),
+        ("class A:\n    class B:\n        x = PROBE\n", "the class B is nested in something else"),
     ],
 )
 def test_a_class_attribute_that_is_read_while_the_class_is_made_is_left(
@@ -523,7 +523,7 @@ def test_imports_that_are_all_of_a_branch_take_the_condition_with_them(mended: M
     [
         (
             {"pkg/a.py": "import bitsandbytes\n"},
-            "nothing in the module uses it: it may be imported for what it does",
+            "nothing in the module uses it: it may be imported for its side effects",
         ),
         (
             {"pkg/a.py": "import bitsandbytes\nprint(bitsandbytes.nn)\n"},

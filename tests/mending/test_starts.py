@@ -176,7 +176,7 @@ def test_a_method_on_which_others_rely_is_shown_without_its_line(mended: Mend) -
     (fix,) = done.left.values()
     assert isinstance(fix, Fix)
     assert fix.applicability is Applicability.SHOWN
-    assert fix.reason == 'whatever relies on the method "fork" is made in other modules'
+    assert fix.reason == 'everything that relies on the method "fork" is made in other modules'
     assert [edit.text for edit in fix.edits] == ["pass"]
 
 
@@ -193,7 +193,7 @@ def test_a_method_on_which_others_rely_is_shown_without_its_line(mended: Mend) -
         ),
         (
             LOCAL.replace("    return collate\n", "    print(1)\n    return collate\n"),
-            "collate_of does more than to make collate",
+            "collate_of does more than make collate",
         ),
         (
             LOCAL.replace("pad(row, width)", "__pad(row, width)"),

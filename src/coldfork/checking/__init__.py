@@ -1,1 +1,1 @@
-"""The front door of a check: asked by the command line, by the doctor and by other programs alike."""
+"""The entry point of a check, shared by the command line, the doctor and other programs."""

@@ -1,8 +1,8 @@
 """Answers one question from standard input with the JSON of a check: `python -m coldfork.checking`.
 
-The question is a JSON object: `paths`, and if wanted `entries`, `search` (the folders that dependencies
-lie in), `profile`, `target_version`, `rules` and `overlays` (texts by path). What a project has accepted for
-itself, in its configuration or in a baseline, does not count here; what it knows of its libraries does.
+The question is a JSON object: `paths`, and if wanted `entries`, `search` (the folders of dependencies),
+`profile`, `target_version`, `rules` and `overlays` (texts by path). Findings that a project has accepted, in
+its configuration or in a baseline, are included; its knowledge of libraries is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from coldfork.source.files.site_packages import search_path
 
 
 def main() -> int:
-    """Read the question, and write the answer, or on standard error why there is none."""
+    """Read the question, and write the answer, or an error message on standard error."""
     try:
         report = report_of(inspect(_request(json.load(sys.stdin))))
     except (ColdforkError, ValueError) as problem:
@@ -57,7 +57,7 @@ def _request(question: Mapping[str, Any]) -> CheckRequest:
 
 
 def _search(folders: Sequence[str]) -> tuple[Path, ...]:
-    """The folders, and those that their `.pth` files and editable installs lead to."""
+    """Return the folders, and those that their `.pth` files and editable installs lead to."""
     return search_path(None, tuple(map(Path, folders))) if folders else ()
 
 

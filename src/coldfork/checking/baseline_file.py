@@ -1,4 +1,4 @@
-"""The baseline file: the findings that a project has accepted, one a line, known by their fingerprints."""
+"""The baseline file: the findings that a project has accepted, one a line, identified by fingerprints."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Baseline:
     profile: str
     findings: dict[str, Accepted]
     warm: dict[str, list[str]] = field(default_factory=dict)
-    """The outermost modules that were warm, by accelerator; of a file that does not say, nothing is known."""
+    """The outermost modules that were warm, by accelerator; unknown if the file does not list them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Today's findings set against a baseline."""
+    """Today's findings compared with a baseline."""
 
     new: tuple[Finding, ...]
     known: tuple[Finding, ...]
     gone: tuple[str, ...]
-    """Fingerprints that no finding of today has."""
+    """Fingerprints that no current finding has."""
 
 
 def accept(findings: Iterable[Finding], profile: str, warm: dict[str, list[str]]) -> Baseline:
-    """A baseline that accepts these findings, and the modules that they warm."""
+    """Return a baseline that accepts these findings, and the modules that they wake."""
     entries = {finding.id: Accepted(finding.rule, finding.path, finding.message) for finding in findings}
     return Baseline(SCHEMA_VERSION, profile, entries, warm)
 
@@ -86,7 +86,7 @@ def load(file: Path) -> Baseline:
 
 
 def dump(baseline: Baseline) -> str:
-    """The file's text: one finding a line, in an order that changes as little as the findings do."""
+    """Return the file's text: one finding a line, in an order that changes as little as the findings do."""
     ordered = sorted(baseline.findings.items(), key=lambda item: (item[1].path, item[1].rule, item[0]))
     lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(asdict(entry))}" for name, entry in ordered)
     return (

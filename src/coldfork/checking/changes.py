@@ -1,4 +1,4 @@
-"""What `--changed-since` narrows a check to: asks git, and looks whether a change concerns every module."""
+"""The changes that `--changed-since` narrows a check to, from git, and whether one affects every module."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MODULES = (".py", ".so", ".pyd")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What changed since a revision, before the analysis has said what that can affect."""
+    """The changes since a revision, before the analysis has determined what they can affect."""
 
     since: str
     files: tuple[str, ...]
-    """The changed modules, new and removed ones too."""
+    """The changed modules, including new and removed ones."""
     everything: str
-    """What changed that concerns every module; empty when nothing did."""
+    """A change that affects every module; empty if there is none."""
 
     def scope(self, paths: Sequence[str] | None, modules: int) -> ChangeScope:
-        """What that comes to, when the analysis has named the modules that can be affected."""
+        """Return the narrowing, once the analysis has listed the modules that can be affected."""
         here = Path.cwd()
         shown = (Path(file) for file in self.files)
         return ChangeScope(
@@ -47,7 +47,7 @@ class Asked:
 
 
 def changes_asked(request: CheckRequest, paths: tuple[Path, ...]) -> Asked | None:
-    """The changes since the revision that the request names; None where it names none."""
+    """Return the changes since the revision that the request names; None if it names none."""
     revision = request.changed_since
     if not revision:
         return None
@@ -62,7 +62,9 @@ def changes_asked(request: CheckRequest, paths: tuple[Path, ...]) -> Asked | Non
 
 
 def _folders(path: Path, configuration: configurations.Configuration) -> Iterator[Path]:
-    """The folders in which a configuration is or would have been found before the one that there is."""
+    """Yield the folders that were or would be searched for a configuration before the present one is
+    found.
+    """
     beginning = path.absolute()
     for folder in (beginning, *beginning.parents):
         yield folder
@@ -71,7 +73,7 @@ def _folders(path: Path, configuration: configurations.Configuration) -> Iterato
 
 
 def _concerns_everything(changes: Changes, baseline: str | None, folders: Iterable[Path]) -> str:
-    """The configuration or the baseline, if it says something else than it did."""
+    """Return the configuration or the baseline, if its content has changed."""
     for folder in folders:
         file = f"{os.path.realpath(folder)}{os.sep}{configurations.FILE}"
         if file in changes.files and _settings_differ(Path(file), changes.content_before(file)):
@@ -82,7 +84,7 @@ def _concerns_everything(changes: Changes, baseline: str | None, folders: Iterab
 
 
 def _settings_differ(file: Path, before: bytes | None) -> bool:
-    """Whether a configuration says something else about coldfork than it did."""
+    """Return whether a configuration's settings for coldfork have changed."""
     now = file.read_bytes() if file.is_file() else b""
     try:
         return configurations.table_in(now, file) != configurations.table_in(before or b"", file)
@@ -93,7 +95,7 @@ def _settings_differ(file: Path, before: bytes | None) -> bool:
 def narrowed(
     findings: tuple[Finding, ...], scope: ChangeScope | None
 ) -> tuple[tuple[Finding, ...], ChangeScope | None]:
-    """The findings that a change can affect: in modules that it can, or on ways through those."""
+    """Return the findings that a change can affect: in affected modules, or on ways through them."""
     if scope is None or scope.paths is None:
         return findings, scope
     paths = scope.paths

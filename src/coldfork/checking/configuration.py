@@ -1,4 +1,4 @@
-"""`[tool.coldfork]`: finds the nearest one, reads it, and names everything in it that means nothing."""
+"""`[tool.coldfork]`: finds the nearest one, reads it, and reports every meaningless entry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXCLUDE = "exclude"
 PER_FILE_IGNORES = "per-file-ignores"
 KNOWLEDGE = "knowledge"
 VLLM = "vllm"
-"""Read by the plugin for vLLM, which may import nothing of this."""
+"""Read by the plugin for vLLM, which may not import this package."""
 
 _Problems = Iterator[str]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -33,7 +33,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a pyproject.toml sets; empty where there is none."""
+    """The settings in a pyproject.toml; empty if there is none."""
 
     folder: Path
     """The folder that the file's paths and globs are relative to."""
@@ -46,7 +46,7 @@ class Configuration:
 
 
 def read(start: Path, over: Mapping[str, Any] = _NOTHING) -> Configuration:
-    """The nearest configuration at `start` or above it, with an editor's settings over it."""
+    """Return the nearest configuration at `start` or above it, overridden by an editor's settings."""
     _refuse(over, "the settings of the editor:")
     beginning = start.absolute()
     for folder in (beginning, *beginning.parents):
@@ -59,7 +59,7 @@ def read(start: Path, over: Mapping[str, Any] = _NOTHING) -> Configuration:
 
 
 def _table(file: Path) -> dict[str, Any] | None:
-    """`[tool.coldfork]` of a file; None when the file is missing or says nothing about coldfork."""
+    """Return `[tool.coldfork]` of a file; None if the file is missing or has no such table."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -68,7 +68,9 @@ def _table(file: Path) -> dict[str, Any] | None:
 
 
 def table_in(content: bytes, file: Path) -> dict[str, Any] | None:
-    """`[tool.coldfork]` in what a file holds or held; None when that says nothing about coldfork."""
+    """Return `[tool.coldfork]` in the current or earlier content of a file; None if there is no such
+    table.
+    """
     if b"coldfork" not in content:
         return None
     import tomllib
@@ -113,7 +115,7 @@ def _value(setting: Setting, value: object, folder: Path) -> object:
 
 
 def _problems(key: str, value: object) -> _Problems:
-    """What is wrong with one key and its value."""
+    """Yield the problems of one key and its value."""
     special: dict[str, Callable[[object], _Problems]] = {
         EXCLUDE: _problems_of_exclude,
         PER_FILE_IGNORES: _problems_of_per_file_ignores,
@@ -182,7 +184,7 @@ def _fits(kind: Kind, value: object) -> bool:
 
 
 def _spelled(value: object) -> str:
-    """A value as TOML spells it, near enough for an error message."""
+    """Return a value roughly as TOML spells it, for an error message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -196,7 +198,7 @@ Matches = Callable[[str], bool]
 
 
 def matcher(globs: Iterable[str], configuration: Configuration) -> Matches:
-    """A test whether a file, seen from where the user stands, matches one of these globs."""
+    """Return a test whether a file, relative to the current folder, matches one of these globs."""
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines(globs)
@@ -211,7 +213,7 @@ def matcher(globs: Iterable[str], configuration: Configuration) -> Matches:
 
 
 class Selection:
-    """The files and the findings that a configuration leaves out, for the length of one check."""
+    """The files and findings that a configuration leaves out, for the duration of one check."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.is_excluded: Matches = (
@@ -223,7 +225,7 @@ class Selection:
         ]
 
     def select(self, findings: Iterable[Finding], locate: Locate) -> tuple[Finding, ...]:
-        """The findings that neither `exclude` nor `per-file-ignores` drops."""
+        """Return the findings that neither `exclude` nor `per-file-ignores` drops."""
         return tuple(
             finding
             for finding in findings

@@ -1,4 +1,4 @@
-"""Settles which environment's packages a check reads, and which machines it asks about."""
+"""Determines which environment's packages a check reads, and for which machines it analyses."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from coldfork.model.observations import EnvironmentRead, Observation, Origin, St
 from coldfork.source.files.site_packages import environment, serves
 
 Environment = tuple[tuple[Path, ...], EnvironmentRead]
-"""The folders to look for dependencies in, and what is to be said of them."""
+"""The folders of dependencies, and how they are reported."""
 
 
 class Environments:
-    """The environments of a session: which one serves the same paths is looked for once."""
+    """The environments of a session: each set of paths is resolved only once."""
 
     def __init__(self) -> None:
         self._known: dict[object, Environment] = {}
 
     def __call__(self, request: CheckRequest, paths: Sequence[Path]) -> Environment:
-        """The environment that was found for such a request before, else the one that is there now."""
+        """Return the environment found for an equal request before, else the current one."""
         active = os.environ.get("VIRTUAL_ENV")
         key = request.search, request.python, request.site_packages, tuple(paths), active, Path.cwd()
         if key not in self._known:
@@ -34,10 +34,10 @@ class Environments:
 
 
 def environment_of(request: CheckRequest, paths: Sequence[Path]) -> Environment:
-    """The folders to look for dependencies in, and what is to be said of them.
+    """Return the folders of dependencies, and how they are reported.
 
-    Where nobody named an environment and coldfork's own is all there is, its packages are read only if it is
-    the checked code's environment too: else it would be about packages that its users need not have.
+    If no environment was named and only coldfork's own is available, its packages are read only if it is the
+    checked code's environment as well: otherwise findings would concern packages that users need not have.
     """
     if request.search is not None:
         return request.search, EnvironmentRead(None, Origin.NAMED, bool(request.search))
@@ -50,14 +50,14 @@ def environment_of(request: CheckRequest, paths: Sequence[Path]) -> Environment:
 
 
 def with_more(profile: Profile) -> Iterator[Profile]:
-    """The machines that have all that this one has, and runtimes besides."""
+    """Yield the machines that have everything this one has, and additional runtimes."""
     for other in PROFILES.values():
         if profile.accelerators < other.accelerators and other.nvml == profile.nvml:
             yield other
 
 
 def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[str]:
-    """The top-level packages of which the catalogue knows that they can wake one of these."""
+    """Return the top-level packages that can wake one of these, according to the catalogue."""
     every = (catalogue.calls, catalogue.attributes, catalogue.imports)
     return frozenset(
         symbol.partition(".")[0]
@@ -68,7 +68,7 @@ def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[s
 
 
 def joined(first: Observation, second: Observation) -> Observation:
-    """All that was seen on one machine, and all that a second one with more accelerators adds."""
+    """Return the observations on one machine, extended by those of a second one with more accelerators."""
     more = PROFILES[second.profile].accelerators - PROFILES[first.profile].accelerators
     counted, again = first.statistics, second.statistics
     return replace(
@@ -90,5 +90,7 @@ def joined(first: Observation, second: Observation) -> Observation:
 
 
 def _narrower(one: CheckedModule, other: CheckedModule) -> CheckedModule:
-    """The module with the narrower audience: whether it is a program is asked only of one that wakes."""
+    """Return the module with the narrower audience, because only waking modules are examined for being
+    programs.
+    """
     return one if one.audience.rank >= other.audience.rank else other

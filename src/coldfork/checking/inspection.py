@@ -1,4 +1,4 @@
-"""One check: what the analysis sees of the paths, and what the rules say of that."""
+"""One check: the analysis of the paths, and the judgement of the rules."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """All that was found, before a baseline has its say."""
+    """The complete result, before a baseline is applied."""
 
     request: CheckRequest
     observation: Observation
     findings: tuple[Finding, ...]
     causes: tuple[Cause, ...]
     ignored: int
-    """How many findings ignore comments hold back."""
+    """How many findings ignore comments suppress."""
     skipped: tuple[Skipped, ...]
     missing: tuple[Path, ...]
     """Paths that do not exist."""
     locate: Locate
     scope: ChangeScope | None
-    """How much `--changed-since` left to report; None where it was not asked for."""
+    """How much `--changed-since` left to report; None if it was not requested."""
     environment: EnvironmentRead
     reader: Reader
     select: Select
-    """Drops the findings that the configuration leaves out."""
+    """Drops the findings that the configuration excludes."""
     is_excluded: Matches
-    """Whether the configuration leaves a file out."""
+    """Whether the configuration excludes a file."""
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
-        """The cell of a notebook that a line of a report's path stands in, and the line there."""
+        """Return the notebook cell of a line in a report's path, and the line within it."""
         return self.reader.cell(self.file(path), line)
 
     def source(self, path: str, line: int) -> str:
-        """The text of a line of a checked file, without the blanks around it; empty where there is none."""
+        """Return the text of a line of a checked file, stripped; empty if there is none."""
         try:
             lines = self.reader.read_source(self.file(path)).decode("utf-8", "replace").split("\n")
         except CannotRead:
@@ -66,7 +66,7 @@ class Inspection:
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
     def file(self, path: str) -> str:
-        """The absolute path of a file of a report."""
+        """Return the absolute path of a file of a report."""
         # Without `..`, as the paths of overlays are.
         return os.path.normpath(Path(self.locate(path)).absolute())
 
@@ -78,9 +78,9 @@ def inspect(
     store: Store | None = None,
     find: Callable[[CheckRequest, Sequence[Path]], Environment] = environment_of,
 ) -> Inspection:
-    """Analyse what is asked about, and judge what is seen.
+    """Analyse the requested paths, and judge the observations.
 
-    A session gives the store for what it reads, and finds environments in a way of its own.
+    A session passes its own store, and its own way to find environments.
     """
     reader = Reader(request.overlays)
     missing = tuple(path for path in request.paths if not _is_there(path, reader))
@@ -97,7 +97,7 @@ def inspect(
     locate = locator(observation.modules, present, request.overlays)
     judgement = registry.judge_all(observation, request.rules, remedies, faults)
     select = partial(selection.select, locate=locate)
-    # Under a baseline an import is a way to a cause, and the cause may be an old one.
+    # Under a baseline an import is a way to a cause, which may be an accepted one.
     judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline, faults=faults)
     observation = replace(observation, unfinished=(*observation.unfinished, *faults.noted))
     return Inspection(
@@ -132,7 +132,9 @@ def _observe(
     is_excluded: Matches,
     faults: Faults,
 ) -> tuple[Observation, dict[str, str]]:
-    """Run the analysis; the remedies come with it because the catalogues that name them are made here."""
+    """Run the analysis; the remedies are returned with it because the catalogues with them are loaded
+    here.
+    """
     known_on = known_to(request, paths, search, faults)
     asked_of = question_of(request, paths, search, known_on, is_excluded)
     profile = asked_of.profile
@@ -152,7 +154,7 @@ def _observe(
     analysis = Analysis(question)
     observation, remedies = analysis.observe(progress), question.catalogue.remedies
     for machine, known in others.items() if observation.leading else ():
-        # Nothing else can wake what only this machine has.
+        # Nothing else can wake the devices that only this machine has.
         again = partial(analysis.observe_on, machine, known, observation.leading, progress)
         seen = faults.attempt(again, None)
         observation = observation if seen is None else environment.joined(observation, seen)
@@ -177,7 +179,7 @@ _PLACE = re.compile(r"(?P<file>.+?)(?::cell (?P<cell>\d+))?:(?P<line>\d+)", re.A
 
 
 def trace(request: CheckRequest, place: str, progress: Progress | None = None) -> Trace:
-    """Follow the modules of a check, and tell what is believed at a line of a file."""
+    """Follow the modules of a check, and report the analysis's beliefs at a line of a file."""
     file, line = _place(place, Reader(request.overlays))
     search, _ = environment_of(request, request.paths)
     known = known_to(request, request.paths, search, Faults())
@@ -187,7 +189,7 @@ def trace(request: CheckRequest, place: str, progress: Progress | None = None) -
 
 
 def _place(place: str, reader: Reader) -> tuple[Path, int]:
-    """The file and the line in it; of a notebook, in its cells one after the other, as they are read."""
+    """Return the file and the line in it; for a notebook, counted across its cells."""
     match = _PLACE.fullmatch(place)
     if match is None:
         raise UsageError(f"--trace {place}: write FILE:LINE, such as src/engine/core.py:12")

@@ -1,4 +1,4 @@
-"""Where the files of a report lie, as people are shown them."""
+"""The locations of a report's files, as they are shown to people."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from coldfork.model.causes import CheckedModule
 
 Locate = Callable[[str], str]
 _MOST_UP = 3
-"""So many folders up, a relative path is still easier to read than an absolute one."""
+"""Up to this many folders up, a relative path is easier to read than an absolute one."""
 
 
 def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
-    """A function that turns a report's path into one that opens from here; unknown ones stay as they are."""
+    """Return a function that turns a report's path into one that opens from here; it keeps unknown ones."""
     files = {module.path: module.file for module in modules if module.file}
     roots = tuple(dict.fromkeys(root for path in paths for root in _roots(path)))
     here = str(Path.cwd())
@@ -35,7 +35,7 @@ def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: C
 
 
 def shown(file: str, here: str) -> str:
-    """An absolute path as it is written from the folder one stands in."""
+    """Return an absolute path as written from the current folder."""
     try:
         relative = os.path.relpath(file, here)
     except ValueError:  # on another drive
@@ -45,7 +45,7 @@ def shown(file: str, here: str) -> str:
 
 
 def _roots(path: Path) -> Iterable[Path]:
-    """The folders that a path's report paths may be relative to, the likeliest first."""
+    """Yield the folders that report paths may be relative to, the likeliest first."""
     top = path if path.is_dir() else path.parent
     while (top / "__init__.py").is_file() and top.absolute() != top.absolute().parent:
         # `check .` inside a package: the path's own names are used up, and the root lies one folder up.

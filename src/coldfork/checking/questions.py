@@ -1,4 +1,4 @@
-"""The question that a check puts to the analysis, and the facts about libraries that go with it."""
+"""The question that a check asks the analysis, with the facts about libraries for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Known = Callable[[Profile], Catalogue]
 def known_to(
     request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
 ) -> Known:
-    """Load, for each machine, the facts about libraries in the versions that the code will meet."""
+    """Load, for each machine, the facts about libraries in the versions that the code will use."""
     installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
     required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})
     return lambda machine: catalogue.load(machine, installed, request.configuration.knowledge, required)
@@ -36,7 +36,7 @@ def question_of(
     known: Known,
     is_excluded: Matches,
 ) -> Request:
-    """The paths, for the machine that is asked about in any case."""
+    """Return the request for the main machine."""
     profile = PROFILES[request.main_profile]
     return Request(
         paths=paths,

@@ -1,4 +1,4 @@
-"""From an inspection to the report that is shown: what a baseline and a narrowed check leave of it."""
+"""From an inspection to the report, after applying a baseline and the narrowing of a check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.rules.causes.newcomers import newly_warm
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What is not accepted, and how much is."""
+    """The findings that are not accepted, and the number of those that are."""
 
     findings: tuple[Finding, ...]
     causes: tuple[Cause, ...]
@@ -29,7 +29,7 @@ class Remainder:
 
 
 def remainder(held: Baseline, inspection: Inspection) -> Remainder:
-    """Set today's findings and what they warm against a baseline."""
+    """Compare the current findings and the modules they wake with a baseline."""
     comparison = set_against(held, inspection.findings)
     findings, causes = _with_new_ways(held, inspection)
     accepted = {finding.id for finding in comparison.known}
@@ -42,7 +42,7 @@ def remainder(held: Baseline, inspection: Inspection) -> Remainder:
 
 
 def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Finding, ...], tuple[Cause, ...]]:
-    """Findings and causes, with a finding for each module that an accepted cause has come to warm."""
+    """Return findings and causes, with a finding for each module that an accepted cause has come to wake."""
     accepted = held.findings.keys() & {finding.id for finding in inspection.findings}
     found = newly_warm(
         inspection.observation,
@@ -68,12 +68,12 @@ def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Findin
 
 
 def _without_complaints(rules: Sequence[str]) -> tuple[str, ...]:
-    """The rules, but for that on comments: those of other lines have their findings elsewhere."""
+    """Return the rules without the one about comments, whose findings are made elsewhere."""
     return tuple(name for name in rules if name != registry.UNUSED_IGNORE)
 
 
 def report_of(inspection: Inspection) -> Report:
-    """The report of a check, with how many causes make it fail."""
+    """Return the report of a check, with the number of causes that make it fail."""
     request = inspection.request
     findings, causes, known, gone = inspection.findings, inspection.causes, 0, 0
     if request.baseline:
@@ -103,7 +103,7 @@ def report_of(inspection: Inspection) -> Report:
 
 
 def _excluded(inspection: Inspection) -> Iterator[LeftOut]:
-    """The files that were named and that `exclude` keeps out of the findings all the same."""
+    """Yield the files that were named but whose findings `exclude` drops."""
     for module in inspection.observation.modules if inspection.request.configuration.exclude else ():
         path = inspection.locate(module.path)
         if inspection.is_excluded(path):

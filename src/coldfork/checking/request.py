@@ -1,4 +1,4 @@
-"""A check that is asked for: the one object in which its options travel."""
+"""A requested check: the one object that carries its options."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """The paths to check, for which machine, and which findings count."""
+    """The paths to check, the machine to assume, and the findings that count."""
 
     paths: tuple[Path, ...]
     configuration: Configuration
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
-    """The texts of files that differ from the disk or are not there, by absolute path."""
+    """The texts of files that differ from the disk or do not exist there, by absolute path."""
     profile: str | None = None
-    """None for the accelerators that the code uses, on a machine with an NVIDIA GPU."""
+    """None means the accelerators that the code uses, on a machine with an NVIDIA GPU."""
     entries: tuple[str, ...] = ()
-    """The modules whose import is asked about; without any, every module is one."""
+    """The modules whose import is examined; without any, every module is."""
     python: str | None = None
     site_packages: tuple[str, ...] = ()
     search: tuple[Path, ...] | None = None
-    """The folders that dependencies lie in, where the caller knows them."""
+    """The folders of dependencies, if the caller knows them."""
     package_base: str | None = None
     """The folder that holds the top packages."""
     target_version: tuple[int, int] = _NEWEST
@@ -46,16 +46,16 @@ class CheckRequest:
     changed_since: str | None = None
     fail_on: Verdict = Verdict.CONDITIONAL
     unknown_fails: bool = False
-    """Whether what was not followed makes the check fail."""
+    """Whether code that was not followed makes the check fail."""
     fail_for: frozenset[Audience] = frozenset({Audience.LIBRARY, Audience.SCRIPT})
     cancelled: Callable[[], bool] | None = None
-    """Asked between functions; once it says yes, the check ends."""
+    """Called between functions; if it returns True, the check ends."""
     hurried: bool = False
-    """Whether somebody waits for the answer after an edit."""
+    """Whether a user is waiting for the answer after an edit."""
 
     @property
     def main_profile(self) -> str:
-        """The profile that is asked about in any case."""
+        """The profile that is always analysed."""
         return self.profile or DEFAULT_PROFILE
 
 
@@ -65,7 +65,7 @@ def request_of(
     configuration: Configuration,
     overlays: Mapping[str, bytes] = MappingProxyType({}),
 ) -> CheckRequest:
-    """Turn settings by name, as flags, variables and files have them, into a request."""
+    """Turn settings by name, as used by flags, variables and files, into a request."""
     bar = settings["fail-on"]
     return CheckRequest(
         paths=paths,
@@ -94,9 +94,9 @@ def configured(
     overlays: Mapping[str, bytes],
     over: Mapping[str, Any] = MappingProxyType({}),
 ) -> CheckRequest:
-    """A request as the nearest configuration has it, with what is asked for in place of that.
+    """Return a request from the nearest configuration, overridden by the given settings.
 
-    `over` are settings as an editor has them, which stand above those of the configuration.
+    `over` are an editor's settings, which override those of the configuration only.
     """
     chosen = paths_or_default(paths)
     configuration = configurations.read(chosen[0], over)
@@ -105,7 +105,7 @@ def configured(
 
 
 def paths_or_default(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """The paths given, else `src` where it exists, else the folder one stands in."""
+    """Return the paths given, else `src` if it exists, else the current folder."""
     if paths:
         return paths
     return (Path("src"),) if Path("src").is_dir() else (Path(),)

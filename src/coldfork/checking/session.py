@@ -1,4 +1,4 @@
-"""Checks from Python: a session that holds what it read, and a single check."""
+"""Checks from Python: a session that keeps what it has read, and a single check."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _NOTHING: Overlays = MappingProxyType({})
 
 
 class CheckSession:
-    """Checks one after the other, each at the cost of what changed since the one before.
+    """Runs checks one after the other, each at the cost of the changes since the previous one.
 
-    It holds summaries and results in memory, and looks at the time stamps of files, which it reads again only
-    where they changed. It starts no thread, and no process where it may not. Not for two threads at once.
+    It keeps summaries and results in memory, and reads a file again only if its time stamp has changed. It
+    starts no thread, and no process unless that is allowed. Not for use by two threads at once.
     """
 
     def __init__(self, *, cache: bool = True, hurried: bool = True) -> None:
-        """Hold nothing yet; without `cache`, nothing is read from or written to the disk's cache either.
+        """Start empty; without `cache`, the disk cache is neither read nor written.
 
-        If it is `hurried`, answers after the first one may follow programs less far: somebody is typing.
+        If `hurried`, answers after the first may follow programs less far, to keep up with typing.
         """
         self._cache = cache
         self._hurried = hurried
@@ -55,11 +55,12 @@ class CheckSession:
         baseline: PathLike | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Report:
-        """Check files and folders as `coldfork check` does, with the configuration that lies nearest.
+        """Check files and folders as `coldfork check` does, with the nearest configuration.
 
-        `overlays` are the texts of files that differ from the disk, or are not there, by path: an editor's
-        buffers. What is None is as configured. `cancelled` is asked between functions; once it returns true,
-        the check raises `CheckCancelledError`, and the session can be used for the next one.
+        `overlays` are the texts of files that differ from the disk, or do not exist there, by path: an
+        editor's buffers. Arguments that are None are as configured. `cancelled` is called between functions;
+        once it returns true, the check raises `CheckCancelledError`, and the session can be used for the next
+        one.
         """
         asked = {
             "entry": ((entry,) if isinstance(entry, str) else tuple(entry)) or None,
@@ -72,24 +73,24 @@ class CheckSession:
         return report_of(self.inspect(replace(request, cancelled=cancelled)))
 
     def inspect(self, request: CheckRequest, progress: Progress | None = None) -> Inspection:
-        """Check what a request asks for; what `check` hands on."""
+        """Run the check of a request; `check` delegates to this."""
         if self._held is None:
             raise UsageError("this session is closed; make another CheckSession")
-        # What is followed less far must not be written, and the first answer is for whoever checks next.
+        # A limited analysis must not be cached, and the first answer is for the next check.
         asked = replace(request, cache=request.cache and self._cache, hurried=self._hurried and self._written)
         with _without_collecting():
             inspection = inspect(asked, progress, store=self._held, find=self._environments)
         if not self._written and not request.overlays:
-            self._held.write()  # once, for whoever checks next: later answers must not wait for the disk
+            self._held.write()  # once, for the next check: later answers must not wait for the disk
             self._written = True
         return inspection
 
     def files(self) -> frozenset[str]:
-        """The files that the answers so far rest on, those of packages too."""
+        """Return the files behind the answers so far, including those of packages."""
         return frozenset(() if self._held is None else self._held.files())
 
     def close(self) -> None:
-        """Let go of what is held; closing twice is no error."""
+        """Release everything; closing twice is not an error."""
         if self._held is not None:
             self._held.drop()
         self._held = None
@@ -103,7 +104,7 @@ class CheckSession:
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Keep the garbage collector from walking over all that is held, in which it finds nothing."""
+    """Keep the garbage collector from traversing the kept data, in which it finds nothing."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Every setting: name, what it takes, default. Flags, environment and configuration are made from it."""
+"""Every setting: name, type, default. Flags, environment variables and configuration are derived from it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from coldfork.model.effects import PROFILES, Verdict
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES, unknown
 
-#: The bar of `--fail-on` that what could not be followed is held to as well.
+#: The value of `--fail-on` that also fails for code that could not be followed.
 UNKNOWN = "unknown"
 
 
 class Kind(Enum):
-    """The kind of value that a setting takes; in words for error messages and the reference."""
+    """The type of a setting's value; in words for error messages and the reference."""
 
     TEXT = "a string"
     TEXTS = "a list of strings"
@@ -36,15 +36,15 @@ class Setting:
     choices: tuple[str, ...] = ()
     alias: str = ""
     is_path: bool = False
-    """A path; in the configuration it is relative to the file's folder."""
+    """Whether it is a path; in the configuration it is relative to the file's folder."""
     output_only: bool = False
-    """It says what happens to the findings, not which there are: `baseline` does without."""
+    """Whether it affects only the output of the findings, not which there are: `baseline` ignores it."""
     refuse: Callable[[str], str | None] | None = None
-    """Says why a value will not do, or nothing."""
+    """Returns why a value is not acceptable, or None."""
     variable_name: str = ""
-    """The environment variable, where the usual name is taken."""
+    """The environment variable, if the usual name is taken."""
     word: str = ""
-    """What may stand behind = on the command line, and only there, where a flag asks for more than usual."""
+    """A value that may follow = on the command line only, if a flag can ask for more than usual."""
 
     @property
     def flag(self) -> str:
@@ -63,29 +63,29 @@ class Setting:
 
 
 def refuse_rule(name: str) -> str | None:
-    """Why this is no rule's name."""
+    """Return why this is not the name of a rule."""
     return None if name in NAMES else unknown((name,))
 
 
 def target_version(text: str) -> tuple[int, int] | None:
-    """`3.13` as numbers; None when it is no version of Python 3."""
+    """Return `3.13` as numbers; None if it is not a version of Python 3."""
     major, _, minor = text.partition(".")
     return (3, int(minor)) if major == "3" and minor.isascii() and minor.isdigit() else None
 
 
 def refuse_version(text: str) -> str | None:
-    """Why this is no version to analyse for."""
+    """Return why this is not a version to analyse for."""
     return None if target_version(text) else f"{text!r} is not a version of Python 3; write 3.13, for example"
 
 
 def refuse_audience(name: str) -> str | None:
-    """Why this is no audience."""
+    """Return why this is not an audience."""
     names = [audience.value for audience in Audience]
     return None if name in names else f"there is no audience {name!r}; choose from {', '.join(names)}"
 
 
 def refuse_negative(text: str) -> str | None:
-    """Why this is no number of processes."""
+    """Return why this is not a number of processes."""
     return "there cannot be fewer than 0 processes" if text.startswith("-") else None
 
 
@@ -95,7 +95,7 @@ def refuse_negative_limit(text: str) -> str | None:
 
 
 def refuse_device(text: str) -> str | None:
-    """Why this is no virtual device."""
+    """Return why this is not a virtual device."""
     from coldfork.virtual.errors import UnknownDeviceError
     from coldfork.virtual.profiles import parse
 
@@ -107,18 +107,18 @@ def refuse_device(text: str) -> str | None:
 
 
 def refuse_no_time(text: str) -> str | None:
-    """Why this is no time limit."""
+    """Return why this is not a time limit."""
     return None if text.isdigit() and int(text) > 0 else "an import needs at least a second"
 
 
 def refuse_command(text: str) -> str | None:
-    """Why this is no command."""
+    """Return why this is not a command."""
     import shlex
 
     try:
         words = shlex.split(text)
     except ValueError as error:
-        return f"{text!r} cannot be taken apart: {str(error).lower()}"
+        return f"{text!r} cannot be split into words: {str(error).lower()}"
     return None if words else "a command has at least one word"
 
 
@@ -206,14 +206,14 @@ SETTINGS = (
     Setting(
         "changed-since",
         Kind.TEXT,
-        "Leave out the findings of modules that nothing changed since this commit of git can affect.",
+        "Leave out findings in modules that no change since this git commit can affect.",
         metavar="REV",
         output_only=True,
     ),
     Setting(
         "fail-on",
         Kind.TEXT,
-        "How sure a finding has to be to make the exit status 1; unknown: what was not followed does too.",
+        "How sure a finding has to be to make the exit status 1; unknown: so does unfollowed code.",
         Verdict.CONDITIONAL.value,
         choices=(*(verdict.value for verdict in Verdict), UNKNOWN),
         output_only=True,
@@ -232,7 +232,7 @@ SETTINGS = (
     Setting(
         "tests",
         Kind.FLAG,
-        "List what tests, examples, benchmarks and builds do as well; without it they are counted only.",
+        "List what tests, examples, benchmarks and builds do as well; without it they are only counted.",
         False,
         output_only=True,
     ),
@@ -256,7 +256,7 @@ SETTINGS = (
     Setting(
         "confirm",
         Kind.FLAG,
-        "Import the modules of the findings in fresh interpreters, and say of each finding what that showed. "
+        "Import the modules of the findings in fresh interpreters, and report the outcome for each finding. "
         "--confirm=run, on the command line only, also runs the programs that findings are about, for real: "
         "with all that they do, such as the files they write and the messages they send.",
         False,

@@ -1,1 +1,1 @@
-"""What libraries do to devices, and remedies, as data: one TOML file per library, the loader beside it."""
+"""The effects of libraries on devices, and remedies, as data: one TOML file per library, and the loader."""

@@ -1,4 +1,4 @@
-"""How a range of versions lies to those that a project's requirements allow."""
+"""Compares a range of versions with those that a project's requirements allow."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _MANY = 99999
 
 
 class Share(Enum):
-    """Which of the allowed versions lie in a range."""
+    """Which of the allowed versions are in a range."""
 
     ALL = auto()
-    """All, or the requirements set no upper bound and the newest of all does."""
+    """All, or without an upper bound the newest of all."""
     NEWEST = auto()
-    """The newest that is allowed, which an installer takes, and not all."""
+    """The newest allowed one, which an installer takes, but not all."""
     SOME = auto()
     """Older ones only."""
     NONE = auto()
 
 
 def share(range_: str, required: Collection[str]) -> Share:
-    """Say how `range_` lies to the versions that one of the `required` specifiers allows.
+    """Return which of the versions that one of the `required` specifiers allows are in `range_`.
 
-    Versions are tried: those that the specifiers name, and their neighbours on either side. Between two of
-    these neither side changes its mind. Without an upper bound an installer takes the newest of all.
+    Versions are tried: those that the specifiers name, and their neighbours on either side, between which
+    nothing changes. Without an upper bound an installer takes the newest of all.
     """
     plain = [_SUFFIX.sub(r"\1", one) for one in required]
     allowed = [one for one in _tried((range_, *plain)) if any(_allows(spec, one) for spec in plain)]
@@ -46,12 +46,12 @@ def share(range_: str, required: Collection[str]) -> Share:
 def _allows(specifier: str, version: str) -> bool:
     try:
         return admits(specifier, version)
-    except ValueError:  # no specifier at all, or one that only a tool of its own understands
+    except ValueError:  # no specifier at all, or one that only a particular tool understands
         return False
 
 
 def _tried(specifiers: Collection[str]) -> list[str]:
-    """The versions that specifiers name, and those right below and above them, in order."""
+    """Return the versions that specifiers name, and those just below and above them, in order."""
     named = {tuple(map(int, found.split("."))) for one in specifiers for found in _VERSION.findall(one)}
     releases = {release for one in named for release in (one, (*one, 0, 0, 0, 1), *_below(one))}
     ordered = sorted(releases, key=_without_zeros)
@@ -59,7 +59,7 @@ def _tried(specifiers: Collection[str]) -> list[str]:
 
 
 def _below(release: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The last version before a release."""
+    """Yield the last version before a release."""
     numbers = list(_without_zeros(release))
     if numbers:
         numbers[-1] -= 1

@@ -1,4 +1,4 @@
-"""The catalogue: what is known about libraries, cut down to one machine and the versions on it."""
+"""The catalogue: the facts about libraries that apply to one machine and the versions on it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from coldfork.model.effects import Profile
 
 __all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "Wraps", "load"]
 
-#: What complaints call the user's own table.
+#: The name of the user's own table in complaints.
 EXTRA = "[tool.coldfork.knowledge]"
 
 T = TypeVar("T")
@@ -43,11 +43,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Everything known, by dotted name. The dictionaries hold exact names; the methods try wildcards too."""
+    """All facts, by dotted name. The dictionaries hold exact names; the methods try wildcards, too."""
 
     calls: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     helpers: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
-    """Calls of functions whose own source tells as much, where that is at hand."""
+    """Calls of functions whose own source shows the same, if it is at hand."""
     attributes: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     imports: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     methods: dict[str, tuple[MethodFact, ...]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Catalogue:
     """Attributes by their name, calls by their name and "()"."""
     raises: dict[str, Raises] = field(default_factory=dict)
     returns: dict[str, str] = field(default_factory=dict)
-    """Calls that return an instance of a class which `methods` knows as a receiver."""
+    """Calls that return an instance of a class whose methods are in `methods`."""
     harmless: frozenset[str] = frozenset()
     remedies: dict[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -66,18 +66,18 @@ class Catalogue:
     wraps: dict[str, Wraps] = field(default_factory=dict)
     """Calls that make functions of functions."""
     waiting: frozenset[str] = frozenset()
-    """Calls whose results may wake something when they are called in their turn, as decorators are."""
+    """Calls whose results may wake something when they are called in turn, such as decorators."""
 
     def call(self, symbol: str) -> tuple[Fact, ...]:
-        """What calling (or constructing) `symbol` does; empty when nothing is known of it."""
+        """Return the effects of calling (or constructing) `symbol`; empty if none are known."""
         return self.calls.get(symbol) or _by_wildcard(self.call_wildcards, symbol)
 
     def attribute(self, symbol: str) -> tuple[Fact, ...]:
-        """What reading `symbol` does; empty when nothing is known of it."""
+        """Return the effects of reading `symbol`; empty if none are known."""
         return self.attributes.get(symbol) or _by_wildcard(self.attribute_wildcards, symbol)
 
     def returned(self, symbol: str) -> str | None:
-        """The class of what calling `symbol` returns, where the catalogue knows methods of it."""
+        """Return the class of the result of calling `symbol`, if the catalogue has methods of it."""
         known = self.returns.get(symbol)
         if known is not None:
             return known
@@ -88,7 +88,7 @@ class Catalogue:
         return None
 
     def is_harmless(self, symbol: str) -> bool:
-        """Whether `symbol` lies under a harmless prefix and no fact of its own speaks against it."""
+        """Return whether `symbol` is under a harmless prefix and has no fact of its own."""
         if symbol in self.calls or symbol in self.attributes or symbol in self.imports:
             return False
         prefix = symbol
@@ -105,10 +105,11 @@ def load(
     extra: Mapping[str, object] | None = None,
     required: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Catalogue:
-    """Load what is known under `profile` and `versions`; `extra` is `[tool.coldfork.knowledge]`.
+    """Load the facts for `profile` and `versions`; `extra` is `[tool.coldfork.knowledge]`.
 
-    Of a distribution that `versions` does not name, those versions count that the checked project allows:
-    `required` has its specifiers. Where there are none either, it is taken to be newer than every bound.
+    For a distribution that `versions` does not name, the versions that the checked project allows are
+    considered: `required` has its specifiers. If there are none either, it is taken to be newer than every
+    bound.
     """
     if extra:
         return _load(profile, versions, extra, required or {})
@@ -119,7 +120,7 @@ def load(
 def _loaded(
     profile: Profile, versions: tuple[tuple[str, str], ...], required: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> Catalogue:
-    """Made once for a session that asks the same of the same machines again and again."""
+    """Return the catalogue, made once for a session that repeats the same question."""
     return _load(profile, dict(versions), None, dict(required))
 
 
@@ -157,7 +158,7 @@ def _load(
 
 
 def built_in() -> Library:
-    """The knowledge that comes with coldfork, all of it."""
+    """Return all knowledge that comes with coldfork."""
     return Library(
         tuple(_effect(row) for row in compiled.EFFECTS),
         tuple(ValueEntry(*row) for row in compiled.VALUES),
@@ -171,7 +172,7 @@ def built_in() -> Library:
 
 
 def _effect(row: tuple[object, ...]) -> EffectEntry:
-    """One compiled row as an entry, its argument tests included."""
+    """Return a compiled row as an entry, including its argument tests."""
     entry = EffectEntry(*row)  # type: ignore[arg-type]
     if entry.argument is None and not entry.unless_argument:
         return entry
@@ -182,19 +183,19 @@ def _effect(row: tuple[object, ...]) -> EffectEntry:
 
 
 def _frozen(lists: Mapping[str, Iterable[T]]) -> dict[str, tuple[T, ...]]:
-    """The same dictionary with tuples for values."""
+    """Return the same dictionary with tuples for values."""
     return {key: tuple(values) for key, values in lists.items()}
 
 
 def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> tuple[Fact, ...]:
-    """The facts about everything directly inside `symbol`'s parent."""
+    """Return the facts about everything directly inside `symbol`'s parent."""
     parent, _, name = symbol.rpartition(".")
     about = wildcards.get(parent)
     return () if about is None else tuple([fact for one in about for fact in one.about(symbol, name)])
 
 
 def _digest(profile: Profile, versions: Mapping[str, object], extra: Mapping[str, object] | None) -> str:
-    """A short name for everything the answers depend on."""
+    """Return a short name for everything the answers depend on."""
     from hashlib import blake2b
 
     machine = (profile.name, sorted(profile.accelerators), profile.nvml)

@@ -1,4 +1,6 @@
-"""Entries of the knowledge base, flat as they are compiled: their words, and the versions they hold for."""
+"""Entries of the knowledge base, as flat as they are compiled: their words, and the versions they
+hold for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
-#: What an entry may say about the machine besides its accelerators.
+#: A condition on the machine other than its accelerators.
 OTHERWISE = "otherwise"
 NEEDS = ("nvml", *ACCELERATORS)
 SILENCES = ("nvml-fails", "amdsmi-fails")
@@ -52,7 +54,7 @@ ARGUMENT = (
 
 
 def near(name: str, known: Collection[str]) -> str:
-    """A hint that names the known word closest to `name`, or nothing."""
+    """Return a hint that names the known word closest to `name`, or nothing."""
     from difflib import get_close_matches
 
     matches = get_close_matches(name, list(known), 1, 0.7)
@@ -63,7 +65,7 @@ PerAccelerator = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class ArgumentEntry(NamedTuple):
-    """A test on an argument; its strings may differ by accelerator."""
+    """A test of an argument; its strings may differ by accelerator."""
 
     name: str
     position: int | None
@@ -105,7 +107,7 @@ class EffectEntry(NamedTuple):
 
 
 class ValueEntry(NamedTuple):
-    """One `[[value]]`: the kind and the constant per accelerator, the last one may be for "otherwise"."""
+    """One `[[value]]`: the kind and the constant per accelerator; the last one may be for "otherwise"."""
 
     names: tuple[str, ...]
     cases: tuple[tuple[str, str, str | int | bool | None], ...]
@@ -128,7 +130,7 @@ class RaisesEntry(NamedTuple):
 
 
 class HarmlessEntry(NamedTuple):
-    """One `[[harmless]]`: dotted prefixes that are never descended into nor blamed."""
+    """One `[[harmless]]`: dotted prefixes that are neither followed nor blamed."""
 
     names: tuple[str, ...]
     distribution: str
@@ -138,7 +140,7 @@ class HarmlessEntry(NamedTuple):
 
 
 class ReturnsEntry(NamedTuple):
-    """One `[[returns]]`: calls that return an instance of a class whose methods the catalogue knows."""
+    """One `[[returns]]`: calls that return an instance of a class with methods in the catalogue."""
 
     names: tuple[str, ...]
     excluded: tuple[str, ...]
@@ -150,7 +152,7 @@ class ReturnsEntry(NamedTuple):
 
 
 class WrapsEntry(NamedTuple):
-    """One `[[wraps]]`: calls that make a function of the one they are given, as `jax.jit` does."""
+    """One `[[wraps]]`: calls that make a function from the given one, as `jax.jit` does."""
 
     names: tuple[str, ...]
     function: str
@@ -169,7 +171,7 @@ class RemedyEntry(NamedTuple):
 
 
 class AliasEntry(NamedTuple):
-    """One `[[alias]]`: a distribution whose versions are those of another one."""
+    """One `[[alias]]`: a distribution that shares the versions of another one."""
 
     name: str
     of: str
@@ -189,7 +191,7 @@ class Library(NamedTuple):
     aliases: tuple[AliasEntry, ...] = ()
 
 
-#: Stands for a library whose version nobody told us: newer than any bound an entry may name.
+#: Represents a library of unknown version: newer than any bound that an entry may name.
 NEWEST = "99999"
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(?!!)")
@@ -197,10 +199,10 @@ _CLAUSE = re.compile(r"(>=|<=|<|>|==|!=)(\d+(?:\.\d+)*)")
 
 
 def admits(range_: str, version: str) -> bool:
-    """Say whether `range_`, a PEP 440 specifier ("" admits everything), admits `version`.
+    """Return whether `range_`, a PEP 440 specifier ("" admits everything), admits `version`.
 
-    A pre-release, a build of one's own and a post-release count as the release they belong to: PEP 440 puts
-    2.9.0a0 neither below 2.9 nor above it, and a nightly of which nothing is known would be called cold.
+    A pre-release, a local build and a post-release count as their release: PEP 440 puts 2.9.0a0 neither below
+    2.9 nor above it, and a nightly build without facts would be called cold.
     """
     if not range_:
         return True
@@ -213,7 +215,7 @@ def admits(range_: str, version: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The numbers of a plain release, without the zeros at its end: 2.8 and 2.8.0 are one version."""
+    """Return the numbers of a plain release without trailing zeros: 2.8 and 2.8.0 are one version."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()
@@ -238,7 +240,7 @@ def _holds(operator: str, version: tuple[int, ...], bound: tuple[int, ...]) -> b
 
 
 def _admits_by_packaging(range_: str, version: str) -> bool:
-    """Ask `packaging`: epochs, wildcards, compatible-release clauses, and whatever is malformed."""
+    """Ask `packaging`: for epochs, wildcards, compatible-release clauses, and anything malformed."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version
 

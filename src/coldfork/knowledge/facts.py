@@ -1,4 +1,4 @@
-"""Single facts about a library, as the analysis meets them: already filtered by machine and version."""
+"""Single facts about a library, as the analysis gets them: already filtered by machine and version."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from coldfork.model.effects import EffectKind
 
 @dataclass(frozen=True, slots=True)
 class ArgumentTest:
-    """A test on one constant argument of a call; it says whether an effect belongs to that call."""
+    """A test of one constant argument of a call, which decides whether an effect applies to that call."""
 
     name: str
-    """The keyword the argument is known by."""
+    """The keyword of the argument."""
     position: int | None = None
-    """Its place among the positional arguments (a method's `self` not counted); None: by keyword only."""
+    """Its place among the positional arguments (without a method's `self`); None: keyword only."""
     startswith: tuple[str, ...] = ()
     """The argument is a string that begins with one of these; empty: any value but None passes.
 
-    One with a dot in it names objects: `taichi.cuda` is what the library keeps under that name. Of a list,
-    any element decides.
+    One with a dot in it names objects: `taichi.cuda` is the library's object of that name. In a list, any
+    element that passes is enough.
     """
     integers: bool = False
-    """An integer passes too: torch takes a bare number for a device of the current accelerator."""
+    """Whether an integer passes, too: torch takes a bare number for a device of the current accelerator."""
     through: tuple[str, ...] = ()
     """Constructors that only wrap the value, such as `torch.device`: their first argument is tested."""
     equals: tuple[str | int | bool, ...] = ()
     """The argument is exactly one of these."""
     endswith: tuple[str, ...] = ()
-    """The argument is a string that ends with one of these, as the names of source files do."""
+    """The argument is a string that ends with one of these, like the names of source files."""
     other_than: tuple[str, ...] = ()
-    """The argument is a string that is none of these."""
+    """The argument is a string other than these."""
     data: bool = False
-    """The argument is no function: a decorator that takes either may compile at once for types."""
+    """The argument is not a function: a decorator that takes either may compile immediately for types."""
     negative: bool = False
-    """The argument is a number below zero, with which PyTorch means no device."""
+    """The argument is a negative number, by which PyTorch means no device."""
     empty: bool = False
-    """The argument is a container that holds nothing."""
+    """The argument is an empty container."""
 
     def accepts(self, value: object) -> bool:
-        """Say whether the constant `value` passes; whoever asks has looked through the wrappers already."""
+        """Return whether the constant `value` passes; the caller has already looked through wrappers."""
         if self.negative:
             return type(value) is int and value < 0
         if self.empty:
@@ -56,7 +56,7 @@ class ArgumentTest:
         return value is not None and not self.selects
 
     def names(self, name: str) -> bool:
-        """Say whether an object of this dotted name passes."""
+        """Return whether an object of this dotted name passes."""
         return name.startswith(tuple([start for start in self.startswith if "." in start]))
 
     @property
@@ -77,33 +77,33 @@ class ArgumentTest:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Calling, constructing, reading or importing `symbol` does this to an accelerator."""
+    """The effect on an accelerator of calling, constructing, reading or importing `symbol`."""
 
     symbol: str
     does: EffectKind
     accelerator: str
     distribution: str
     condition: str | None = None
-    """Set when it takes a rarer host than the profile describes: "a host where NVML does not answer"."""
+    """Set if it requires a rarer host than the profile describes: "a host where NVML does not answer"."""
     unless_env: tuple[str, str] | None = None
-    """With this environment variable set so, the fact turns into `softened()`."""
+    """If this environment variable is set to this value, the fact turns into `softened()`."""
     argument: ArgumentTest | None = None
     """The effect needs an argument that passes this test."""
     unless_argument: tuple[ArgumentTest, ...] = ()
-    """The effect does not happen when an argument passes one of these tests."""
+    """The effect does not happen if an argument passes one of these tests."""
     source: str = ""
     remedy: str | None = None
     presumes: str = ""
-    """What has to be so on a machine of this kind, and nearly always is."""
+    """A presumption about machines of this kind, which nearly always holds."""
     softens: bool = True
-    """False where nothing is told of the call while the environment variable is set."""
+    """False if the call has no effect while the environment variable is set."""
     despite: str = ""
-    """A condition under which it happens although the environment variable is set."""
+    """A condition under which it happens even if the environment variable is set."""
     taken: str = ""
-    """The value that an argument has to have for it, where it may have others; it is set at a call."""
+    """The value that an argument must have for it, if it may have others; set at a call."""
 
     def softened(self) -> Fact:
-        """The same call where the management library answers first, so that the device stays cold."""
+        """Return the same call if the management library answers first, so that the device stays cold."""
         if self.condition is not None:
             return self
         if self.despite:
@@ -116,7 +116,7 @@ class Fact:
         )
 
 
-#: The host on which a question to the management library falls through to the driver.
+#: The host on which a query to the management library falls back to the driver.
 SILENT_MANAGEMENT = {
     "cuda": "a host where NVML does not answer",
     "rocm": "a host where amdsmi does not answer",
@@ -134,20 +134,20 @@ class MethodFact:
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """Facts about every name directly inside a module or class, but for some."""
+    """Facts about every name directly inside a module or class, with exceptions."""
 
     facts: tuple[Fact, ...]
     excluded: frozenset[str]
 
     def about(self, symbol: str, name: str) -> tuple[Fact, ...]:
-        """The facts as they read for `symbol`, whose last part is `name`."""
+        """Return the facts as they apply to `symbol`, whose last part is `name`."""
         if name in self.excluded:
             return ()
         return tuple(replace(fact, symbol=symbol) for fact in self.facts)
 
 
 class ValueKind(StrEnum):
-    """What is known about a value before any device is awake."""
+    """The kind of knowledge about a value before any device is awake."""
 
     NONE = "none"
     TRUE = "true"
@@ -158,7 +158,7 @@ class ValueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What an expression evaluates to under the profile, as far as it is known."""
+    """The value of an expression under the profile, as far as it is known."""
 
     symbol: str
     kind: ValueKind
@@ -179,22 +179,22 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Wraps:
-    """A call that makes a function of the one it is given; what that does is told under `symbol()`."""
+    """A call that makes a function from the given one; the effects of that are under `symbol()`."""
 
     symbol: str
     function: str
     """The keyword of the first argument; a call without it makes a decorator."""
     keeps_value: bool
-    """True where the new function returns what the given one does."""
+    """True if the new function returns the result of the given one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """A call whose failing is settled by the machine: either it raises, or something is presumed."""
+    """A call that the machine decides the failure of: either it raises, or something is presumed."""
 
     symbol: str
     fails: bool
     """True: under this profile the call raises."""
     presumes: str
-    """What is taken for granted when it does not raise: "NVML works"."""
+    """The presumption if it does not raise: "NVML works"."""
     source: str = ""

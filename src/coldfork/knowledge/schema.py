@@ -1,4 +1,4 @@
-"""Reads one knowledge document, a TOML file or the user's table, and says what is wrong with it."""
+"""Reads one knowledge document, a TOML file or the user's table, and reports its errors."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ class Entry:
         raise KnowledgeError(f"{self.where}: {what}")
 
     def allow(self, keys: Collection[str], within: Mapping[str, Any] | None = None) -> None:
-        """Refuse keys that mean nothing here, and suggest the near match."""
+        """Refuse unknown keys, suggesting the nearest known one."""
         for key in self.table if within is None else within:
             if key not in keys:
                 self.refuse(f"unknown key {key!r}{near(key, keys)}")
 
     def one_of(self, key: str, value: object, allowed: Collection[str]) -> str:
-        """The string `value`, which must be one of `allowed`."""
+        """Return the string `value`, which must be one of `allowed`."""
         if not isinstance(value, str) or value not in allowed:
             hint = near(str(value), allowed) or "; it is one of " + ", ".join(allowed)
             self.refuse(f"{key} cannot be {value!r}{hint}")
         return value
 
     def string(self, key: str, default: str | None = None) -> str:
-        """The string under `key`."""
+        """Return the string under `key`."""
         value = self.table.get(key, default)
         if value is None:
             self.refuse(f"{key} is missing")
@@ -79,7 +79,7 @@ class Entry:
     def strings(
         self, key: str, default: tuple[str, ...] | None = None, within: Any = None
     ) -> tuple[str, ...]:
-        """The list of strings under `key`; a single string counts as a list of one."""
+        """Return the list of strings under `key`; a single string counts as a list of one."""
         value = (self.table if within is None else within).get(key, default)
         if value is None:
             self.refuse(f"{key} is missing")
@@ -90,7 +90,7 @@ class Entry:
         return tuple(value)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """The dotted names under `key`, of which the last part may be `*`, or `()` after what is called."""
+        """Return the dotted names under `key`; the last part may be `*`, or `()` after a callee."""
         found = self.strings(key)
         if not found:
             self.refuse(f"{key} must name something")
@@ -98,14 +98,14 @@ class Entry:
             plain = name.removesuffix("()") if key in ("names", "calls", "methods") else name
             plain = plain if key == "names" else plain.removesuffix(".*")
             parts = plain.split(".")
-            if key in ("names", "attributes"):  # what an attribute of a call's result is
+            if key in ("names", "attributes"):  # an attribute of a call's result
                 parts = [part.removesuffix("()") for part in parts]
             if not all(part.isidentifier() for part in parts):
-                self.refuse(f"{name!r} is no dotted name; a `*` stands alone at the end")
+                self.refuse(f"{name!r} is not a dotted name; a `*` may only be the last part")
         return found
 
     def effect(self) -> EffectEntry:
-        """This table as an `[[effect]]`."""
+        """Return this table as an `[[effect]]`."""
         given = [key for key in HOW if key in self.table]
         if len(given) != 1:
             self.refuse("needs exactly one of " + ", ".join(HOW))
@@ -146,21 +146,21 @@ class Entry:
         )
 
     def value(self) -> ValueEntry:
-        """This table as a `[[value]]`."""
+        """Return this table as a `[[value]]`."""
         if ("is" in self.table) == ("equals" in self.table):
             self.refuse("needs one of is, equals")
         key = "is" if "is" in self.table else "equals"
         told = self.table[key]
         by_machine = told if isinstance(told, Mapping) else {OTHERWISE: told}
         cases = tuple(self._case(key, machine, value) for machine, value in by_machine.items())
-        # The catalogue takes the first that fits, so what fits everywhere comes last.
+        # The catalogue takes the first that fits, so the general one comes last.
         ordered = tuple(sorted(cases, key=lambda case: case[0] == OTHERWISE))
         return ValueEntry(
             self.names("names"), ordered, self.distribution, self.versions, self.newest, self.source
         )
 
     def raises(self) -> RaisesEntry:
-        """This table as a `[[raises]]`."""
+        """Return this table as a `[[raises]]`."""
         needs = self.one_of("needs", self.string("needs"), NEEDS)
         return RaisesEntry(
             self.names("calls"),
@@ -173,13 +173,13 @@ class Entry:
         )
 
     def harmless(self) -> HarmlessEntry:
-        """This table as a `[[harmless]]`."""
+        """Return this table as a `[[harmless]]`."""
         return HarmlessEntry(
             self.names("prefixes"), self.distribution, self.versions, self.newest, self.source
         )
 
     def returns(self) -> ReturnsEntry:
-        """This table as a `[[returns]]`."""
+        """Return this table as a `[[returns]]`."""
         return ReturnsEntry(
             self.names("calls"),
             self.strings("except", ()),
@@ -191,7 +191,7 @@ class Entry:
         )
 
     def wraps(self) -> WrapsEntry:
-        """This table as a `[[wraps]]`."""
+        """Return this table as a `[[wraps]]`."""
         keeps_value = self.table.get("keeps_value", False)
         if not isinstance(keeps_value, bool):
             self.refuse(f"keeps_value must be true or false, not {keeps_value!r}")
@@ -206,23 +206,23 @@ class Entry:
         )
 
     def alias(self) -> AliasEntry:
-        """This table as an `[[alias]]`."""
+        """Return this table as an `[[alias]]`."""
         name, of = [self.string(key).lower().replace("_", "-") for key in ("name", "of")]
         return AliasEntry(name, of, self.source)
 
     def remedy(self) -> RemedyEntry:
-        """This table as a `[[remedy]]`."""
+        """Return this table as a `[[remedy]]`."""
         return RemedyEntry(self.string("id"), " ".join(self.string("text").split()))
 
     def _newest(self) -> bool:
-        """Whether the range admits a version newer than any named; a malformed range is refused here."""
+        """Return whether the range admits a version newer than any named; refuse a malformed range."""
         try:
             return admits(self.versions, NEWEST)
         except ValueError:
-            self.refuse(f"versions is no version range: {self.versions!r}")
+            self.refuse(f"versions is not a version range: {self.versions!r}")
 
     def _environment(self) -> tuple[str, str] | None:
-        """The pair under `unless_env`."""
+        """Return the pair under `unless_env`."""
         table = self.table.get("unless_env")
         if table is None:
             return None
@@ -234,17 +234,17 @@ class Entry:
         return name, value
 
     def _argument(self, key: str) -> ArgumentEntry | None:
-        """The argument test under `key`."""
+        """Return the argument test under `key`."""
         table = self.table.get(key)
         return None if table is None else self._test(key, table)
 
     def _arguments(self, key: str) -> tuple[ArgumentEntry, ...]:
-        """The argument tests under `key`, one or a list of them."""
+        """Return the argument tests under `key`, one or a list of them."""
         told = self.table.get(key, [])
         return tuple(self._test(key, table) for table in (told if isinstance(told, list) else [told]))
 
     def _test(self, key: str, table: object) -> ArgumentEntry:
-        """One argument test."""
+        """Return one argument test."""
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             self.refuse(f"{key} must be a table with a name, not {table!r}")
         self.allow(ARGUMENT, table)
@@ -266,7 +266,7 @@ class Entry:
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:
-        """The values an argument may have."""
+        """Return the values that an argument may have."""
         told = table.get("equals", [])
         values = told if isinstance(told, list) else [told]
         if not all(isinstance(value, (str, int)) for value in values):
@@ -274,7 +274,7 @@ class Entry:
         return tuple(values)
 
     def _startswith(self, table: Mapping[str, Any]) -> PerAccelerator:
-        """The beginnings an argument may have, by accelerator."""
+        """Return the prefixes that an argument may have, by accelerator."""
         told = table.get("startswith", ())
         if not isinstance(told, Mapping):
             beginnings = self.strings("startswith", (), table)
@@ -284,7 +284,7 @@ class Entry:
         return tuple((name, self.strings(name, None, told)) for name in told)
 
     def _case(self, key: str, machine: str, value: object) -> tuple[str, str, str | int | bool | None]:
-        """What a value is on one kind of machine: machine, kind, constant."""
+        """Return the value on one kind of machine: machine, kind, constant."""
         self.one_of(key, machine, (*ACCELERATORS, OTHERWISE))
         if key == "is":
             kind = self.one_of("is", value, KINDS)
@@ -295,7 +295,7 @@ class Entry:
 
 
 def read(document: Mapping[str, Any], file: str) -> Library:
-    """Turn a parsed document into entries; `file` is what complaints call it."""
+    """Turn a parsed document into entries; `file` is its name in complaints."""
     for key in document:
         if key not in TOP:
             raise KnowledgeError(f"{file}: unknown key {key!r}{near(key, TOP)}")
@@ -312,7 +312,7 @@ def read(document: Mapping[str, Any], file: str) -> Library:
 
 
 def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[Entry], E]) -> Iterator[E]:
-    """Build every entry of one kind."""
+    """Yield every entry of one kind."""
     tables = document.get(kind, ())
     if not isinstance(tables, (list, tuple)):
         raise KnowledgeError(f"{file}: {kind} must be a list of tables, written [[{kind}]]")
@@ -323,7 +323,7 @@ def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[En
 
 
 def _first_name(table: Mapping[str, Any]) -> str:
-    """The first name an entry speaks of, in brackets, so that the reader finds it."""
+    """Return the first name of an entry, in brackets, so that readers can find it."""
     for key in (*HOW, "names", "prefixes", "id"):
         names = table.get(key)
         if isinstance(names, str):

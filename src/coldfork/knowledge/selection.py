@@ -1,4 +1,4 @@
-"""Picks from all entries those that hold on one machine, for the versions installed on it."""
+"""Selects the entries that apply to one machine, for the versions installed on it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
 
 
 class Selection:
-    """Collects what holds under one profile and one set of versions."""
+    """Collects the entries that apply under one profile and one set of versions."""
 
     def __init__(
         self, profile: Profile, versions: Mapping[str, str], required: Mapping[str, tuple[str, ...]]
@@ -46,7 +46,7 @@ class Selection:
         self.versions = versions
         self.required = required
         self.asked: dict[str, object] = {}
-        """The versions that mattered, by distribution: installed, else allowed, else None."""
+        """The versions that were used, by distribution: installed, else allowed, else None."""
         self.exact: dict[str, dict[str, list[Fact]]] = {how: {} for how in _LOOKED_UP}
         self.wild: dict[str, dict[str, list[Wildcard]]] = {how: {} for how in _LOOKED_UP}
         self.methods: dict[str, list[MethodFact]] = {}
@@ -60,10 +60,10 @@ class Selection:
         self._ranges: dict[tuple[str, object], Share] = {}
         self._aliases: dict[str, list[str]] = {}
         self._older: list[tuple[EffectEntry, str]] = []
-        """Effects of versions that are allowed and not the newest."""
+        """Effects of allowed versions other than the newest."""
 
     def add(self, library: Library) -> None:
-        """Take from one library what holds here."""
+        """Add the entries of one library that apply here."""
         for alias in library.aliases:
             self._aliases.setdefault(alias.of, []).append(alias.name)
         for effect in library.effects:
@@ -84,7 +84,7 @@ class Selection:
         self.remedies.update((remedy.id, remedy.text) for remedy in library.remedies)
 
     def finish(self) -> None:
-        """Add what older allowed versions do, for names of which the newest one leaves nothing to tell."""
+        """Add the effects of older allowed versions, for names without facts about the newest one."""
         told = {
             (entry.how, name)
             for entry, _ in self._older
@@ -97,13 +97,13 @@ class Selection:
                 self._add_facts(entry._replace(names=left, when=condition), condition)
 
     def _is_told(self, entry: EffectEntry, name: str) -> bool:
-        """Whether a fact about this name holds already."""
+        """Return whether a fact about this name already applies."""
         if entry.receivers:
             return any(set(fact.receivers) & set(entry.receivers) for fact in self.methods.get(name, ()))
         return name in self.exact[entry.how] or name.removesuffix(".*") in self.wild[entry.how]
 
     def _share(self, entry: Versioned) -> Share:
-        """Which of the versions that may be installed the entry's range admits."""
+        """Return which of the versions that may be installed the entry's range admits."""
         if not entry.versions:
             return Share.ALL
         name = entry.distribution
@@ -122,28 +122,30 @@ class Selection:
         return self._ranges[key]
 
     def _names_of(self, distribution: str) -> list[str]:
-        """The distribution, and those that have its versions."""
+        """Return the distribution, and those that share its versions."""
         return [distribution, *self._aliases.get(distribution, ())]
 
     def _applies(self, entry: Versioned) -> bool:
-        """Whether the entry holds for the version installed, or for the one that would be."""
+        """Return whether the entry applies to the installed version, or the one that would be installed."""
         return self._share(entry) in (Share.ALL, Share.NEWEST)
 
     def _unversioned(self, entry: EffectEntry) -> str | None:
-        """The condition under which an effect of older versions is told where nobody told the version."""
+        """Return the condition for an effect of older versions if the version is unknown."""
         told = self.asked.get(entry.distribution) is not None
         return None if told or not entry.unversioned else entry.unversioned
 
     def _has(self, need: str) -> bool:
-        """Whether the profile offers NVML or an accelerator."""
+        """Return whether the profile offers NVML or an accelerator."""
         return self.profile.nvml if need == "nvml" else need in self.profile.accelerators
 
     def _answers(self, silence: str) -> bool:
-        """Whether the management library whose silence an effect takes does answer under this profile."""
+        """Return whether the management library answers under this profile although the effect needs its
+        silence.
+        """
         return self._has("nvml" if silence == "nvml-fails" else "rocm")
 
     def _accelerator(self, entry: EffectEntry) -> str | None:
-        """The accelerator that the effect concerns under this profile, if any."""
+        """Return the accelerator that the effect concerns under this profile, if any."""
         present = self.profile.accelerators
         if entry.under:
             here = present or {_OTHERWISE}
@@ -163,7 +165,7 @@ class Selection:
             self._add_facts(entry._replace(presumes=presumed), unversioned)
 
     def _add_facts(self, entry: EffectEntry, unversioned: str) -> None:
-        """Add the facts of an `[[effect]]` that holds, under a condition or without."""
+        """Add the facts of an applicable `[[effect]]`, with or without a condition."""
         accelerator = self._accelerator(entry)
         if accelerator is None:
             return
@@ -175,7 +177,7 @@ class Selection:
         if answering is not None:
             does, condition = EffectKind.QUERIES_DEVICE, SILENT_MANAGEMENT[_MANAGED_BY[answering]]
         elif accelerator == "rocm" or (accelerator == "cuda" and self.profile.nvml):
-            # Without a management library that answers, the variable's way ends at the driver too.
+            # Without a management library that answers, the variable's way ends at the driver, too.
             environment = entry.unless_env
         unless = tuple(filter(None, [_argument(test, accelerator) for test in entry.unless_argument]))
         for name in entry.names:
@@ -201,7 +203,7 @@ class Selection:
             )
 
     def _file(self, entry: EffectEntry, name: str, fact: Fact) -> None:
-        """Put a fact where it will be looked up."""
+        """Store a fact under its key."""
         if entry.receivers:
             self.methods.setdefault(name, []).append(MethodFact(name, entry.receivers, fact))
         elif name.endswith(".*"):
@@ -211,7 +213,7 @@ class Selection:
             self.exact[entry.how].setdefault(name, []).append(fact)
 
     def _add_value(self, entry: ValueEntry) -> None:
-        """Add what one `[[value]]` says about this machine."""
+        """Add the facts of one `[[value]]` about this machine."""
         if not self._applies(entry):
             return
         for machine, kind, constant in entry.cases:
@@ -239,7 +241,7 @@ class Selection:
 
 
 def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | None:
-    """The test as it reads for one accelerator; None where it has no meaning there."""
+    """Return the test for one accelerator; None if it has no meaning there."""
     if entry is None:
         return None
     by_accelerator = dict(entry.startswith)

@@ -1,4 +1,6 @@
-"""Two copies of a project's files, as they were and as mended: what is run there leaves the files alone."""
+"""Two copies of a project's files, before and after mending: running code there leaves the
+originals alone.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ _LEFT_OUT = frozenset({"__pycache__", ".git", ".hg", ".svn", "node_modules"})
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy, in which each file has the path that it has outside, below a root."""
+    """A copy in which each file has its original path, below a root."""
 
     root: Path
 
     def place(self, path: str | Path) -> Path:
-        """Where the copy of a file or folder lies."""
+        """Return where the copy of a file or folder is."""
         return self.root.joinpath(*Path(path).absolute().parts[1:])
 
     def folder(self, original: Path) -> Path:
@@ -40,10 +42,10 @@ def copies(
 ) -> Iterator[tuple[Copy, Copy]]:
     """Copy files and folders twice, with these contents of some of the files by absolute path.
 
-    What is large, hidden or an environment is a link to the original, which nothing should write.
+    Large or hidden entries and environments are links to the originals, which nothing should write to.
     """
     with tempfile.TemporaryDirectory(prefix="coldfork-prove-") as folder:
-        # Without links on the way: a program may ask where it lies.
+        # Without symbolic links in the path: a program may ask for its own location.
         base = Path(folder).resolve()
         made = Copy(base / "before"), Copy(base / "after")
         for copy, contents in zip(made, (before, after), strict=True):

@@ -1,9 +1,9 @@
-"""Statements that run when what they bind is first used: the one that wakes a device, and those that need it.
+"""Statements deferred until their names are first used: the one that wakes a device, and its dependents.
 
 A statement takes one of three forms. A constant becomes a function that its readers call. An import moves
-into the functions that use what it binds. Anything else becomes a function that binds the same names, and is
-called at the top of those that use them. A statement that reads a name at import is deferred too, where that
-can be done.
+into the functions that use its names. Anything else becomes a function that binds the same names, and is
+called at the top of the functions that use them. A statement that reads such a name at import is deferred
+too, if possible.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from coldfork.mending.site import Function, Tree, Use, bindings, bound, target_o
 from coldfork.mending.text import CannotMend
 
 _MOST = 12
-#: Decorators that read the text of a function.
+#: Decorators that compile a function from its source text.
 _COMPILING = frozenset({"autotune", "heuristics", "jit", "jit_fused", "kernel", "njit", "script"})
 _BRANCHING = (ast.If, ast.Try)
 _BINDING = (ast.Assign, ast.ClassDef, ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Pass, ast.Raise)
@@ -42,7 +42,7 @@ class Deferred:
     statement: ast.stmt
     form: Form
     names: tuple[str, ...]
-    """The names that it binds and that are deferred: of an import perhaps only some."""
+    """The deferred names that it binds: of an import perhaps only some."""
     first: bool
     """True for the statement that wakes the device."""
     uses: list[Use] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Deferred:
 
     @property
     def is_package(self) -> bool:
-        """Whether its module is a package, of which the names are there for others."""
+        """Whether its module is a package, whose names are meant for other modules."""
         return self.path.endswith("__init__.py")
 
     @property
@@ -66,11 +66,11 @@ class Deferred:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all names that its statement imports are deferred, so that nothing of it stays."""
+        """Whether all names that its statement imports are deferred, so that nothing of it remains."""
         return len(self.names) == len(getattr(self.statement, "names", ()))
 
     def functions(self) -> list[Function]:
-        """The outermost functions that use what it binds."""
+        """Return the outermost functions that use its names."""
         found: dict[int, Function] = {}
         for use in self.uses:
             function = use.functions[0]
@@ -87,7 +87,7 @@ class Deferral:
         self.chosen: list[Deferred] = []
 
     def copy(self) -> Deferral:
-        """The same to begin with, to which others can be added."""
+        """Return a copy to which further statements can be added."""
         made = Deferral(self._project)
         made.chosen = [
             replace(
@@ -126,18 +126,18 @@ class Deferral:
         return deferred
 
     def _require_use(self, deferred: Deferred) -> None:
-        """Doubt, or refuse, to put off what nobody here asks for."""
+        """Doubt, or refuse, the deferral of names that no code here uses."""
         used = {use.node.id for use in deferred.uses}
         used |= {node.id for each in self.chosen for other, node in each.needs if other is deferred}
         used |= {name for name in deferred.names if any(self._project.readers(deferred.module, name))}
         if used or not deferred.first:
             return
         if isinstance(deferred.statement, _BRANCHING):
-            raise CannotMend("nobody here uses what it binds: it stands there for what else it does")
+            raise CannotMend("nothing here uses what it binds: it is there for its side effects")
         if deferred.form is not Form.IMPORT:
-            deferred.doubts.append(f"nobody here reads `{deferred.names[0]}`")
+            deferred.doubts.append(f"nothing here reads `{deferred.names[0]}`")
         elif not handed_on(deferred.tree).intersection(deferred.names):
-            raise CannotMend("nothing in the module uses it: it may be imported for what it does")
+            raise CannotMend("nothing in the module uses it: it may be imported for its side effects")
 
     def _follow(self, deferred: Deferred, name: str) -> None:
         tree, statement = deferred.tree, deferred.statement
@@ -165,7 +165,7 @@ class Deferral:
                 deferred.doubts.append(f"`{each}` may read it by its name")
 
     def _need(self, deferred: Deferred, node: ast.Name, tree: Tree) -> None:
-        """Defer the statement that reads a name at once, too."""
+        """Defer the statement whose name is read at once, too."""
         refusal = f"line {node.lineno} reads `{node.id}` when the module is imported"
         following = tree.top(node)
         if following.lineno < tree.top(deferred.statement).lineno:
@@ -179,7 +179,7 @@ class Deferral:
     def _read(self, deferred: Deferred, name: str, reader: Reader) -> None:
         refusal = f"{reader.path}:{reader.line} reads `{name}` when it is imported"
         if reader.changes:
-            deferred.doubts.append(f"{reader.path}:{reader.line} may put something else in its place")
+            deferred.doubts.append(f"{reader.path}:{reader.line} may replace it")
         if not reader.eager:
             return
         if reader.node is None or reader.alias == "*":
@@ -200,7 +200,7 @@ class Deferral:
 
 
 def deferrable(tree: Tree, node: ast.expr | ast.stmt) -> ast.stmt:
-    """The statement that has to be deferred for a node: an import, or the module's own that it stands in."""
+    """Return the statement to defer for a node: an import, or the module's statement around it."""
     inner, top = tree.statement(node), tree.top(node)
     if isinstance(top, ast.If) and not top.orelse:
         if isinstance(inner, (ast.Import, ast.ImportFrom)) and inner in top.body:
@@ -212,7 +212,7 @@ def deferrable(tree: Tree, node: ast.expr | ast.stmt) -> ast.stmt:
 
 
 def handed_on(tree: Tree) -> frozenset[str]:
-    """The names in `__all__`."""
+    """Return the names in `__all__`."""
     found: set[str] = set()
     for node in tree.root.body:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -237,13 +237,13 @@ def _own_names(statement: ast.stmt) -> frozenset[str]:
 
 
 def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
-    """Return the names a statement binds; raise `CannotMend` where it does what cannot be put off."""
+    """Return the names that a statement binds; raise `CannotMend` if it cannot be deferred."""
     names = _own_names(statement)
     for each in ast.walk(statement):
         if isinstance(each, (ast.Import, ast.ImportFrom)):
             _require_plain(each, form)
         elif isinstance(each, ast.ClassDef) and each is statement:
-            raise CannotMend("it stands in the body of a class")
+            raise CannotMend("it is in the body of a class")
         elif isinstance(each, (ast.Await, ast.Delete)):
             raise CannotMend("it deletes a name or waits")
         elif form is Form.BLOCK and isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
@@ -251,17 +251,19 @@ def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
     if isinstance(statement, ast.If) and "__name__" in ast.dump(statement.test):
         raise CannotMend("it is the program itself")
     if "__all__" in names:
-        raise CannotMend("it says what `__all__` is")
+        raise CannotMend("it defines `__all__`")
     if not names:
         is_plain = isinstance(statement, ast.Expr)
-        raise CannotMend("it is no assignment" if is_plain else "it binds nothing that anybody could ask for")
+        raise CannotMend(
+            "it is not an assignment" if is_plain else "it binds nothing that could be looked up"
+        )
     if form is Form.BLOCK:
         _require_binding(statement)
     return tuple(sorted(names))
 
 
 def _require_binding(statement: ast.stmt, handles: bool = False) -> None:
-    """Refuse what does more than to bind names; what an error is told with may be told later."""
+    """Refuse a statement that does more than bind names; the details of an error may be computed later."""
     if isinstance(statement, ast.If):
         inner = [*statement.body, *statement.orelse]
     elif isinstance(statement, ast.Try):
@@ -272,7 +274,7 @@ def _require_binding(statement: ast.stmt, handles: bool = False) -> None:
     else:
         inner = []
         if not isinstance(statement, _BINDING) and not (handles and isinstance(statement, ast.Expr)):
-            raise CannotMend(f"line {statement.lineno} does more than to bind a name")
+            raise CannotMend(f"line {statement.lineno} does more than bind a name")
     for target in getattr(statement, "targets", ()):
         if not all(isinstance(each, (ast.Name, ast.Tuple, ast.List)) for each in _targets(target)):
             raise CannotMend(f"line {statement.lineno} changes something else")
@@ -289,7 +291,7 @@ def _require_plain(statement: ast.Import | ast.ImportFrom, form: Form) -> None:
     if any(alias.name == "*" for alias in statement.names):
         raise CannotMend("it imports by a star")
     if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-        raise CannotMend("it is no import")
+        raise CannotMend("it is not an import")
     for alias in statement.names:
         if isinstance(statement, ast.Import) and alias.asname is None and "." in alias.name:
             raise CannotMend(f"it binds only the first name of `{alias.name}`")
@@ -298,7 +300,7 @@ def _require_plain(statement: ast.Import | ast.ImportFrom, form: Form) -> None:
 
 
 def _require_python(tree: Tree, use: Use) -> None:
-    """Refuse a use in a function whose body is compiled from its text, where a call may be no call."""
+    """Refuse a use in a function whose body is compiled from its text, where calls may not be possible."""
     for each in tree.above(use.node):
         for decorator in getattr(each, "decorator_list", ()):
             name = ast.unparse(decorator).partition("(")[0]
@@ -313,7 +315,7 @@ def _require_room(use: Use) -> None:
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         raise CannotMend(f"line {use.node.lineno} uses `{use.node.id}` in a lambda")
     if function.body[0].lineno == function.lineno:
-        raise CannotMend(f"the body of {function.name} stands in the line of its head")
+        raise CannotMend(f"the body of {function.name} is on the line of its head")
     for each in ast.walk(function):
         if isinstance(each, (ast.Global, ast.Nonlocal)) and use.node.id in each.names:
-            raise CannotMend(f"{function.name} says that `{use.node.id}` is global")
+            raise CannotMend(f"{function.name} declares `{use.node.id}` global")

@@ -1,4 +1,4 @@
-"""The proposal of a shape: replacements in one file, and what speaks against applying them unasked."""
+"""The draft of a fix: replacements in one file, and the reasons not to apply them automatically."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ class Draft:
 
     replacements: tuple[Replacement, ...]
     doubts: tuple[str, ...] = ()
-    """Why it may not be the same: the fix is unsafe."""
+    """Why it may behave differently, which makes the fix unsafe."""
     adds: str = ""
-    """A text that it inserts for others to share: it is wanted once, above them all."""
+    """A text that it inserts for others to share: needed once, above them all."""
     has_getattr: bool = False
-    """True where it gives the module a `__getattr__`, of which there can be one."""
+    """True if it gives the module a `__getattr__`, of which there can be only one."""
     shown: str = ""
     """The step that is left to the author: such a fix is never applied."""
 
 
 def above_body(tree: Tree, function: Function) -> tuple[int, str]:
-    """Where the first line of a function's body goes, below its docstring, and how it is indented."""
+    """Return where the first line of a function's body goes, below its docstring, and its indentation."""
     source, body = tree.source, function.body
     if is_docstring(body[0]) and len(body) == 1:
         raise CannotMend(f"{function.name} has no body but its docstring")
     first = body[1] if is_docstring(body[0]) else body[0]
     line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
     while line > 1 and source.line(line - 1).lstrip().startswith("#"):
-        # A comment belongs to what follows it.
+        # A comment belongs to the code that follows it.
         line -= 1
     return source.line_start(line), source.indent(first.lineno)
 
 
 def step(source: SourceText, function: Function) -> str:
-    """By how much a body is indented more than what it belongs to."""
+    """Return how much further a body is indented than its header."""
     inner, outer = source.indent(function.body[0].lineno), source.indent(function.lineno)
     return inner.removeprefix(outer) or STEP
 
 
 def inline(source: SourceText, node: ast.expr) -> str:
-    """An expression's text, in brackets where it could not stand behind a keyword without them."""
+    """Return an expression's text, in brackets if it needs them after a keyword."""
     return bracketed(source.of(node), node)
 
 
 def bracketed(text: str, node: ast.expr) -> str:
-    """The same of an expression of which the text has been changed."""
+    """Return the same for an expression whose text has been changed."""
     if isinstance(node, (ast.Tuple, ast.NamedExpr)) and not text.startswith("("):
         return f"({text})"
     try:
@@ -65,7 +65,7 @@ def bracketed(text: str, node: ast.expr) -> str:
 
 
 def indented(text: str, line: str) -> str:
-    """A statement one step further in; what stands in a text of several lines stays."""
+    """Return a statement one step further in; the content of multi-line strings stays."""
     rows = text.split(line)
     within = _rows_in_strings(text)
     return line.join(
@@ -74,7 +74,7 @@ def indented(text: str, line: str) -> str:
 
 
 def _rows_in_strings(text: str) -> set[int]:
-    """The lines that begin in a string."""
+    """Return the lines that begin inside a string."""
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
         if tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE", "TSTRING_MIDDLE"):
@@ -83,7 +83,7 @@ def _rows_in_strings(text: str) -> set[int]:
 
 
 def with_import(tree: Tree, name: str) -> list[Replacement]:
-    """An import of a module of the standard library, unless the file has it already."""
+    """Return an import of a standard library module, unless the file has it already."""
     top = [node for node in tree.root.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     for node in top:
         if isinstance(node, ast.Import) and any(a.name == name and a.asname is None for a in node.names):
@@ -126,7 +126,7 @@ def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tu
 
 
 def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Replacement]:
-    """A function that several places share, above the first of them, unless the file has it already."""
+    """Return a shared function, placed above its first user, unless the file has it already."""
     source = tree.source
     first = min([owner.lineno, *(each.lineno for each in getattr(owner, "decorator_list", ()))])
     for node in tree.root.body:
@@ -145,7 +145,7 @@ def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Rep
 
 
 def _gap(source: SourceText, following: ast.Import | ast.ImportFrom | None) -> str:
-    """The empty line that stands between the standard library's imports and those of others."""
+    """Return the empty line between the standard library's imports and the others."""
     if following is None:
         return ""
     module = following.module or "" if isinstance(following, ast.ImportFrom) else following.names[0].name
@@ -158,7 +158,7 @@ def _is_of_future(node: ast.stmt) -> bool:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Whether a statement is a text alone."""
+    """Return whether a statement is a bare string."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -1,4 +1,4 @@
-"""From a cause to its fix: each of its findings has a shape, and the shape a module that drafts for it."""
+"""From a cause to its fix: each finding has a shape, and each shape a module that drafts its fix."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STARTS: Mapping[str, Shape] = {
     "visibility-too-late": earlier_statement.draft,
 }
 _MANY = 3
-"""So many places that ask through one function are mended in the function."""
+"""This many calls through one function are mended in the function."""
 NOT_KEPT = "its fix would bring another finding, or leave this one"
 _NO_SHAPE = "there is none for a line of this shape yet"
 
@@ -48,8 +48,8 @@ _NO_SHAPE = "there is none for a line of this shape yet"
 def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project, passed: int = 0) -> Fix | Refusal:
     """Draft the edits that mend all findings of a cause, with what speaks against them.
 
-    So many of its possible fixes are passed over: they have been tried. The first refusal is the reason where
-    none is left.
+    The first `passed` of its possible fixes are skipped: they have been tried. If none is left, the first
+    refusal is the reason.
     """
     sites = _sites(cause, findings)
     ways = [lambda: _drafts(sites, project)]
@@ -98,7 +98,7 @@ def _composed(
 
 
 def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
-    """The findings whose own lines are to be mended: imports on the way are cold then."""
+    """Return the findings whose own lines are to be mended; imports on the way become cold with them."""
     found = [findings[name] for name in cause.findings if name in findings]
     return [
         finding
@@ -108,7 +108,7 @@ def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
 
 
 def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
-    """The drafts for each of the findings; statements that run later are one draft for all of them."""
+    """Return the drafts for each of the findings; deferred statements share one draft."""
     deferral = Deferral(project)
     drafts: list[tuple[str, Draft]] = []
     case: Case | None = None
@@ -128,7 +128,7 @@ def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
 
 
 def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
-    """Choose the shape for a line of its own; None where its statement is to run later."""
+    """Return the shape for a line that can be mended in place; None if its statement has to be deferred."""
     rule, position = case.finding.rule, case.finding.position
     if rule in _STARTS:
         return _STARTS[rule]
@@ -147,7 +147,7 @@ def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
 def _deferred(
     deferral: Deferral, finding: Finding, tree: Tree, statement: ast.stmt, project: Project
 ) -> Deferral:
-    """Defer a statement, and with an import those of the same package beside it, where that can be."""
+    """Defer a statement, and with an import those of the same package beside it, if possible."""
     beside = deferral.copy()
     try:
         for each in _imports_beside(tree, statement):
@@ -168,13 +168,13 @@ def _imports_beside(tree: Tree, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _package(statement: ast.stmt) -> str | None:
-    """The package from which an import takes something."""
+    """Return the package that an import takes names from."""
     if isinstance(statement, ast.ImportFrom) and not statement.level:
         return (statement.module or "").partition(".")[0]
     return statement.names[0].name.partition(".")[0] if isinstance(statement, ast.Import) else None
 
 
 def _once(replacements: list[Replacement], text: str) -> list[Replacement]:
-    """The same with only the first of the places at which a text is inserted."""
+    """Return the same with each inserted text only at its first place."""
     first = min(each for each in replacements if each.text == text)
     return [each for each in replacements if each.text != text or each == first]

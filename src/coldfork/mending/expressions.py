@@ -1,4 +1,4 @@
-"""Whether an expression may be evaluated later than it is: what it reads, and what else it does."""
+"""Whether an expression may be evaluated later: what it reads, and its side effects."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from coldfork.mending.project import Case
 from coldfork.mending.site import Tree, bindings, bound, loads
 from coldfork.mending.text import CannotMend
 
-#: What of the builtins does nothing but answer.
+#: Builtins without side effects.
 _PLAIN = frozenset(
     {"abs", "all", "any", "bool", "dict", "divmod", "float", "frozenset", "getattr", "hasattr", "int"}
     | {"isinstance", "issubclass", "len", "list", "max", "min", "range", "repr", "round", "set", "sorted"}
     | {"str", "sum", "tuple", "zip"}
 )
 BY_NAME = ("eval", "exec", "globals", "locals", "vars")
-"""Functions by which code reads names that it does not write."""
+"""Functions through which code reads names that it does not spell out."""
 _ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 
 def require_movable(node: ast.AST) -> None:
-    """Refuse what cannot stand in a function."""
+    """Refuse expressions that cannot be moved into a function."""
     if any(isinstance(each, _ONCE_ONLY) for each in ast.walk(node)):
         raise CannotMend("it binds a name or waits")
 
 
 def doubts(case: Case, node: ast.AST) -> list[str]:
-    """Why a later evaluation may not come to the same: clauses, the weightiest first."""
+    """Return why a later evaluation may give another result: clauses, the weightiest first."""
     tree, found = case.tree, []
     for name in loads(node):
         count = bindings(tree, name.id)
@@ -38,7 +38,7 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
         elif not count and not hasattr(builtins, name.id) and tree.uses(name.id):
             found.append(f"`{name.id}` is bound nowhere in the file")
     found += (
-        f"`{ast.unparse(call.func)}` may do more than answer"
+        f"`{ast.unparse(call.func)}` may have side effects"
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and not _only_answers(case, call)
     )
@@ -46,13 +46,13 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
 
 
 def _first_bound(tree: Tree, name: str) -> int:
-    """The line of the statement of the module that first binds a name."""
+    """Return the line of the module's statement that first binds a name."""
     own = (each.lineno for each in tree.root.body if name in bound(ast.Module([each], [])))
     return next(own, 0)
 
 
 def _only_answers(case: Case, call: ast.Call) -> bool:
-    """Whether a call asks about devices, is a method of such an answer, or a plain builtin function's."""
+    """Return whether a call asks about devices, is a method of such an answer, or a plain builtin."""
     function = call.func
     if isinstance(function, ast.Name) and not bindings(case.tree, function.id):
         return function.id in _PLAIN
@@ -61,12 +61,12 @@ def _only_answers(case: Case, call: ast.Call) -> bool:
         return case.project.is_question(symbol)
     while isinstance(function, (ast.Attribute, ast.Subscript)):
         function = function.value
-    # The call within is looked at for itself.
+    # The call within is examined separately.
     return isinstance(function, (ast.Call, ast.Constant, ast.JoinedStr))
 
 
 def _symbol(tree: Tree, node: ast.expr) -> str | None:
-    """The whole dotted name of what an expression names, if it begins with something imported."""
+    """Return the full dotted name of an expression, if it begins with something imported."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.insert(0, node.attr)

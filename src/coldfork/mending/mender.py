@@ -1,4 +1,6 @@
-"""Mends what a check found, in memory: drafts fixes, applies them and checks again until nothing changes."""
+"""Mends the findings of a check in memory: drafts fixes, applies them and checks again until
+nothing changes.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,20 @@ from coldfork.source.files.reading import CannotRead
 
 _MOST_ROUNDS = 8
 _APART = frozenset({Position.CLASS_BODY, Position.DEFAULT_ARGUMENT})
-"""Where a fix leaves the module's own names alone."""
+"""Positions whose fixes leave the module's own names alone."""
 _ANY_ORDER = "the cells of a notebook may be run in any order"
 _ASKS = re.compile(r"(?:(?:is|has|can|get|mem_get|current|default|supports)_|device_count$|_?is_)")
-"""How a call is named that answers and changes nothing; others of the same libraries make or set things."""
+"""Names of calls that answer and change nothing; other calls of the same libraries create or set things."""
 
 Inspect = Callable[[CheckRequest], Inspection]
 
 
 @dataclass(frozen=True, slots=True)
 class MendedFile:
-    """A file that fixes change."""
+    """A file changed by fixes."""
 
     file: str
-    """Where it lies: an absolute path."""
+    """Its absolute path."""
     before: bytes
     after: bytes
 
@@ -52,12 +54,12 @@ class Mending:
     files: tuple[MendedFile, ...]
     mended: tuple[Fix, ...]
     left: Mapping[str, Fix | Refusal]
-    """Why the causes that are left are: a fix that may not be applied, or none; by the id of the cause."""
+    """Why causes are left: a fix that may not be applied, or none; by the id of the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The files as they stand, with what a check finds in them."""
+    """The files in their current state, with the findings of a check in them."""
 
     inspection: Inspection
     report: Report
@@ -79,7 +81,7 @@ class _Work:
     originals: dict[str, bytes] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
-    """How many of its possible fixes a cause has not kept its promise with."""
+    """How many of a cause's possible fixes have failed the check."""
 
 
 def mend(
@@ -89,9 +91,10 @@ def mend(
     rules: frozenset[str] = frozenset(),
     causes: frozenset[str] = frozenset(),
 ) -> Mending:
-    """Mend what a request finds, by fixes at least as safe as `allowed`, of these rules and causes or of all.
+    """Mend the findings of a request, by fixes at least as safe as `allowed`, for these rules and causes or
+    for all.
 
-    Nothing is written. A fix that brings a new finding, or does not take its own away, is taken back.
+    Nothing is written. A fix that brings a new finding, or does not remove its own, is taken back.
     """
     work = _Work(request, inspect, rules, causes)
     seen = _seen(inspect(request))
@@ -116,7 +119,7 @@ def mend(
 
 
 def project_of(inspection: Inspection) -> Project:
-    """The checked files of an inspection, as fixes see them."""
+    """Return the checked files of an inspection, as fixes see them."""
     files = {module.path: module.file for module in inspection.observation.modules if module.file}
 
     def read(path: str) -> bytes:
@@ -130,7 +133,7 @@ def project_of(inspection: Inspection) -> Project:
 
 
 def _questions(inspection: Inspection) -> Callable[[str], bool]:
-    """Tell calls that ask about devices, by the catalogue."""
+    """Return a test for calls that ask about devices, by the catalogue."""
     request = inspection.request
     machines = [PROFILES[name] for name in {request.main_profile, *inspection.observation.further}]
     known = [catalogue.load(machine, {}, request.configuration.knowledge) for machine in machines]
@@ -143,7 +146,7 @@ def _questions(inspection: Inspection) -> Callable[[str], bool]:
 
 
 def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
-    """The fix of each cause that is asked for, or why there is none."""
+    """Return the fix of each requested cause, or why there is none."""
     by_id = {finding.id: finding for finding in seen.report.findings}
     return {
         cause.id: _as_run(fix_of(cause, by_id, seen.project, work.refused[cause.id]), cause, by_id)
@@ -153,7 +156,9 @@ def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
 
 
 def _as_run(fix: Fix | Refusal, cause: Cause, findings: Mapping[str, Finding]) -> Fix | Refusal:
-    """A fix as safe as it is where it stands: what the cells of a notebook bind, others may read any time."""
+    """Return a fix with its safety in its place: names bound in a notebook cell may be read by others at any
+    time.
+    """
     found = [findings[name] for name in cause.findings if name in findings]
     positions = {finding.position for finding in found if finding.leads_to(cause)}
     if isinstance(fix, Refusal) or positions <= _APART or fix.applicability is not Applicability.SAFE:
@@ -171,7 +176,7 @@ def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) ->
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """The first of these that do not touch each other's spans."""
+    """Return the first of these that do not touch each other's spans."""
     chosen: list[Fix] = []
     for fix in fixes:
         if not any(_touch(fix, other) or (fix.group and fix.group == other.group) for other in chosen):
@@ -180,7 +185,7 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def _touch(one: Fix, other: Fix) -> bool:
-    """Whether two fixes change the same place; whoever only inserts there may do so beside another."""
+    """Return whether two fixes change the same place; several may insert there."""
     for edit in one.edits:
         for others in other.edits:
             if edit.path != others.path:
@@ -195,10 +200,10 @@ def _touch(one: Fix, other: Fix) -> bool:
 
 
 def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Seen]:
-    """Apply these fixes, or as many of them as keep their promise together.
+    """Apply these fixes, or as many of them as pass the check together.
 
-    If nothing can be told from the lines that speak against them, it is the first that keeps it alone; those
-    before it are refused from here on.
+    If the remaining findings do not show which fixes fail, only the first that passes alone is applied; those
+    before it are refused from now on.
     """
     after, blamed = _attempt(work, seen, fixes)
     if after is not None:
@@ -217,9 +222,9 @@ def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Se
 
 
 def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, set[str]]:
-    """The files after these fixes; None, and nothing changed, where they do not keep their promise.
+    """Return the files after these fixes; None, with nothing changed, if the check fails.
 
-    The paths are those of the lines that speak against them.
+    The paths are those of the findings against them.
     """
     files = {module.path: module.file for module in seen.inspection.observation.modules}
     texts = dict(work.texts)
@@ -242,10 +247,10 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, 
 
 
 def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
-    """The paths of lines that wake a device although they were mended, or that did not before.
+    """Yield the paths of lines that still wake a device although they were mended, or that newly do.
 
-    What another line does as well may be reported at a place that a mended line was reported at until now.
-    Where a line woke the device, one may stay that asks about it and does not.
+    Another line's effect may now be reported at the place of a mended line. A line that woke the device may
+    be replaced by one that only asks about it.
     """
     ids = {finding.id for finding in before.report.findings}
     lines, gone = set(_lines(before)), set(_lines(before, mended))
@@ -262,7 +267,7 @@ def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
 
 
 def _lines(seen: _Seen, causes: Collection[str] | None = None) -> Iterator[tuple[str, str, str | None]]:
-    """The lines that findings come from, by their texts: of all, or of those that are causes themselves."""
+    """Yield the lines that findings come from, by their texts: of all, or only of causes themselves."""
     origins = Origins(seen.inspection.observation.modules)
     places = {cause.id: (cause.path, cause.line) for cause in seen.report.causes}
     for finding in seen.report.findings:

@@ -11,15 +11,15 @@ _NO_END = "\\ No newline at end of file\n"
 
 
 def patch(files: Iterable[MendedFile], shown: Callable[[str], str], around: int = 3) -> bytes:
-    """Write what `git diff` would say of these files; `shown` is how a file's path is written.
+    """Write the output of `git diff` for these files; `shown` returns the path to write for a file.
 
-    So many lines around each change are written, too.
+    `around` is the number of context lines around each change.
     """
     return b"".join(_difference(file, shown(file.file), around) for file in files)
 
 
 def _difference(file: MendedFile, name: str, around: int) -> bytes:
-    # As text of an encoding that has every byte, so that what is not touched stays as it is.
+    # Decoded with an encoding that maps every byte, so that untouched text stays as it is.
     before, after = _lines(file.before), _lines(file.after)
     rows = unified_diff(before, after, f"a/{name}", f"b/{name}", n=around)
     written = [row if row.endswith("\n") else f"{row}\n{_NO_END}" for row in rows]
@@ -28,7 +28,7 @@ def _difference(file: MendedFile, name: str, around: int) -> bytes:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Its lines as git counts them: only a newline ends one."""
+    """Return its lines as git counts them: only a newline ends one."""
     lines = [f"{line}\n" for line in data.decode("latin-1").split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines

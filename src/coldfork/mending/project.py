@@ -1,4 +1,4 @@
-"""The files of a check as fixes see them: their syntax, and who reads what of whom."""
+"""The files of a check as fixes see them: their syntax, and which code reads which names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Reader:
     path: str
     line: int
     eager: bool
-    """True where importing that module reads it."""
+    """True if importing that module reads it."""
     changes: bool = False
-    """True where it is bound anew or replaced there."""
+    """True if it is rebound or replaced there."""
     module: str = ""
     node: ast.stmt | ast.expr | None = None
-    """None where the file cannot be read."""
+    """None if the file cannot be read."""
     alias: str = ""
-    """The name that a `from` import gives it; `*` where it takes all there are."""
+    """The name that a `from` import gives it; `*` for a star import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +36,19 @@ class Project:
     modules: Mapping[str, str]
     """The paths of the files by the names of the modules."""
     read: Callable[[str], bytes]
-    """The contents of the file of this path; raises `CannotMend` where it cannot be read."""
+    """Returns the content of the file at this path; raises `CannotMend` if it cannot be read."""
     is_question: Callable[[str], bool]
-    """Whether calling what has this dotted name asks about devices, and does nothing else."""
+    """Returns whether a call of this dotted name asks about devices, and has no side effects."""
     _trees: dict[str, Tree] = field(default_factory=dict, repr=False)
 
     def tree(self, path: str) -> Tree:
-        """The syntax of a file."""
+        """Return the syntax of a file."""
         if path not in self._trees:
             self._trees[path] = tree_of(SourceText(self.read(path)))
         return self._trees[path]
 
     def readers(self, module: str, name: str) -> Iterator[Reader]:
-        """Where other modules use this name of a module; a text that ends in it counts as a change."""
+        """Yield where other modules use this name of a module; a string ending in it counts as a change."""
         word, short = name.encode(), module.rpartition(".")[2].encode()
         for other, path in self.modules.items():
             if other == module:
@@ -84,13 +84,15 @@ def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Itera
             changes = not isinstance(node.ctx, ast.Load)
             yield Reader(path, node.lineno, _is_eager(tree, node), changes, other, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            # As `mock.patch` and `setattr` are told of it.
+            # The form in which `mock.patch` and `setattr` take names.
             if (node.value == name and aliases) or node.value.endswith(f"{short}.{name}"):
                 yield Reader(path, node.lineno, eager=False, changes=True)
 
 
 def _is_eager(tree: Tree, node: ast.AST) -> bool:
-    """Whether importing the module comes there: a function's body is not run by it, its head is."""
+    """Return whether importing the module evaluates the node: it runs a function's header, but not its
+    body.
+    """
     return not tree.functions(node)
 
 

@@ -1,4 +1,4 @@
-"""Proves fixes: imports the mended modules before and after, compares what they hold, and runs the tests."""
+"""Proves fixes: imports the mended modules before and after, compares their contents, and runs the tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from coldfork.model.observations import Progress
 from coldfork.model.probes import CommandEnd, ModuleProbe, ModuleProof, NameChange, Probing, Proof, TestsProof
 
 _TESTS_SECONDS = 3600.0
-"""Tests that hang are ended, with what they started."""
+"""Hanging tests are ended, along with the processes they started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ProofRequest:
 
     setup: ProbeSetup
     folder: Path
-    """The project's own, in which its tests are run."""
+    """The project's own folder, in which its tests are run."""
     command: str | None = None
     """The command that runs the project's own tests."""
     jobs: int = 0
@@ -38,7 +38,7 @@ class ProofRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A mended module that can be imported: the folder that its name counts from, and its file."""
+    """A mended module that can be imported: the folder that its name is relative to, and its file."""
 
     module: CheckedModule
     root: str
@@ -48,7 +48,7 @@ class _Place:
 def prove(
     mending: Mending, files: Sequence[MendedFile], request: ProofRequest, progress: Progress | None = None
 ) -> Proof:
-    """Compare these files of a mending with what they were."""
+    """Compare these files of a mending with their originals."""
     modules = {module.file: module for module in mending.inspection.observation.modules if module.file}
     touched = [(modules[file.file], file) for file in files if file.file in modules]
     places: list[_Place] = []
@@ -88,7 +88,7 @@ def _refusal(module: CheckedModule, root: str | None) -> str:
 
 
 def _sources(places: Iterable[_Place], request: ProofRequest, files: Sequence[MendedFile]) -> list[Path]:
-    """The files and folders to copy: the top packages, and the project's folder where its tests are run."""
+    """Return the files and folders to copy: the top packages, and the folder in which the tests are run."""
     tops = [Path(place.root, Path(place.file.file).relative_to(place.root).parts[0]) for place in places]
     if request.command and files:
         tops.insert(0, request.folder)
@@ -103,7 +103,7 @@ def _imported(
     new: Copy,
     progress: Progress | None,
 ) -> tuple[dict[str, tuple[ModuleProbe | None, ModuleProbe | None]], bool]:
-    """The imports of all modules in both copies, by path; and whether somebody interrupted them."""
+    """Return the imports of all modules in both copies, by path; and whether they were interrupted."""
     found: dict[str, tuple[ModuleProbe | None, ModuleProbe | None]] = {}
     interrupted = False
     for root in roots:
@@ -159,7 +159,7 @@ def _compared(
 
 
 def _imported_names(text: bytes) -> frozenset[str]:
-    """The names that imports of a file bind."""
+    """Return the names that imports of a file bind."""
     with suppress(SyntaxError, ValueError, RecursionError):
         return frozenset(
             (alias.asname or alias.name).partition(".")[0]

@@ -1,4 +1,4 @@
-"""The text that deferred statements become, and what their readers call instead."""
+"""The text of deferred statements, and the calls that replace reads of their names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
 
 _APART = 2
 _WIDE = 60
-#: Decorators under which a body is run as it is written.
+#: Decorators that leave a function's body unchanged.
 _HARMLESS = frozenset(
     {"abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "inference_mode"}
     | {"lru_cache", "no_grad", "override", "property", "setter", "staticmethod", "wraps"}
@@ -32,7 +32,7 @@ _HARMLESS = frozenset(
 
 
 def write(deferral: Deferral, case: Case) -> list[tuple[str, Draft]]:
-    """The replacements in each file."""
+    """Return the replacements in each file."""
     files = list(dict.fromkeys(each.path for each in deferral.chosen))
     return [(path, _File(path, deferral, case).draft()) for path in files]
 
@@ -49,7 +49,7 @@ class _File:
         self.edits: list[Replacement] = []
 
     def draft(self) -> Draft:
-        """All replacements in the file, and what speaks against them."""
+        """Return all replacements in the file, and the reasons against them."""
         for each in self.here:
             self.edits += self._uses(each)
         against = [doubt for each in self.here for doubt in self._doubts(each)]
@@ -74,7 +74,7 @@ class _File:
         return Draft(tuple(self.edits), tuple(dict.fromkeys(against)), has_getattr=bool(accessors))
 
     def _uses(self, deferred: Deferred) -> list[Replacement]:
-        """Return the text for the functions that use its names."""
+        """Return the replacements in the functions that use its names."""
         if deferred.form is Form.CONSTANT:
             call = f"{self.functions[id(deferred)]}()"
             return [Replacement(*self.source.span(use.node), call) for use in deferred.uses]
@@ -85,7 +85,7 @@ class _File:
         ]
 
     def _together(self, deferred: Deferred, function: Function) -> list[Deferred]:
-        """Those that a function needs under the same condition, which is written once."""
+        """Return the imports that a function needs under the same condition, which is written once."""
         if deferred.condition is None:
             return [deferred]
         beside = (each for each in self.here if each.condition is deferred.condition)
@@ -95,14 +95,14 @@ class _File:
         start, indent = above_body(self.tree, function)
         condition = together[0].condition
         if condition is not None:
-            # Where it does not hold, the function goes without, as it did.
+            # If the condition does not hold, the function runs without the import, as before.
             refuse_hidden(condition.test, function)
         rows = self._call(together, step(self.source, function))
         line = self.source.newline
         return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in rows))
 
     def _call(self, together: list[Deferred], inward: str) -> list[str]:
-        """Return the rows that bind the names of these, all of which have the same condition."""
+        """Return the lines that bind their names, all under the same condition."""
         first = together[0]
         if first.form is Form.BLOCK:
             return [f"{self.functions[id(first)]}()"]
@@ -122,13 +122,13 @@ class _File:
         return f"from {module} import {', '.join(map(ast.unparse, taken))}"
 
     def _moved(self, deferred: Deferred) -> ast.stmt:
-        """The statement, or the `if` around it where nothing of its body stays."""
+        """Return the statement, or the `if` around it where nothing of its body remains."""
         condition = deferred.condition
         gone = {each.statement for each in self.here if each.is_whole}
         return condition if condition is not None and gone.issuperset(condition.body) else deferred.statement
 
     def _inner(self, deferred: Deferred) -> list[Replacement]:
-        """The replacements within the statement itself; they are no longer the file's then."""
+        """Return the replacements within the statement itself, which no longer apply to the file."""
         start, end = self.source.span(self._moved(deferred))
         found = [each for each in self.edits if start <= each.start and each.end <= end]
         self.edits = [each for each in self.edits if each not in found]
@@ -177,7 +177,7 @@ class _File:
         return Replacement(source.line_start(_first_line(statement)), end, written)
 
     def _accessors(self) -> list[str]:
-        """The rows by which the module answers for names that others read."""
+        """Return the lines with which the module provides names that others read."""
         rows: list[str] = []
         for each in self.here:
             names = [name for name in each.names if name in each.outside and self._is_asked_for(each, name)]
@@ -201,7 +201,7 @@ class _File:
         )
 
     def _answer(self, deferred: Deferred, name: str) -> list[str]:
-        """The rows below `if name == ...`."""
+        """Return the lines below `if name == ...`."""
         statement = deferred.statement
         if deferred.form is Form.CONSTANT:
             rows = [f"return {self.functions[id(deferred)]}()"]
@@ -242,7 +242,7 @@ class _File:
         return any(name in deferred.outside and self._is_asked_for(deferred, name) for name in deferred.names)
 
     def _instead(self, deferred: Deferred, typed: list[Deferred]) -> list[Replacement]:
-        """The import taken out; the first of those for type checkers leaves a place for all of them."""
+        """Remove the import; in place of the first one for type checkers, write all of them."""
         if deferred not in typed[:1]:
             return [self._without(deferred)]
         rows = [self._import(each) for each in typed]
@@ -255,7 +255,7 @@ class _File:
         return [*added[:-1], Replacement(*span, added[-1].text)]
 
     def _without(self, deferred: Deferred) -> Replacement:
-        """The import taken out, with the empty lines below it that would be too many then."""
+        """Return the removal of the import, including surplus empty lines below it."""
         source, statement = self.source, self._moved(deferred)
         imports = deferred.statement
         assert isinstance(imports, (ast.Import, ast.ImportFrom))
@@ -279,7 +279,7 @@ class _File:
             gone = {name for name in deferred.outside if not self._is_asked_for(deferred, name)}
             is_object = not deferred.first or isinstance(deferred.statement, ast.ImportFrom)
             if is_object and gone:
-                found.append(f"`{deferred.module}.{min(gone)}` is no name of that module any more")
+                found.append(f"`{deferred.module}.{min(gone)}` is no longer a name of that module")
             statement = deferred.condition.test if deferred.condition is not None else ast.Pass()
         found += (
             doubt
@@ -327,7 +327,7 @@ def _first_line(statement: ast.stmt) -> int:
 def _patched(
     source: SourceText, node: ast.expr | ast.stmt, inner: Iterable[Replacement], line: int | None = None
 ) -> str:
-    """The text of a node with replacements within it made."""
+    """Return the text of a node with replacements inside it applied."""
     start, end = source.span(node)
     start = start if line is None else source.line_start(line)
     text = source.text[start:end]
@@ -338,7 +338,7 @@ def _patched(
 
 
 def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:
-    """How many lines a function needs above and below it in the statement's place, to stand apart."""
+    """Return how many blank lines a function needs above and below it in the statement's place."""
     above, below = _first_line(statement) - 1, (statement.end_lineno or statement.lineno) + 1
     is_commented = above > 0 and source.line(above).startswith("#")
     missing = []

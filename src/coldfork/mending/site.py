@@ -1,4 +1,4 @@
-"""The place of a finding in the syntax of its file, and what stands around it."""
+"""The place of a finding in the syntax of its file, and its surroundings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Use:
 
     node: ast.Name
     deferred: bool
-    """True inside a function's body: nobody gets there by importing the module alone."""
+    """True inside a function's body, which importing the module alone does not run."""
     functions: tuple[Function | ast.Lambda, ...]
-    """The functions whose bodies it stands in, the outermost first."""
+    """The functions whose bodies contain it, the outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +34,22 @@ class Tree:
     parents: dict[ast.AST, ast.AST] = field(repr=False)
 
     def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """The nodes that a node stands in, the nearest first."""
+        """Yield the nodes that contain a node, the nearest first."""
         while node in self.parents:
             node = self.parents[node]
             yield node
 
     def statement(self, node: ast.expr | ast.stmt) -> ast.stmt:
-        """The innermost statement that a node is, or stands in."""
+        """Return the innermost statement that is or contains a node."""
         return next(each for each in (node, *self.above(node)) if isinstance(each, ast.stmt))
 
     def top(self, node: ast.expr | ast.stmt) -> ast.stmt:
-        """The statement of the module itself that a node is, or stands in."""
+        """Return the statement of the module itself that is or contains a node."""
         statements = [each for each in (node, *self.above(node)) if isinstance(each, ast.stmt)]
         return statements[-1]
 
     def scope(self, node: ast.AST) -> Scope:
-        """The scope whose names a node binds."""
+        """Return the scope whose names a node binds."""
         below = node
         for each in self.above(node):
             if isinstance(each, ast.ClassDef) and below in each.body:
@@ -60,7 +60,7 @@ class Tree:
         return self.root
 
     def place(self, line: int, column: int) -> ast.expr | ast.stmt:
-        """The innermost node that begins there, or in the widest sense the statement of that line."""
+        """Return the innermost node that begins there, or else the statement on that line."""
         found: ast.expr | ast.stmt | None = None
         for node in ast.walk(self.root):
             if isinstance(node, (ast.expr, ast.stmt)) and (node.lineno, node.col_offset) == (line, column):
@@ -71,11 +71,11 @@ class Tree:
             if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
                 found = node
         if found is None:
-            raise CannotMend("its line is not in the file any more")
+            raise CannotMend("its line is no longer in the file")
         return found
 
     def uses(self, name: str) -> list[Use]:
-        """Where the module's own name of that spelling is used: not a local one of a function."""
+        """Return where the module's own name of that spelling is used, ignoring local names of functions."""
         found = []
         for node in ast.walk(self.root):
             if isinstance(node, ast.Name) and node.id == name and self._is_of_module(node):
@@ -84,7 +84,7 @@ class Tree:
         return found
 
     def functions(self, node: ast.AST) -> tuple[Function | ast.Lambda, ...]:
-        """The functions whose bodies a node stands in, the outermost first."""
+        """Return the functions whose bodies contain a node, the outermost first."""
         found: list[Function | ast.Lambda] = []
         below = node
         for each in self.above(node):
@@ -117,12 +117,12 @@ def tree_of(source: SourceText) -> Tree:
 
 
 def _is_in_body(node: ast.AST, function: Function | ast.Lambda) -> bool:
-    """Whether a child of a function is run by a call; its arguments and decorators are not."""
+    """Return whether a call runs a child of a function, unlike its arguments and decorators."""
     return node is function.body if isinstance(function, ast.Lambda) else node in function.body
 
 
 def bound(scope: Scope) -> frozenset[str]:
-    """The names that are bound in a scope itself, its parameters among them; not those it says are global."""
+    """Return the names bound in a scope itself, including parameters, but not those declared global."""
     names: set[str] = set()
     elsewhere: set[str] = set()
     if isinstance(scope, _FUNCTIONS):
@@ -149,13 +149,13 @@ def bound(scope: Scope) -> frozenset[str]:
 
 
 def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
-    """The nodes of a body, but for those of scopes inside it."""
+    """Yield the nodes of a body, except those of scopes inside it."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            # What is bound in its body is its own; only its decorators are evaluated here.
+            # Names bound in its body are its own; only its decorators are evaluated here.
             waiting += getattr(node, "decorator_list", [])
             continue
         waiting += [
@@ -166,7 +166,7 @@ def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
 
 
 def is_target(tree: Tree, node: ast.Name) -> bool:
-    """Whether a comprehension around a name binds it."""
+    """Return whether a comprehension around a name binds it."""
     return any(isinstance(each, _COMPREHENSIONS) and node.id in _targets(each) for each in tree.above(node))
 
 
@@ -180,9 +180,9 @@ def _targets(comprehension: ast.AST) -> set[str]:
 
 
 def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
-    """How often the module binds a name of its own, in whatever way; a `global` elsewhere counts, too.
+    """Return how often the module binds its own name, in whatever way; a `global` elsewhere counts, too.
 
-    Within a statement of it, where one is given.
+    With `within`, only inside that statement.
     """
     count = 0
     for node in ast.walk(within or tree.root):
@@ -199,7 +199,7 @@ def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
 
 
 def target_of(statement: ast.stmt) -> str | None:
-    """The one name that an assignment binds; None where it is no such assignment."""
+    """Return the single name that an assignment binds; None if it is not such an assignment."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or len(targets) != 1:
         return None
@@ -215,5 +215,5 @@ def refuse_hidden(expression: ast.expr, function: Function, also: frozenset[str]
 
 
 def loads(node: ast.AST) -> list[ast.Name]:
-    """The names that an expression reads."""
+    """Return the names that an expression reads."""
     return [each for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)]

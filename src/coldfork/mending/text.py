@@ -15,17 +15,17 @@ from itertools import pairwise
 from coldfork.model.causes import Edit
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
-BESIDE = "another statement stands in its line"
+BESIDE = "another statement is on its line"
 _LAYOUT = frozenset({tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING})
 
 
 class CannotMend(Exception):
-    """A fix that cannot be right; the message says why, a clause without a full stop."""
+    """Raised for a fix that cannot be right; the message says why, in a clause without a full stop."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Replacement:
-    """A text in the place of what stands from one offset to another."""
+    """A text that replaces the text from one offset to another."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Replacement:
 
 
 class SourceText:
-    """A file's text, with the ways between offsets and places in it."""
+    """A file's text, with conversions between offsets and places."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -48,59 +48,59 @@ class SourceText:
 
     @property
     def newline(self) -> str:
-        """How its lines end."""
+        """The line end that it uses."""
         first = self._lines[0]
         return first[len(first.rstrip("\r\n")) :] or "\n"
 
     @property
     def length(self) -> int:
-        """How many lines it has; what follows the last end of a line is none."""
+        """The number of lines; text after the last line end is not one."""
         return len(self._lines) - (0 if self._lines[-1] else 1)
 
     def line(self, number: int) -> str:
-        """A line without its end."""
+        """Return a line without its end."""
         return self._lines[number - 1].rstrip("\r\n")
 
     def line_start(self, number: int) -> int:
-        """The offset at which a line begins; the end of the text for the line after the last."""
+        """Return the offset at which a line begins; the end of the text for the line after the last."""
         return self._starts[number - 1]
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a place as `ast` gives it: the column counts bytes of UTF-8."""
+        """Return the offset of a place as given by `ast`, whose column counts bytes of UTF-8."""
         text = self._lines[line - 1]
         if not text.isascii():
             column = len(text.encode("utf-8")[:column].decode("utf-8", "replace"))
         return self._starts[line - 1] + column
 
     def span(self, node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
-        """Where a node begins and ends."""
+        """Return where a node begins and ends."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
 
     def of(self, node: ast.expr | ast.stmt) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         start, end = self.span(node)
         return self.text[start:end]
 
     def indent(self, line: int) -> str:
-        """The blanks before the first word of a line."""
+        """Return the whitespace before the first word of a line."""
         text = self.line(line)
         return text[: len(text) - len(text.lstrip(" \t\f"))]
 
     def edit(self, path: str, replacement: Replacement) -> Edit:
-        """A replacement as people and programs are told of it."""
+        """Return a replacement as reports describe it."""
         line, column = self._place(replacement.start)
         end_line, end_column = self._place(replacement.end)
         return Edit(path, line, column, end_line, end_column, replacement.text)
 
     def replacement(self, edit: Edit) -> Replacement:
-        """The same the other way round."""
+        """Return the replacement that an edit describes."""
         start, end = self.line_start(edit.line), self.line_start(edit.end_line)
         return Replacement(start + edit.column - 1, end + edit.end_column - 1, edit.text)
 
     def comment_behind(self, statement: ast.stmt) -> str:
-        """The comment in the last line of a statement, which goes where the statement goes."""
+        """Return the comment on the last line of a statement, which moves with the statement."""
         last = statement.end_lineno or statement.lineno
         _, end = self.span(statement)
         rest = self.text[end : self.line_start(last) + len(self.line(last))].strip()
@@ -113,7 +113,7 @@ class SourceText:
         return line, offset - self._starts[line - 1] + 1
 
     def encoded(self, text: str) -> bytes:
-        """A text as the file holds it."""
+        """Return a text encoded as in the file."""
         try:
             return text.encode(self.encoding)
         except UnicodeEncodeError:
@@ -121,14 +121,14 @@ class SourceText:
 
 
 def _lines(text: str) -> list[str]:
-    """Its lines with their ends, as the tokenizer counts them: no other sign ends a line."""
+    """Return its lines with their ends, as the tokenizer counts them."""
     found = _LINE.findall(text)
-    # What follows the last end of a line counts, though it is empty: the tokenizer ends there.
+    # The rest after the last line end counts, even if empty: the tokenizer ends there.
     return found if text.endswith(("\n", "\r")) or not text else found[:-1]
 
 
 def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
-    """The text with these in place; it parses, and all else stands as it stood."""
+    """Return the text with these replacements; it parses, and everything else is unchanged."""
     ordered = sorted(set(replacements))
     if any(one.end > other.start for one, other in pairwise(ordered)):
         raise CannotMend("two of its edits overlap")
@@ -143,10 +143,10 @@ def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
     text = "".join((*parts, source.text[at:]))
     before, after = _tokens(source.text), _tokens(text)
     if not _parses(text) or before is None or after is None:
-        raise CannotMend("what comes of it cannot be parsed")
+        raise CannotMend("the result cannot be parsed")
     outside = list(_outside(before, [(each.start, each.end) for each in ordered]))
     if outside != list(_outside(after, kept)):
-        raise CannotMend("it would change how what stands beside it is read")
+        raise CannotMend("it would change how the code beside it is parsed")
     written = "".join(each.text for each in ordered)
     for offset, comment in before:
         is_replaced = any(each.start <= offset < each.end for each in ordered)
@@ -158,7 +158,7 @@ def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
 def _parses(text: str) -> bool:
     try:
         with warnings.catch_warnings(action="ignore"):
-            # The parser alone says nothing of names that are parameters and global.
+            # The parser alone does not reject a name that is both a parameter and global.
             compile(text, "<fix>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -166,7 +166,7 @@ def _parses(text: str) -> bool:
 
 
 def _tokens(text: str) -> list[tuple[int, str]] | None:
-    """Its tokens but for those of the layout, with their offsets."""
+    """Return its tokens with their offsets, without those of the layout."""
     starts = [0]
     for line in _lines(text):
         starts.append(starts[-1] + len(line))

@@ -48,19 +48,18 @@ Where only the compute capability or the device count is wanted, NVML knows both
 
 ## Fix safety
 
-`coldfork check --fix` mends such a line by its shape, and says of the others why it does not. A
-constant becomes a function behind `functools.cache`, and whatever read it calls that; other modules
-get it through the module's `__getattr__`. Constants that are made of it, and imports by which others
-take it, are put off in the same way. A class attribute is computed when it is first read, and kept on
-the class. A default argument becomes `None`, and the top of the body computes it. With `--fix=unsafe`,
-an `if` or `try` that binds names becomes a function too, and a decorator is applied by the first call.
+`coldfork check --fix` mends such a line according to its shape, and says why it leaves the others alone. A
+constant becomes a function behind `functools.cache`, which its readers call; other modules get the value
+through the module's `__getattr__`. Constants computed from it, and imports of it by other modules, are
+deferred in the same way. A class attribute is computed when it is first read, and kept on the class. A
+default argument becomes `None`, and the top of the body computes it. With `--fix=unsafe`, an `if` or `try`
+that binds names becomes a function too, and a decorator is applied by the first call.
 
-A fix is safe where the expression only asks about devices and its names are bound once. It is
-unsafe, and takes `--fix=unsafe`, where it calls other code, where a call may hand `None` to the
-parameter, and where a base class may look at the attribute while the class is made. None is written
-where something reads the value at import all the same: a class body, a dataclass, an enumeration, or
-a statement that does more than to bind a name. Every file is checked again before it is written: the
-finding has to be gone, and no other may have come.
+A fix is safe if the expression only asks about devices and its names are bound once. It is unsafe, and takes
+`--fix=unsafe`, if it calls other code, if a call may pass `None` to the parameter, or if a base class may
+inspect the attribute while the class is made. None is written if something reads the value at import anyway:
+a class body, a dataclass, an enumeration, or a statement that does more than bind a name. Every file is
+checked again before it is written: the finding has to be gone, without a new one.
 
 A constant, a class attribute, and a default argument whose type leaves `None` out.
 
@@ -116,9 +115,9 @@ It is safe:
      return f"{path} on {device}"
 ```
 
-A default argument of which nothing says what a call may hand over.
+A default argument without an annotation that says what a call may pass.
 
-It takes `--fix=unsafe`, because a call may hand None to `name`:
+It takes `--fix=unsafe`, because a call may pass None to `name`:
 
 ```diff
  import torch

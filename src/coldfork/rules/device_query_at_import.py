@@ -36,8 +36,8 @@ def num_gpus() -> int:
 
 ## Fix safety
 
-`coldfork check --fix` mends constants, class attributes and default arguments in the way that
-`coldfork rule device-init-at-import` describes, and says of other lines why it does not.
+`coldfork check --fix` mends constants, class attributes and default arguments as `coldfork rule
+device-init-at-import` describes, and says why it leaves other lines alone.
 
 It is safe:
 
@@ -98,7 +98,7 @@ _ANY_HOST = "a host where only the driver can answer"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each query by the module's own import-time code; queries made by its imports stay silent."""
+    """Report each query by the module's own import-time code, but not those made by its imports."""
     for effect in case.observation.effects:
         if effect.imported is None and effect.kind is EffectKind.QUERIES_DEVICE:
             host = SILENT_MANAGEMENT.get(effect.accelerator, _ANY_HOST)

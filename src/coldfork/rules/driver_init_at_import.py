@@ -40,15 +40,15 @@ def has_triton() -> bool:
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
 ```
 
-Where the question must be asked at import time, let NVML answer it: PyTorch does so when
+If the question must be asked at import time, let NVML answer it: PyTorch does so when
 `PYTORCH_NVML_BASED_CUDA_CHECK=1` is set before the call.
 
 ## Fix safety
 
-`coldfork check --fix` mends constants, class attributes and default arguments in the way that
-`coldfork rule device-init-at-import` describes, and says of other lines why it does not. Where the
-answer of `torch.cuda.is_available()` is needed at import, `--fix=unsafe` asks
-`torch.cuda.device_count() > 0` instead, which NVML answers where it can.
+`coldfork check --fix` mends constants, class attributes and default arguments as `coldfork rule
+device-init-at-import` describes, and says why it leaves other lines alone. If the answer of
+`torch.cuda.is_available()` is needed at import, `--fix=unsafe` asks `torch.cuda.device_count() > 0` instead,
+which NVML answers where it can.
 
 It is safe:
 

@@ -8,10 +8,9 @@ package, and its chain names the modules in between and the call that wakes the 
 
 ## Why is this bad
 
-`import package.sub.leaf` executes the `__init__` of `package` and of `package.sub` first. An
-`__init__` that re-exports for convenience therefore charges everybody who needs only a harmless
-leaf. One more line in such an `__init__`, which looks like tidying up, can make a whole program
-unable to fork.
+`import package.sub.leaf` executes the `__init__` of `package` and of `package.sub` first. An `__init__` that
+re-exports for convenience therefore penalises all code that needs only a harmless leaf. One more line in such
+an `__init__`, which looks like tidying up, can make a whole program unable to fork.
 
 ## Example
 
@@ -55,8 +54,8 @@ def __getattr__(name: str) -> object:
 ```
 
 From Python 3.15 on, the import itself can be lazy: `lazy from .dequant import dequant_gather` happens when
-somebody reads the name. Where older Pythons are supported as well, name the module in `__lazy_modules__`
-above the import, as `f"{__name__}.dequant"`: they leave the list alone.
+the name is read. If older Pythons are supported as well, name the module in `__lazy_modules__` above the
+import, as `f"{__name__}.dequant"`: they ignore the list.
 
 ## Fix safety
 
@@ -97,7 +96,7 @@ SEVERITY = Severity.ERROR
 
 
 def is_reexport(effect: Effect) -> bool:
-    """Whether the effect is a package's `__init__` pulling in a module of the checked code."""
+    """Return whether the effect is a package's `__init__` pulling in a module of the checked code."""
     imported = effect.imported
     return imported is not None and imported.statement_in_init and imported.own
 

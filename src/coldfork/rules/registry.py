@@ -20,7 +20,7 @@ from coldfork.rules.findings.drafting import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
-#: The rules that judge how processes are started, by programs too.
+#: The rules that judge how processes are started, including by programs.
 PROCESSES = (
     "fork-after-device-init",
     "missing-main-guard",
@@ -45,7 +45,7 @@ NAMES = (
     "unreadable-source",
 )
 
-#: Rules that were removed, so that a configuration or a comment that still names one is told why.
+#: Removed rules, so that a configuration or a comment that still names one gets an explanation.
 REMOVED = (
     "capture-before-warmup",
     "capture-reuses-warmup-state",
@@ -55,12 +55,12 @@ REMOVED = (
 
 
 class Rule(Protocol):
-    """What each rule's module holds; its docstring is the rule's page."""
+    """The interface of a rule's module; its docstring is the rule's page."""
 
     NAME: str
     """Kebab-case; it reads after "allow ..."."""
     SEVERITY: Severity
-    """How loudly the rule speaks at most."""
+    """The rule's highest severity."""
 
     def judge(self, case: Case) -> Iterator[Finding]:
         """Yield findings, still without ids."""
@@ -68,7 +68,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the rules said, and what ignore comments held back of it."""
+    """The findings of the rules, and those that ignore comments suppressed."""
 
     findings: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
@@ -82,13 +82,13 @@ def rule(name: str) -> Rule:
 
 
 def module_of(name: str) -> str:
-    """The module of a rule."""
+    """Return the module of a rule."""
     folder = "coldfork.rules.processes" if name in PROCESSES else "coldfork.rules"
     return f"{folder}.{name.replace('-', '_')}"
 
 
 def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[str, ...]:
-    """The names to run, in the registry's order; an unknown one is refused with the near match."""
+    """Return the names to run, in the registry's order; an unknown one is refused, with a near match."""
     wanted, unwanted = set(only), set(without)
     if strangers := (wanted | unwanted) - set(NAMES):
         raise UsageError(unknown(sorted(strangers)))
@@ -98,7 +98,7 @@ def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[st
 def judge(
     observation: Observation, names: Sequence[str] = NAMES, remedies: Mapping[str, str] | None = None
 ) -> tuple[Finding, ...]:
-    """Run the named rules and return what no ignore comment holds back, sorted by place."""
+    """Run the named rules and return the findings that no ignore comment suppresses, sorted by place."""
     return judge_all(observation, names, remedies).findings
 
 
@@ -108,7 +108,7 @@ def judge_all(
     remedies: Mapping[str, str] | None = None,
     faults: Faults | None = None,
 ) -> Judgement:
-    """Run the named rules; the ignored findings are kept apart, not dropped."""
+    """Run the named rules; ignored findings are kept separately, not dropped."""
     faults = faults or Faults()
     programs = [module.name for module in observation.modules if module.audience is Audience.SCRIPT]
     case = Case(observation, remedies or {}, programs=frozenset(programs))
@@ -121,7 +121,7 @@ def judge_all(
     outcome = faults.attempt(
         lambda: suppression.sort_out(judged, observation.ignores), suppression.Sorted(tuple(judged), (), ())
     )
-    # Where a rule failed, a comment may be for what it would have found.
+    # If a rule failed, a comment may be for a finding that it would have made.
     if UNUSED_IGNORE not in names or not outcome.leftovers or faults.noted:
         return Judgement(outcome.kept, outcome.ignored)
     idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
@@ -131,7 +131,7 @@ def judge_all(
 
 
 def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
-    """The findings of a rule; where coldfork fails at an effect, those of all others."""
+    """Return the findings of a rule; if coldfork fails at an effect, those of all others."""
     try:
         return list(one.judge(case))
     except ColdforkError:
@@ -147,7 +147,7 @@ def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
         findings += faults.attempt(
             partial(_listed, one, alone), [], effect.module, effect.path, effect.line, one.NAME
         )
-    if len(faults.noted) == before:  # it is their number, or the one beside the other
+    if len(faults.noted) == before:  # the reason is their number, or a fault noted by the other
         faults.note(failed)
     return findings
 
@@ -157,7 +157,7 @@ def _listed(one: Rule, case: Case) -> list[Finding]:
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that was probably meant."""
+    """Return the candidate that was probably meant."""
     import difflib
 
     return next(iter(difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)), None)
@@ -178,7 +178,7 @@ def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tup
 
 
 def unknown(names: Iterable[str]) -> str:
-    """That there are no rules of these names, each with the near match."""
+    """Return a sentence that there are no rules of these names, each with its near match."""
     return "; ".join(map(_unknown, names))
 
 
@@ -207,7 +207,7 @@ SECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One rule as users read it."""
+    """One rule's page, as users read it."""
 
     name: str
     severity: Severity
@@ -216,14 +216,14 @@ class Page:
 
 
 def page(name: str) -> Page:
-    """The page of one rule; an unknown name is refused with the near match."""
+    """Return the page of one rule; an unknown name is refused, with a near match."""
     module = rule(name)
     text = inspect.cleandoc(module.__doc__ or _docstring_from_source(name))
     return Page(name, module.SEVERITY, text.partition("\n")[0], f"# {name}\n\n{text}\n")
 
 
 def pages() -> tuple[Page, ...]:
-    """All pages, in the registry's order."""
+    """Return all pages, in the registry's order."""
     return tuple(page(name) for name in NAMES)
 
 

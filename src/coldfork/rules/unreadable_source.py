@@ -1,12 +1,12 @@
-"""A file could not be analysed, so nobody knows what importing it does.
+"""A file could not be analysed, so the effect of importing it is unknown.
 
 ## What it does
 
-Reports a file of the checked code that cannot be read as Python source: a syntax error, Python 2
-source, a wrong encoding, NUL bytes, a dangling link, missing permission, more than 8 MB, or syntax
-newer than the Python that runs coldfork. The message says which, and names the Python version that
-can read the file, if there is one. A file that is too large, or nested too deeply, is not reported if
-it holds nothing but literals and names for them: importing it wakes nothing.
+Reports a file of the checked code that cannot be read as Python source: a syntax error, Python 2 source, a
+wrong encoding, NUL bytes, a dangling link, missing permission, more than 8 MB, or syntax newer than the
+Python that runs coldfork. The message says which, and names the Python version that can read the file, if
+there is one. A file that is too large, or nested too deeply, is not reported if it contains only literals and
+names for them: importing it wakes nothing.
 
 ## Why is this bad
 
@@ -40,11 +40,11 @@ coldfork offers no automatic fix for this rule.
 
 ## How it is seen
 
-- **Static**: `coldfork check` lists the file as a finding and under `skipped` in its JSON, and
-  analyses all the others. A file that does not parse fails the check, be it in a function that
-  nothing calls: Python could not import it either, and nothing is known of what it would do. One
-  that is too large to be read, or behind a broken link, is `possible` and fails with
-  `--fail-on possible`. Unreadable files of dependencies are listed only under `skipped`.
+- **Static**: `coldfork check` lists the file as a finding and under `skipped` in its JSON, and analyses all
+  the others. A file that does not parse fails the check, even if the error is in a function that nothing
+  calls: Python could not import it either, and its effects are unknown. One that is too large to be read, or
+  behind a broken link, is `possible` and fails with `--fail-on possible`. Unreadable files of dependencies
+  are listed only under `skipped`.
 - **Runtime**: importing the file raises the error.
 
 ## References

@@ -7,8 +7,8 @@ one that names a rule that does not exist, or no longer does.
 
 ## Why is this bad
 
-A comment that suppresses nothing today will suppress the next finding on that line before anybody
-has seen it. One that names an unknown rule never did anything.
+A comment that suppresses nothing today will suppress the next finding on that line before anyone has seen it.
+One that names an unknown rule never did anything.
 
 ## Example
 
@@ -57,7 +57,7 @@ SEVERITY = Severity.WARNING
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report the comments that the registry found idle."""
+    """Report the comments that suppressed nothing, as the registry found."""
     profile = case.observation.profile
     for comment in case.idle_ignores:
         if not comment.rules:

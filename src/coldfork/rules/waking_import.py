@@ -9,9 +9,8 @@ between to the call that wakes the device.
 
 ## Why is this bad
 
-Your module now wakes the device, although no line in it mentions one. Every
-process that imports it can no longer fork workers that use the accelerator; see
-`device-init-at-import` for what follows from that.
+Your module now wakes the device, although no line in it mentions one. Every process that imports it can no
+longer fork workers that use the accelerator; see `device-init-at-import` for the consequences.
 
 ## Example
 
@@ -42,7 +41,7 @@ def prepare(model: Model) -> deepspeed.DeepSpeedEngine:
 ```
 
 From Python 3.15 on, a lazy import does the same, as long as nothing reads the name while the module is
-imported. A list in `__lazy_modules__` says it to that Python, and older ones leave it alone:
+imported. A list in `__lazy_modules__` has the same effect there, and older Pythons ignore it:
 
 ```python
 __lazy_modules__ = ["deepspeed"]
@@ -50,18 +49,17 @@ __lazy_modules__ = ["deepspeed"]
 import deepspeed
 ```
 
-Where the imported module is your own, fix the line in it that wakes the device: another rule reports
-that line, and this finding, which belongs to its entry, disappears with it.
+If the imported module is your own, fix the line in it that wakes the device: another rule reports that line,
+and this finding, which belongs to its entry, disappears with it.
 
 ## Fix safety
 
-`coldfork check --fix` moves the import into the functions that use what it binds, together with the
-`if` that it stands under; there the fix is unsafe if that asks more than a device. An import in a
-`try` becomes a function that binds the same names, which is called where they are used. Where another
-module takes the name from this one, it does so later as well, or gets it through `__getattr__`. The
-import stays, and the report says why, if the module needs it at once, or if nothing uses it: it may
-be there for what it does as it runs.
-A package that registers something when it is imported does so later afterwards.
+`coldfork check --fix` moves the import into the functions that use its names, together with the `if` around
+it; the fix is unsafe if that condition depends on more than the device. An import in a `try` becomes a
+function that binds the same names, which is called where they are used. Another module that takes the name
+from this one also does so later, or gets it through `__getattr__`. The import stays, and the report says why,
+if the module needs it at once, or if nothing uses it: it may be there for its side effects. A package that
+registers something on import then does so later.
 
 It is safe:
 
@@ -76,11 +74,10 @@ It is safe:
 
 ## How it is seen
 
-- **Static**: whether a dependency wakes a device is computed from its sources in the environment
-  that `--python` or `--site-packages` names; what has no Python source is looked up in coldfork's
-  knowledge base.
-- **Runtime**: `coldfork probe MODULE` lists the imports that led to the waking line, outermost
-  first; the import reported here is one of them.
+- **Static**: whether a dependency wakes a device is computed from its sources in the environment that
+  `--python` or `--site-packages` names; code without Python source is looked up in coldfork's knowledge base.
+- **Runtime**: `coldfork probe MODULE` lists the imports that led to the waking line, outermost first; the
+  import reported here is one of them.
 
 ## References
 

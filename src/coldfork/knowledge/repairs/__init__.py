@@ -18,7 +18,7 @@ REPAIRS = (*VLLM, *LIBRARIES)
 
 
 def of_call(path: str, function: str, text: str) -> Iterator[Repair]:
-    """The repairs of the fault that a call on a stack, or a step of a chain, stands in."""
+    """Yield the repairs of the fault that a call on a stack, or a step of a chain, stands in."""
     for repair in REPAIRS:
         if any(fault.is_at(path, function, text) for fault in repair.faults):
             yield repair

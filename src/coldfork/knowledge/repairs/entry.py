@@ -1,26 +1,26 @@
-"""What is known about one published fault: where it stands, and which version mended it."""
+"""The facts about one published fault: its place, and the version that mended it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 _AMBIGUOUS = frozenset({"<module>", "__init__", "capture"})
-"""Names that many functions of a file have, or that say nothing but the file."""
+"""Names that many functions of a file have, or that only mean the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One place of a fault: lines move from version to version, what stands on them does not."""
+    """One place of a fault: line numbers differ between versions, but the text of the line does not."""
 
     path: str
     """The file, from the folder that holds the top package."""
     function: str
-    """The function, or the class whose body it is; `<module>` for a line of no function."""
+    """The function, or the class whose body contains the line; `<module>` for a line outside functions."""
     text: str
     """Part of the source line."""
 
     def is_at(self, path: str, function: str, text: str) -> bool:
-        """Whether a call in this file and function is this one; `text` is empty where it is not known."""
+        """Return whether a call in this file and function is this one; `text` is empty if it is unknown."""
         if not f"/{path}".endswith(f"/{self.path}") or function.rpartition(".")[2] != self.function:
             return False
         return self.text in text if text else self.function not in _AMBIGUOUS
@@ -28,17 +28,17 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One published fault, with what mended it."""
+    """One published fault, with its repair."""
 
     cases: tuple[str, ...]
-    """The cases of `benchmarks/cases.json` that it was read in."""
+    """The cases of `benchmarks/cases.json` in which it was found."""
     distribution: str
     buggy: tuple[str, ...]
-    """The versions in whose sources it was read."""
+    """The versions whose sources contain it."""
     fixed: str | None
-    """The version that mended it; None if none did, or if what was changed wakes the device as well."""
+    """The version that mended it; None if none did, or if the changed code wakes the device as well."""
     change: str
-    """What the mended version does instead, or what the newest one does that was read, as a clause."""
+    """The behaviour of the mended version, or of the newest one examined, as a clause."""
     source: str
     faults: tuple[Fault, ...]
     stories: tuple[str, ...] = (

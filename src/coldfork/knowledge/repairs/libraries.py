@@ -1,4 +1,4 @@
-"""Faults of other libraries that were published, and the versions that mended them."""
+"""Published faults of other libraries, and the versions that mended them."""
 
 from __future__ import annotations
 

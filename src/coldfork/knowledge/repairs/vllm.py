@@ -1,4 +1,4 @@
-"""Faults of vLLM that were published, and the versions that mended them."""
+"""Published faults of vLLM, and the versions that mended them."""
 
 from __future__ import annotations
 

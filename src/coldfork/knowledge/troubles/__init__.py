@@ -1,7 +1,7 @@
-"""What goes wrong with accelerator work: the sign, the cause, the remedies.
+"""Troubles of accelerator work: the sign, the cause, the remedies.
 
-Data, so that whoever sees a sign can quote the rest. The page `docs/how-to/starting-troubles.md` is written
-from it, and `coldfork explain` tells its stories with it.
+They are data, so that code which finds a sign can quote the rest. The page `docs/how-to/starting-troubles.md`
+is written from it, and `coldfork explain` tells its stories with it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ TROUBLES = (*FORKS, *STARTING, *DEVICES)
 
 
 def named(name: str) -> Trouble:
-    """The trouble of this name."""
+    """Return the trouble of this name."""
     return next(trouble for trouble in TROUBLES if trouble.name == name)
 
 
 def seen_in(text: str) -> Iterator[Trouble]:
-    """The troubles whose sign stands in an output."""
+    """Yield the troubles whose sign occurs in an output."""
     for trouble in TROUBLES:
         if trouble.pattern is not None and re.search(trouble.pattern, text):
             yield trouble
@@ -39,12 +39,12 @@ def _to_do(trouble: Trouble) -> str:
 
 
 def page() -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     parts = [
         "# When starting accelerator work fails",
         (
             "What is seen, why, and what to do. This page is written from `coldfork.knowledge.troubles`; "
-            "[`coldfork explain`](explain.md) finds out from a log which of them it is."
+            "[`coldfork explain`](explain.md) recognises them in a log."
         ),
     ]
     for trouble in TROUBLES:

@@ -1,4 +1,4 @@
-"""What goes wrong with devices, drivers and builds, and is told from the same logs."""
+"""Troubles with devices, drivers and builds."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ DEVICES = (
                 "tensor."
             ),
         ),
-        # The last four are coldfork's own, of virtual captures and of the graphs made from them.
+        # The last four are coldfork's own errors, from virtual captures and the graphs made from them.
         kinds=(
             *_CUDA_ERRORS,
             *_XLA,

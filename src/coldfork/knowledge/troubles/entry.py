@@ -1,4 +1,4 @@
-"""What is known about one way in which accelerator work fails."""
+"""The facts about one way in which accelerator work fails."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ class Trouble:
 
     name: str
     sign: str
-    """What is seen, as a person would describe it."""
+    """The symptom, as a person would describe it."""
     pattern: str | None
-    """A regular expression that finds it in an output; None where there is nothing to find."""
+    """A regular expression that finds it in an output; None if there is nothing to find."""
     cause: str
     remedies: tuple[str, ...]
-    """What to do, the best first."""
+    """The remedies, the best first."""
     command: str | None = None
     """The command to type next."""
     kinds: tuple[str, ...] = ()
-    """The errors and warnings that carry the sign; empty where it is no Python exception's message."""
+    """The errors and warnings that carry the sign; empty if it is not the message of a Python exception."""
     needles: tuple[str, ...] = ()
-    """Words one of which stands in every output with the sign: a quick look for them saves a slow one."""
+    """Words, one of which occurs in every output with the sign: a quick search for them avoids a slow one."""
     alternatives: tuple[str, ...] = ()
-    """What else the same sign can mean."""
+    """Other possible meanings of the sign."""
     versions: tuple[str, ...] = ()
-    """The distributions whose versions decide it; a story names those that are installed."""
+    """The distributions whose versions decide the matter; a story names the installed ones."""
     is_warning: bool = False
-    """True where the program goes on, and mostly well."""
+    """True if the program continues, usually without harm."""
 
     @property
     def remedy(self) -> str:

@@ -1,4 +1,4 @@
-"""What goes wrong in a forked process that was handed what it cannot use."""
+"""Troubles in a forked process that inherited something it cannot use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORKS = (
         "`RuntimeError: Cannot re-initialize CUDA in forked subprocess`",
         r"Cannot re-initialize (?:CUDA|XPU|MTIA|NPU|HPU|MUSA|MLU|GCU|SDAA) in forked subprocess",
         "The process was forked from one in which the device had been woken, by a server or by an import; "
-        "what the parent holds of the driver is of no use in the child.",
+        "the child cannot use the driver state that it inherited.",
         (
             (
                 "Compute it lazily: let no import touch the device, neither in the parent nor in the child. "
@@ -96,7 +96,7 @@ FORKS = (
         "initialization error`, as the last words of a worker that had done its work",
         r"terminate called after throwing an instance of '[\w:.]+' *what\(\): *(?:CUDA|HIP) error: "
         r"initialization error",
-        "A worker that was forked while CUDA was initialised in its parent gave back what it had from there, "
+        "A worker that was forked while CUDA was initialised in its parent released inherited device state, "
         "mostly pinned memory or an event. C++ throws where nobody can catch it: the worker is aborted, "
         "and the program ends with an error after a run that succeeded.",
         (
@@ -148,7 +148,7 @@ FORKS = (
         r"|os\.fork\(\) is incompatible with multithreaded code"
         r"|\+\[\w+ initialize\] may have been in progress in another thread when fork\(\) was called",
         "A process that runs several threads was forked. Only the thread that forks goes on in the child; a "
-        "lock that another one held stays locked there for ever.",
+        "lock that another one held stays locked there forever.",
         (
             _SPAWN,
             "Fork before the threads are started: before JAX computes, before a client of gRPC is made.",
@@ -181,13 +181,13 @@ FORKS = (
         "A worker hangs at its first tensor operation, and uses no processor",
         None,
         "It was forked from a process with threads that do not exist in the child: a used OpenMP pool, or "
-        "those of polars, JAX, tokenizers or gRPC. The child waits for them for ever.",
+        "those of polars, JAX, tokenizers or gRPC. The child waits for them forever.",
         (
             (
                 "Start workers with spawn, or before the first parallel operation; coldfork's guard warns "
                 "of such a fork, and refuses it in mode strict."
             ),
-            "Fork from a fresh thread: it has no OpenMP pool, and the child neither.",
+            "Fork from a fresh thread: it has no OpenMP pool, and neither has the child.",
         ),
         "coldfork exec -- SCRIPT",
         needles=("most recent call first", "gomp_", "popen_fork.py"),

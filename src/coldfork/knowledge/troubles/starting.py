@@ -1,4 +1,4 @@
-"""What goes wrong where processes are started for accelerator work."""
+"""Troubles when starting processes for accelerator work."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ STARTING = (
         "bootstrapping phase`",
         r"before the\s+current process has finished its bootstrapping phase",
         "With spawn and forkserver a worker imports the script anew, and the script starts workers when "
-        "it is imported. forkserver is what Python 3.14 takes on Linux where nothing is chosen.",
-        ('Put what starts workers behind `if __name__ == "__main__":`.',),
+        "it is imported. forkserver is the default of Python 3.14 on Linux.",
+        ('Put the code that starts workers below `if __name__ == "__main__":`.',),
         kinds=("RuntimeError",),
         needles=("finished its bootstrapping phase",),
     ),
@@ -50,7 +50,7 @@ STARTING = (
         r"daemonic processes are not allowed to have children",
         "An engine with workers was started inside a worker of a pool, and those are daemons.",
         (
-            "Start the outer workers with `concurrent.futures`, whose processes are no daemons.",
+            "Start the outer workers with `concurrent.futures`, whose processes are not daemons.",
             "Run it with `coldfork exec -- SCRIPT`, which is no daemon and still ends with its caller.",
         ),
         "coldfork exec -- SCRIPT",
@@ -61,15 +61,15 @@ STARTING = (
         "unpicklable-target",
         "`Can't pickle local object` or `cannot pickle '_thread.lock' object` where a process is started",
         None,
-        "With spawn and forkserver, what the child is to run is pickled. A function inside a function, a "
+        "With spawn and forkserver, the child's target is pickled. A function inside a function, a "
         "lambda, an open file, a lock or a generator cannot be. forkserver is what Python 3.14 takes on "
         "Linux where nothing is chosen.",
         (
             (
-                "Move the function to the top of a module, and hand it plain data: paths instead of files, "
+                "Move the function to the top of a module, and pass it plain data: paths instead of files, "
                 "settings instead of connections."
             ),
-            "Make what cannot be pickled in the child, in the function that it runs.",
+            "Create unpicklable objects in the child, in the function that it runs.",
         ),
         kinds=("AttributeError", "PicklingError", "TypeError"),
         needles=("pickle", "Can't get local object"),
@@ -78,7 +78,7 @@ STARTING = (
         "killed",
         "The script ends with SIGKILL, and says nothing",
         None,
-        "Somebody killed it: mostly the system, which had no memory left, or the container's limit.",
+        "It was killed: usually by the system, which had no memory left, or by the container's limit.",
         (
             (
                 "`peak_memory_bytes` in report.json says how large its largest process was. If the outcome "
@@ -90,7 +90,7 @@ STARTING = (
         "forkserver-eof",
         "`EOFError` when a process is started with forkserver",
         r"forkserver[\s\S]{0,2000}EOFError|EOFError[\s\S]{0,2000}forkserver",
-        "The fork server died when it imported what it was told to preload; Python does not say why.",
+        "The fork server died while importing a module to preload; Python does not say why.",
         ("Import the module by itself to see its error, or use spawn.",),
         "coldfork probe MODULE",
         kinds=("EOFError",),

@@ -1,7 +1,7 @@
-"""A question whether there is a device, asked so that NVML answers: the driver sleeps on.
+"""A question whether there is a device, asked so that NVML answers and the driver stays cold.
 
-It is the way that is left where too much hangs on the answer to put it off. `torch.cuda.is_available()` asks
-the driver, `torch.cuda.device_count()` NVML where it can: they differ where a driver is there and of no use.
+It is used if too much depends on the answer to defer the question. `torch.cuda.is_available()` asks the
+driver, `torch.cuda.device_count()` asks NVML if it can: they differ if a driver is installed but unusable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from coldfork.mending.text import CannotMend, Replacement
 
 ASKED = "torch.cuda.is_available"
 _DOUBT = (
-    "NVML counts the devices of a driver that is too old for PyTorch, too, and where it does not answer, "
+    "NVML also counts the devices of a driver that is too old for PyTorch, and if it does not answer, "
     "the driver is asked"
 )
 _TIGHT = (
@@ -31,7 +31,7 @@ _TIGHT = (
 
 
 def draft(tree: Tree, line: int) -> Draft:
-    """Have NVML asked in a line."""
+    """Make a line ask NVML."""
     edits = []
     for node in ast.walk(tree.root):
         if not isinstance(node, ast.Call) or node.lineno != line or node.args or node.keywords:

@@ -1,6 +1,6 @@
-"""A class attribute: computed when it is first read, and kept on the class as if it had stood there.
+"""A class attribute, computed when it is first read and then stored on the class.
 
-A descriptor does it and puts the value in its own place: afterwards nothing tells it from what was written.
+A descriptor computes it and replaces itself by the value: afterwards nothing tells it from the original.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def _computed_once(compute):
 
 
 '''
-#: Classes of which a body is nothing but attributes.
+#: Base classes whose bodies contain nothing but attributes.
 _PLAIN_BASES = frozenset(
     {"ABC", "BaseException", "Exception", "Generic", "RuntimeError", "ValueError", "object"}
 )
-#: Bases that look at what stands in a body while the class is made.
+#: Base classes that inspect the body while the class is made.
 _READING_BASES = frozenset(
     {"BaseModel", "Enum", "Flag", "IntEnum", "IntFlag", "NamedTuple", "Protocol", "StrEnum", "Struct"}
     | {"Structure", "TypedDict"}
@@ -44,7 +44,7 @@ _READING_BASES = frozenset(
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Put a descriptor in the attribute's place."""
+    """Replace the attribute by a descriptor."""
     tree, source = case.tree, case.tree.source
     statement, owner, target, value = _attribute(tree, node)
     require_movable(value)
@@ -65,9 +65,9 @@ def _attribute(tree: Tree, node: ast.expr | ast.stmt) -> tuple[ast.stmt, ast.Cla
     statement = tree.statement(node)
     owner = tree.parents.get(statement)
     if not isinstance(owner, ast.ClassDef):
-        raise CannotMend("it does not stand in the body of the class itself")
+        raise CannotMend("it is not in the body of the class itself")
     if not isinstance(tree.parents[owner], ast.Module):
-        raise CannotMend(f"the class {owner.name} stands in something else")
+        raise CannotMend(f"the class {owner.name} is nested in something else")
     target, value = target_of(statement), getattr(statement, "value", None)
     if target is None or value is None:
         raise CannotMend("it is not the value of one attribute")
@@ -96,7 +96,7 @@ def _refuse_other_uses(tree: Tree, owner: ast.ClassDef, statement: ast.stmt, tar
             if statement not in (each, *tree.above(each)):
                 raise CannotMend(f"the class body uses `{target}` again, in line {each.lineno}")
     if target.startswith("__") or "__slots__" in bound(owner):
-        raise CannotMend(f"`{target}` is looked for in the class itself")
+        raise CannotMend(f"`{target}` is looked up in the class itself")
 
 
 def _doubts(tree: Tree, owner: ast.ClassDef) -> list[str]:

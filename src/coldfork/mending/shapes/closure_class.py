@@ -1,4 +1,4 @@
-"""A local function that is sent to a process: a small class that holds what the function closes over."""
+"""A local function that is sent to a process: becomes a small class that holds its enclosing variables."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _LOCAL = re.compile(r"the local function (\w+)")
 
 
 def draft(case: Case) -> tuple[str, Draft]:
-    """Make a class of the function that makes the local one."""
+    """Turn the function that makes the local one into a class."""
     match = _LOCAL.search(case.finding.message)
     if match is None:
-        raise CannotMend("it is no local function that is sent")
+        raise CannotMend("what is sent is not a local function")
     path, tree, maker = _maker(case, match[1])
     inner = [each for each in maker.body if isinstance(each, ast.FunctionDef)]
     last = maker.body[-1]
     rest = [each for each in maker.body[:-1] if each not in inner and not is_docstring(each)]
     if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name) or last.value.id != match[1]:
-        raise CannotMend(f"{maker.name} does more than to return {match[1]}")
+        raise CannotMend(f"{maker.name} does more than return {match[1]}")
     if rest or maker.decorator_list or any(each.decorator_list for each in inner):
-        raise CannotMend(f"{maker.name} does more than to make {match[1]}")
+        raise CannotMend(f"{maker.name} does more than make {match[1]}")
     arguments = [*maker.args.posonlyargs, *maker.args.args, *maker.args.kwonlyargs]
     if maker.args.vararg or maker.args.kwarg:
         raise CannotMend(f"{maker.name} takes any arguments")
     if any(isinstance(each, ast.Nonlocal) for each in ast.walk(maker)):
-        raise CannotMend(f"{match[1]} changes what it closes over")
+        raise CannotMend(f"{match[1]} changes its enclosing variables")
     for node in ast.walk(maker):
         if isinstance(node, ast.Name) and node.id.startswith("__") and not node.id.endswith("__"):
             raise CannotMend(f"`{node.id}` would be another name in a class")
@@ -45,7 +45,7 @@ def draft(case: Case) -> tuple[str, Draft]:
 
 
 def _maker(case: Case, name: str) -> tuple[str, Tree, ast.FunctionDef]:
-    """The function of a module in which a local function stands."""
+    """Return the module-level function that contains a local function."""
     project: Project = case.project
     for path in (case.finding.path, *project.modules.values()):
         if f"def {name}".encode() not in project.read(path):
@@ -56,7 +56,7 @@ def _maker(case: Case, name: str) -> tuple[str, Tree, ast.FunctionDef]:
                 getattr(each, "name", "") for each in node.body
             ):
                 return path, tree, node
-    raise CannotMend(f"{name} stands in no function of a module")
+    raise CannotMend(f"{name} is not inside a function of a module")
 
 
 def _class_name(maker: Function) -> str:
@@ -79,7 +79,7 @@ def _head(tree: Tree, maker: ast.FunctionDef, first: ast.stmt, arguments: list[a
 
 
 def _foot(tree: Tree, maker: ast.FunctionDef, last: ast.stmt, arguments: list[ast.arg]) -> Replacement:
-    """The function again, which makes an object of the class."""
+    """Return the function again, now making an object of the class."""
     source, inward = tree.source, step(tree.source, maker)
     positional = [each.arg for each in (*maker.args.posonlyargs, *maker.args.args)]
     named = [f"{each.arg}={each.arg}" for each in arguments if each.arg not in positional]
@@ -107,6 +107,6 @@ def _method(tree: Tree, function: ast.FunctionDef, name: str, held: dict[str, st
 
 
 def _is_own(tree: Tree, node: ast.Name) -> bool:
-    """Whether a name belongs to a function or a comprehension inside the maker."""
+    """Return whether a name belongs to a function or a comprehension inside the maker."""
     inside = tree.functions(node)[1:]
     return any(node.id in bound(each) for each in inside) or is_target(tree, node)

@@ -1,6 +1,6 @@
 """A decorator that wakes a device: applied when the function is first called.
 
-It suits functions that are only called. Where the decorator makes something else, such as a kernel that is
+This suits functions that are only called. If the decorator makes something else, such as a kernel that is
 indexed with its grid, the whole definition is deferred.
 """
 
@@ -35,7 +35,7 @@ def _on_first_call(decorator):
 
 
 def is_only_called(case: Case, node: ast.expr | ast.stmt) -> bool:
-    """Whether nothing is done with the function but to call it, as far as can be seen; a method is."""
+    """Return whether the function is only ever called, as far as can be seen; methods count as such."""
     tree = case.tree
     function, _ = _decorated(case, node)
     if not isinstance(tree.parents[function], ast.Module):
@@ -49,14 +49,14 @@ def is_only_called(case: Case, node: ast.expr | ast.stmt) -> bool:
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Have the decorator applied by the first call."""
+    """Make the first call apply the decorator."""
     tree, source = case.tree, case.tree.source
     function, decorator = _decorated(case, node)
     top = tree.top(function)
     helper = with_function(tree, HELPER, _WRITTEN, top)
     name = ast.unparse(decorator).partition("(")[0]
     text = f"{HELPER}(lambda function: {source.of(decorator)}(function))"
-    against = [f"`{function.name}` is a plain function then, which has nothing that `@{name}` gives it"]
+    against = [f"`{function.name}` becomes a plain function, without the attributes that `@{name}` gives it"]
     edits = (Replacement(*source.span(decorator), text), *helper, *with_import(tree, "functools"))
     return Draft(edits, (*against, *doubts(case, decorator)), helper[0].text if helper else "")
 
@@ -70,4 +70,4 @@ def _decorated(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.exp
                 return each, below
             break
         below = each
-    raise CannotMend("it decorates no function")
+    raise CannotMend("it does not decorate a function")

@@ -1,7 +1,7 @@
-"""A default argument: None, and the default's expression at the top of the body.
+"""A default argument: becomes None, with the default's expression at the top of the body.
 
-A call that hands None to the function gets the default then. Where the parameter's annotation leaves None
-out, no call does; where it says nothing of that, the fix is unsafe.
+A call that passes None then gets the default. If the parameter's annotation excludes None, no call does; if
+there is none, the fix is unsafe.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from coldfork.mending.project import Case
 from coldfork.mending.site import Function, bound, refuse_hidden
 from coldfork.mending.text import CannotMend, Replacement
 
-#: Decorators that hand a call on as it is.
+#: Decorators that pass a call on unchanged.
 _HARMLESS = frozenset({"abstractmethod", "abc.abstractmethod", "classmethod", "override", "staticmethod"})
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Have the default computed by the calls that leave the argument out."""
+    """Compute the default in calls that leave the argument out."""
     function, parameter, default = _parameter(case, node)
     require_movable(default)
     tree, source = case.tree, case.tree.source
     scope = tree.scope(function)
     refuse_hidden(default, function, frozenset() if scope is tree.root else bound(scope))
     if function.body[0].lineno == function.lineno or _header_end(function) == function.body[0].lineno:
-        raise CannotMend(f"the body of {function.name} stands in the line of its head")
+        raise CannotMend(f"the body of {function.name} is on the line of its head")
     start, indent = above_body(tree, function)
     edits = [Replacement(*source.span(default), "None")]
     if _is_computed_already(function, parameter, default):
@@ -45,7 +45,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def _parameter(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.arg, ast.expr]:
-    """The function, the parameter and the default that a node stands in."""
+    """Return the function, the parameter and the default that contain a node."""
     path = [node, *case.tree.above(node)]
     for at, each in enumerate(path):
         if isinstance(each, ast.Lambda):
@@ -61,11 +61,11 @@ def _parameter(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.arg
         for parameter, default in pairs:
             if default in path[:at]:
                 return each, parameter, default
-    raise CannotMend("the default argument is not in the file any more")
+    raise CannotMend("the default argument is no longer in the file")
 
 
 def _is_computed_already(function: Function, parameter: ast.arg, default: ast.expr) -> bool:
-    """Whether the body begins with what it would be given: the author has thought of None."""
+    """Return whether the body already begins with the computation, because the author handles None."""
     first = next(each for each in function.body if not is_docstring(each))
     name = parameter.arg
     written = ast.parse(f"if {name} is None:\n    {name} = {ast.unparse(default)}").body[0]
@@ -73,7 +73,7 @@ def _is_computed_already(function: Function, parameter: ast.arg, default: ast.ex
 
 
 def _header_end(function: Function) -> int:
-    """The last line of the function's head that holds a parameter or the annotation of what it returns."""
+    """Return the last line of the function's header with a parameter or a return annotation."""
     nodes: list[ast.AST] = [*ast.walk(function.args), *([function.returns] if function.returns else [])]
     return max([function.lineno, *(getattr(node, "end_lineno", 0) or 0 for node in nodes)])
 
@@ -81,7 +81,7 @@ def _header_end(function: Function) -> int:
 def _doubts(function: Function, parameter: ast.arg) -> list[str]:
     found = []
     if parameter.annotation is None:
-        found.append(f"a call may hand None to `{parameter.arg}`")
+        found.append(f"a call may pass None to `{parameter.arg}`")
     elif _may_be_none(parameter.annotation):
         found.append(f"`{parameter.arg}` may be None for a reason")
     if isinstance(function, ast.AsyncFunctionDef) or any(
@@ -106,7 +106,9 @@ def _may_be_none(annotation: ast.expr) -> bool:
 
 
 def _takes_none(case: Case, annotation: ast.expr) -> bool:
-    """Whether ` | None` can be added to an annotation: it is never evaluated, and does not say so yet."""
+    """Return whether ` | None` can be added to an annotation, which must be unevaluated and not allow None
+    yet.
+    """
     is_text_only = any(
         isinstance(node, ast.ImportFrom)
         and node.module == "__future__"

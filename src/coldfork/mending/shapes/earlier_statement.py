@@ -1,4 +1,4 @@
-"""A statement that comes too late: moved above the one that makes it so."""
+"""A statement that comes too late: moved above the statement that makes it too late."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
         raise CannotMend("the statement stands in a block that does more")
     before = _before(case, body)
     if body.index(before) >= body.index(statement):
-        raise CannotMend("what comes before it stands in another function")
+        raise CannotMend("the statement to move it above is in another function")
     between = body[body.index(before) : body.index(statement)]
     names = bound(ast.Module(between, []))
     for name in loads(statement):
@@ -38,7 +38,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def _before(case: Case, body: list[ast.stmt]) -> ast.stmt:
-    """The statement of the same block that comes to what has happened too early."""
+    """Return the statement of the same block that causes the too early event."""
     lines = [
         step.line
         for way in case.finding.ways
@@ -48,7 +48,7 @@ def _before(case: Case, body: list[ast.stmt]) -> ast.stmt:
     for each in body:
         if any(_first_line(case.tree, each) <= line <= (each.end_lineno or 0) for line in lines):
             return each
-    raise CannotMend("what comes before it stands in another function")
+    raise CannotMend("the statement to move it above is in another function")
 
 
 def _first_line(tree: Tree, statement: ast.stmt) -> int:

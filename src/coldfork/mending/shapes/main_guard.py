@@ -1,4 +1,4 @@
-"""A program without a guard: what it does, up to the next definition, goes below one."""
+"""A program without a guard: its statements, up to the next definition, go below one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _DEFINING = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Import, as
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Guard the statement that starts processes, and what follows it."""
+    """Put the statement that starts processes, and those that follow it, below a guard."""
     tree, source = case.tree, case.tree.source
     top = tree.top(node)
     body = tree.root.body
     at = body.index(top)
     if isinstance(top, _DEFINING):
-        raise CannotMend("an import or a definition comes to it")
+        raise CannotMend("an import or a definition reaches it")
     following = next((n for n, each in enumerate(body) if n > at and isinstance(each, _DEFINING)), len(body))
     guarded = body[at:following]
     names = bound(ast.Module(guarded, []))

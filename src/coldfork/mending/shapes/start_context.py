@@ -1,4 +1,4 @@
-"""A start of processes whose method is to be stated, or not to be set for all: made by a context."""
+"""A start of processes that has to state its method, or must not set it for all: uses a context."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from coldfork.mending.text import CannotMend, Replacement
 _STATED = re.compile(r'get_context\("(\w+)"\)')
 _PACKAGES = frozenset({"multiprocessing", "torch.multiprocessing"})
 _STARTING = frozenset({"Pool", "Process"})
-#: What a context makes, and processes of another method may not take.
+#: Objects made by a context that processes of another method may not get.
 _MADE = _STARTING | {
     *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
     *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),
 }
-#: Classes that are told the context, or the method, by an argument.
+#: Classes that take the context or the method as an argument.
 _TOLD = {"DataLoader": 'multiprocessing_context="{0}"', "ProcessPoolExecutor": "mp_context={1}"}
-_PICKLED = "what a child that begins anew is handed has to be picklable"
+_PICKLED = "everything passed to a fresh child has to be picklable"
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """State the method where the processes are made, and what they are handed."""
+    """State the method where the processes, and the objects passed to them, are made."""
     tree = case.tree
     method = _method(case)
     functions = tree.functions(node)
     made = dict(_made(tree, functions[0] if functions else tree.root, method))
     if not any(made.values()):
-        raise CannotMend("what makes the processes stands in another function")
-    against = _PICKLED if method != "fork" else "what the processes inherit is not looked at"
+        raise CannotMend("the processes are made in another function")
+    against = _PICKLED if method != "fork" else "what the processes inherit is not examined"
     return Draft(_edits(tree, list(made)), (against,))
 
 
 def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Set no method, and make by a context whatever the module makes."""
+    """Set no method, and make everything that the module makes from a context."""
     tree = case.tree
     method, statement = _method(case), tree.statement(node)
     if not isinstance(statement, ast.Expr):
@@ -51,7 +51,7 @@ def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
         gone = Replacement(tree.source.line_start(first), tree.source.line_start(last + 1), "")
     edits = (gone, *_edits(tree, list(made)))
     if not any(made.values()):
-        return Draft(edits, shown=f'whatever relies on the method "{method}" is made in other modules')
+        return Draft(edits, shown=f'everything that relies on the method "{method}" is made in other modules')
     return Draft(edits, ("other modules may rely on the method that is set here",))
 
 
@@ -68,7 +68,7 @@ def _edits(tree: Tree, made: list[Replacement]) -> tuple[Replacement, ...]:
 
 
 def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement, bool]]:
-    """The replacements that have things made by a context, and whether each of them starts processes."""
+    """Yield the replacements that make objects from a context, and whether each starts processes."""
     packages = dict(_imported(tree))
     for node in ast.walk(scope):
         if not isinstance(node, ast.Call):
@@ -92,7 +92,7 @@ def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement
 
 
 def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replacement, bool]]:
-    """One more argument, if the call has no such one."""
+    """Yield one more argument, unless the call already has it."""
     if any(each.arg in (None, argument.partition("=")[0]) for each in call.keywords):
         return
     last = max(
@@ -103,7 +103,7 @@ def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replaceme
 
 
 def _imported(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Return the full names behind imported ones."""
+    """Yield the full names of imported ones."""
     for node in ast.walk(tree.root):
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name, alias.name) for alias in node.names)

@@ -1,1 +1,1 @@
-"""From findings to causes: which line each comes from, whom that line warms, and where to mend it."""
+"""From findings to causes: the line each comes from, the modules that line wakes, and where to mend it."""

@@ -12,7 +12,7 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def dominated(graph: Graph, root: str) -> dict[str, set[str]]:
-    """For every node in reach of the root: the nodes that are reached through it only, itself too."""
+    """Return for every node within reach of the root the nodes reached only through it, including itself."""
     order = _in_order(graph, root)
     number = {node: index for index, node in enumerate(order)}
     before: list[list[int]] = [[] for _ in order]
@@ -27,7 +27,7 @@ def dominated(graph: Graph, root: str) -> dict[str, set[str]]:
 
 
 def _in_order(graph: Graph, root: str) -> list[str]:
-    """The nodes in reverse postorder: each after those that lead to it, as far as there are no circles."""
+    """Return the nodes in reverse postorder: each after those that lead to it, except in cycles."""
     done: list[str] = []
     seen = {root}
     stack = [(root, iter(graph.get(root, ())))]
@@ -44,7 +44,7 @@ def _in_order(graph: Graph, root: str) -> list[str]:
 
 
 def _nearest_dominators(before: Sequence[Sequence[int]]) -> list[int]:
-    """The nearest dominator of each node, by number: Cooper, Harvey and Kennedy's algorithm."""
+    """Return the nearest dominator of each node, by number: Cooper, Harvey and Kennedy's algorithm."""
     nearest = [-1] * len(before)
     nearest[0] = 0
 
@@ -70,9 +70,9 @@ def _nearest_dominators(before: Sequence[Sequence[int]]) -> list[int]:
 
 
 _ROOT = "\0"
-"""No name of a module begins so."""
+"""No module name begins with this."""
 _LEAST = 3
-"""To spare a module and a neighbour is not worth an entry."""
+"""Keeping fewer modules cold than this is not worth an entry."""
 
 
 class Gates:
@@ -85,10 +85,10 @@ class Gates:
     def widest(
         self, causes: Sequence[Cause], candidates: Iterable[str]
     ) -> tuple[str, tuple[str, ...]] | None:
-        """The candidate that mends more than any file behind it does, with the modules that stay cold.
+        """Return the candidate that mends more than any file it leads to, with the modules that stay cold.
 
-        A line of the checked code is mended where it stands, so only imports of packages from outside count
-        as what is behind a candidate: where several files need one, each would have to do without it.
+        A line of the checked code is mended in place, so a candidate counts only the imports of outside
+        packages that it leads to: if several files need one, each would have to do without it.
         """
         warm = {way.module for cause in causes for way in cause.ways}
         free = [name for name in sorted(candidates) if name in warm and warm.isdisjoint(packages(name))]
@@ -110,7 +110,7 @@ class Gates:
         return found
 
     def _spared(self, causes: Sequence[Cause], warm: Iterable[str]) -> _Spared:
-        """The modules that mending one place alone keeps cold, for each place."""
+        """Return for each place the modules that mending it alone keeps cold."""
         graph: dict[str, list[str]] = {}
         for one in self._imports:
             graph.setdefault(one.target, []).append(one.importer)
@@ -130,12 +130,12 @@ class Gates:
 
 
 class _Spared(NamedTuple):
-    """The checked modules that stay cold when one place alone is mended."""
+    """The checked modules that stay cold when a single place is mended."""
 
     files: Mapping[str, set[str]]
-    """By the file whose waking lines are mended: several of them are one mend."""
+    """By the file whose waking lines are mended: several lines of one file count as one fix."""
     modules: Mapping[str, set[str]]
-    """By the module that passes nothing on any more."""
+    """By the module that no longer passes anything on."""
 
 
 _WIDE = (Audience.LIBRARY, Audience.SCRIPT)

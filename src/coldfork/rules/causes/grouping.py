@@ -1,4 +1,4 @@
-"""Which findings come from the same line."""
+"""Groups findings that come from the same line."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from coldfork.model.causes import Audience, CheckedModule
 from coldfork.model.effects import WAKING, Chain, Step, StepKind
 from coldfork.model.findings import Finding
 
-#: A line, and what it does there: the accelerator, or the rule where it is about none.
+#: A line and its effect: the accelerator, or the rule if no accelerator is concerned.
 Key = tuple[str, int, str]
 
 
 class Origin(NamedTuple):
-    """The last line of the checked code on the way to a sink."""
+    """The last line of the checked code on the path to a sink."""
 
     path: str
     line: int
     text: str
     function: str
-    """Whose line it is: a function, or the module."""
+    """The function or module that contains the line."""
     call: str | None
-    """What it calls or imports."""
+    """The callee or import."""
 
     @property
     def is_import(self) -> bool:
@@ -31,31 +31,33 @@ class Origin(NamedTuple):
 
 
 def names_import(call: str | None) -> bool:
-    """Whether a call, or the end of a chain, is the import of a package."""
+    """Return whether a call, or the end of a chain, is the import of a package."""
     return call is not None and call.startswith("import ")
 
 
 class Origins:
-    """Finds the lines that findings come from, and which findings belong together."""
+    """Finds the lines that findings come from, and the findings that belong together."""
 
     def __init__(self, modules: Iterable[CheckedModule]) -> None:
         self._modules: Mapping[str, CheckedModule] = {module.path: module for module in modules}
 
     def audience(self, finding: Finding) -> Audience:
-        """Whom the finding's module concerns."""
+        """Return the audience of the finding's module."""
         module = self._modules.get(finding.path)
         if module is not None:
             return module.audience
         return Audience.TEST if finding.test else Audience.LIBRARY
 
     def of(self, finding: Finding) -> Origin:
-        """The line that makes the call, or imports what stands outside the check."""
+        """Return the line that makes the call, or that imports a package from outside the check."""
         return self._last_checked(
             finding, finding.ahead.chain if finding.ahead is not None else finding.chain
         )
 
     def then(self, finding: Finding) -> Origin | None:
-        """The line that the finding's own chain comes to, where another one has always woken the device."""
+        """Return the line that the finding's own chain reaches, if another line has always woken the device
+        before.
+        """
         return None if finding.ahead is None else self._last_checked(finding, finding.chain)
 
     def _last_checked(self, finding: Finding, chain: Chain) -> Origin:
@@ -68,7 +70,7 @@ class Origins:
         return Origin(finding.path, finding.line, finding.text, finding.module, None)
 
     def groups(self, findings: Iterable[Finding]) -> list[tuple[Origin, list[Finding]]]:
-        """The findings of each origin; the findings of a program belong to its first that wakes."""
+        """Return the findings of each origin; a program's findings belong to its first waking line."""
         groups: dict[Key, list[Finding]] = {}
         keys = {finding.id: self._key(finding) for finding in findings}
         later: set[str] = set()
@@ -85,7 +87,7 @@ class Origins:
         return made
 
     def is_consequence(self, finding: Finding, origin: Origin) -> bool:
-        """True for an import that only passes on what another line of the checked code does."""
+        """Return True for an import that only passes on the effect of another line of the checked code."""
         return finding.chain.by_import and (finding.path, finding.line) != (origin.path, origin.line)
 
     def _key(self, finding: Finding) -> Key:
@@ -96,7 +98,7 @@ class Origins:
         return not self._modules or path in self._modules
 
     def _programs(self, findings: Iterable[Finding]) -> Iterable[tuple[Finding, list[Finding]]]:
-        """Of each module that nobody imports and that is no library: the first that wakes, and later ones."""
+        """Yield, for each program that nothing imports, the first finding that wakes, and the later ones."""
         programs: dict[tuple[str, str], list[Finding]] = {}
         for finding in findings:
             module = self._modules.get(finding.path)
@@ -109,11 +111,11 @@ class Origins:
                 members,
                 key=lambda one: (not wakes(one), -one.verdict.rank, one.turn, one.line, one.column),
             )
-            # What else that line does is not told by it: it does so under another condition.
+            # Other effects of that line are not covered by it: they have another condition.
             yield first, [one for one in members if one is not first and one.line != first.line]
 
     def _urgency(self, finding: Finding) -> tuple[object, ...]:
-        """Smaller is better mended first: surest and nearest to the line that wakes."""
+        """Return the sort key of urgency, smallest first: the surest, then the nearest to the waking line."""
         origin = self.of(finding)
         return (
             not wakes(finding),
@@ -129,7 +131,7 @@ class Origins:
 
 
 def wakes(finding: Finding) -> bool:
-    """Whether the finding's effect wakes the device."""
+    """Return whether the finding's effect wakes the device."""
     return finding.effect in WAKING
 
 

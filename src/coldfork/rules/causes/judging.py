@@ -1,4 +1,4 @@
-"""Makes the causes of one check: the only place that does."""
+"""Makes the causes of a check; nothing else makes any."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def judge(
     gates: bool = True,
     faults: Faults | None = None,
 ) -> Judgement:
-    """Find the lines that the findings come from; those that warm most modules come first.
+    """Find the lines that the findings come from; those that wake most modules come first.
 
-    With `gates`, the imports by which a module passes on what other lines do are an entry of their own where
-    mending them alone keeps more modules cold than mending any of those lines.
+    With `gates`, the imports by which a module passes on the effects of other lines get an entry of their own
+    if mending them alone keeps more modules cold than mending any of those lines.
     """
     faults = faults or Faults()
     origins = Origins(observation.modules)
@@ -67,7 +67,7 @@ def judge(
         causes = faults.attempt(lambda: _with_gates(observation, findings, leaves, origins, warmth), leaves)
         cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
     named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
-    if observation.entries:  # what is asked about is one import: it is told as it runs
+    if observation.entries:  # a single import was asked about, and is reported in execution order
         named = tuple(sorted(named, key=lambda finding: (finding.turn, *drafting.place(finding))))
         return Judgement(named, tuple(sorted(causes, key=lambda cause: (cause.turn, *_order(cause)))))
     return Judgement(named, tuple(sorted(causes, key=_order)))
@@ -80,7 +80,9 @@ def _with_gates(
     origins: Origins,
     warmth: Warmth,
 ) -> list[Cause]:
-    """The causes, and for each accelerator the import that mends most, if that is more than a cause does."""
+    """Return the causes, plus for each accelerator the import whose mending helps most, if more than any
+    cause.
+    """
     passing: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
         origin = origins.of(finding)
@@ -107,7 +109,7 @@ def _with_gates(
 
 
 def _without(causes: Iterable[Cause], members: Sequence[Finding]) -> Iterator[Cause]:
-    """The causes without these findings; one that nothing else comes from keeps them."""
+    """Yield the causes without these findings; a cause with no other finding keeps them."""
     taken = {finding.id for finding in members}
     for cause in causes:
         left = tuple(name for name in cause.findings if name not in taken)
@@ -140,9 +142,9 @@ def _gate(members: Sequence[Finding], spares: tuple[str, ...], origins: Origins,
 
 
 def since(causes: Sequence[Cause], findings: Sequence[Finding], known: Container[str]) -> tuple[Cause, ...]:
-    """What is left of the causes when the findings whose ids are `known` have been accepted.
+    """Return the remaining causes when the findings whose ids are `known` have been accepted.
 
-    A cause of which some findings are accepted and others are not is an old one with new ways to it.
+    A cause with both accepted and other findings is an old one with new ways to it.
     """
     by_id = {finding.id: finding for finding in findings}
     left = []
@@ -157,7 +159,7 @@ def since(causes: Sequence[Cause], findings: Sequence[Finding], known: Container
 
 
 def restricted(causes: Sequence[Cause], findings: Sequence[Finding]) -> tuple[Cause, ...]:
-    """What is left of the causes when these are the findings."""
+    """Return the remaining causes when only these findings remain."""
     by_id = {finding.id: finding for finding in findings}
     return tuple(
         _cut(cause, left, by_id)
@@ -167,7 +169,7 @@ def restricted(causes: Sequence[Cause], findings: Sequence[Finding]) -> tuple[Ca
 
 
 def _cut(cause: Cause, left: tuple[str, ...], by_id: Mapping[str, Finding]) -> Cause:
-    """A cause of which only these findings are left."""
+    """Return a cause reduced to these findings."""
     if left == cause.findings:
         return cause
     first = by_id[left[0]]
@@ -190,7 +192,7 @@ def _alone(finding: Finding) -> tuple[Origin, list[Finding]]:
 
 
 def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origins) -> Cause:
-    """A cause of which is told only what its findings say themselves."""
+    """Return a cause described only by its own findings."""
     first = members[0]
     return Cause(
         id=name,
@@ -209,7 +211,9 @@ def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins:
 
 
 def _direct(origin: Origin, members: Sequence[Finding], origins: Origins) -> Sequence[Finding]:
-    """The findings that pass nothing on; all of them where the line itself is silenced by a comment."""
+    """Return the findings that do not merely pass on an effect; all of them if a comment silences the line
+    itself.
+    """
     return [finding for finding in members if not origins.is_consequence(finding, origin)] or members
 
 
@@ -221,18 +225,20 @@ def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: 
             seeds[finding.module] = Seed(finding.path, finding.line, sure)
     first = members[0]
     missing = any(map(names_import, first.chain.symbols[-1:]))
-    optional = missing and first.verdict is Verdict.CERTAIN  # else its condition says so already
+    optional = missing and first.verdict is Verdict.CERTAIN  # otherwise its condition already says so
     return warmth.ways(seeds, optional=optional)
 
 
 def _then(origin: Origin, members: Sequence[Finding], origins: Origins) -> tuple[Line, ...]:
-    """The lines that wake nothing any more, because the cause always comes before them."""
+    """Return the lines that no longer wake anything, because the cause always precedes them."""
     lines = (origins.then(finding) for finding in members if origins.of(finding)[:2] == origin[:2])
     return tuple(dict.fromkeys(Line(one.path, one.line, one.call) for one in lines if one is not None))
 
 
 def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str:
-    """The remedy that mends most: in a function that many lines call, it is not to mend each of them."""
+    """Return the most effective remedy: a function that many lines call is mended itself, not at each
+    call.
+    """
     lines = {
         (finding.path, finding.line)
         for finding in members
@@ -247,10 +253,10 @@ def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str
 
 
 def _mended_there(origin: Origin) -> str:
-    """The remedy of a line to which only imports lead that pass it on: they are not the ones to mend."""
+    """Return the remedy for a line that only imports passing it on lead to: not they are to be mended."""
     if origin.is_import:
         return f"{origin.call} inside the function that uses it"
-    return f"mend {origin.path}:{origin.line}: let it happen on first use, and not on import"
+    return f"mend {origin.path}:{origin.line}: make it happen on first use, not on import"
 
 
 def _order(cause: Cause) -> tuple[int, int, int, str, int]:

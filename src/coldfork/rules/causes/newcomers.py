@@ -1,4 +1,4 @@
-"""Modules that an accepted cause did not warm when the baseline was written, and warms now."""
+"""Modules that an accepted cause did not wake when the baseline was written, but wakes now."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Seed(NamedTuple):
     path: str
     line: int
     sure: bool = True
-    """False where it is less sure than the cause is elsewhere."""
+    """False if it is less certain than the cause is elsewhere."""
 
 
-#: Modules whose own lines wake the device: the first of them in each.
+#: Modules whose own lines wake the device: the first such line of each.
 Seeds = Mapping[str, Seed]
 
 
 class Warmth:
-    """The imports of one analysis, followed from woken modules up to those that import them."""
+    """The imports of one analysis, followed from woken modules up to their importers."""
 
     def __init__(self, modules: Iterable[CheckedModule], imports: Iterable[Import]) -> None:
         self._modules = {module.name: module for module in modules}
@@ -37,9 +37,10 @@ class Warmth:
             self._importers.setdefault(one.target, []).append(one)
 
     def ways(self, seeds: Seeds, *, optional: bool = False) -> tuple[Way, ...]:
-        """The checked modules whose import runs one of the seeds, those that concern most people first.
+        """Return the checked modules whose import runs one of the seeds, those with the widest audience
+        first.
 
-        What is `optional` may be missing, and an import in a `try` goes on without it.
+        An `optional` package may be missing, and an import in a `try` then continues without it.
         """
         own = {name: Way(name, seed.path, seed.line, None, seed.sure) for name, seed in sorted(seeds.items())}
         reached = {name: way for name, way in own.items() if way.sure}
@@ -52,7 +53,7 @@ class Warmth:
         )
 
     def _spread(self, reached: dict[str, Way], level: list[str], *, only_sure: bool, optional: bool) -> None:
-        """Go up from importer to importer, level by level, so that every way is as short as it can be."""
+        """Go up from importer to importer, level by level, so that every way is as short as possible."""
         while level:
             found: list[str] = []
             for target in level:
@@ -66,7 +67,7 @@ class Warmth:
             level = found
 
     def _enter_packages(self, reached: dict[str, Way]) -> None:
-        """Importing a module runs the packages above it first, so what is in a warm package is warm."""
+        """Add the modules inside warm packages: importing a module runs the packages above it first."""
         for package in sorted(reached, key=lambda name: (not reached[name].sure, name)):
             sure = reached[package].sure
             for name in self._inside(package):
@@ -74,7 +75,7 @@ class Warmth:
                     reached[name] = Way(name, None, None, package, sure)
 
     def _inside(self, package: str) -> list[str]:
-        """The checked modules of a package."""
+        """Return the checked modules of a package."""
         names = self._names
         return names[bisect_left(names, f"{package}.") : bisect_left(names, f"{package}/")]  # `/` follows `.`
 
@@ -83,14 +84,14 @@ class Warmth:
         return self._modules[name].audience.rank, not way.sure, name.count("."), name
 
 
-#: The outermost modules that are warm, by accelerator: what is inside of a warm package is not named.
+#: The outermost warm modules, by accelerator: modules inside a warm package are not listed.
 Warm = Mapping[str, Collection[str]]
-#: The text of a line, by the path that reports show.
+#: Returns the text of a line, given the path that reports show.
 Source = Callable[[str, int], str]
 
 
 def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str, list[str]]:
-    """The modules that are warm after their import, for those who import the library or start a script."""
+    """Return the modules that are warm after import, for those who import the library or start a script."""
     concerned = _concerned(observation)
     names: dict[str, set[str]] = {}
     for cause in causes:
@@ -105,7 +106,7 @@ def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str,
 
 
 def still_warm(before: Warm, causes: Iterable[Cause]) -> dict[str, list[str]]:
-    """What is warm today of the modules that were warm before."""
+    """Return the modules that were warm before and still are."""
     warm = {(cause.accelerator, way.module) for cause in causes for way in cause.ways}
     left = {
         accelerator: [name for name in names if (accelerator, name) in warm]
@@ -122,9 +123,9 @@ def newly_warm(
     before: Warm,
     source: Source,
 ) -> list[tuple[Cause, Effect]]:
-    """The imports by which accepted causes warm modules that they did not warm before.
+    """Return the imports by which accepted causes wake modules that they did not wake before.
 
-    Of the modules that become warm together only the one is named whose import is new: the others follow.
+    Of modules that become warm together, only the one with the new import is listed: the others follow.
     """
     concerned = _concerned(observation)
     new = {(one.module, one.accelerator) for one in findings if one.id not in accepted}
@@ -149,7 +150,7 @@ def _concerned(observation: Observation) -> set[str]:
 
 
 def _fresh(cause: Cause, before: Collection[str]) -> Iterator[Way]:
-    """The ways on which a new import leads to what was warm before."""
+    """Yield the ways on which a new import leads to a module that was warm before."""
     warm = {way.module for way in cause.ways}
 
     def was_warm(name: str) -> bool:
@@ -190,7 +191,7 @@ def _effect(cause: Cause, way: Way, members: Sequence[Finding], source: Source) 
 
 
 def _chain(cause: Cause, way: Way, members: Sequence[Finding], source: Source) -> Chain:
-    """The imports from module to module, then what the woken one does."""
+    """Return the imports from module to module, then the steps of the woken one."""
     by_module = {one.module: one for one in cause.ways}
     steps: list[Step] = []
     at: Way | None = way

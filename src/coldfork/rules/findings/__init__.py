@@ -1,1 +1,1 @@
-"""What all rules share in making a finding of an effect: words, fingerprints, suppression."""
+"""Shared parts of making a finding of an effect: words, fingerprints, suppression."""

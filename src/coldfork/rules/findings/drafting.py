@@ -1,4 +1,4 @@
-"""Findings made of effects: what a rule gets to judge, the draft, and a name that survives moved lines."""
+"""Findings made of effects: the input of a rule, the draft, and an id that survives moved lines."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from coldfork.rules.findings import wording
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An observation, and what the rules need to know besides."""
+    """An observation, with the further information that rules need."""
 
     observation: Observation
     remedies: Mapping[str, str] = field(default_factory=dict)
     """The knowledge base's remedies: the sentence of each id that an effect may name."""
     idle_ignores: tuple[IgnoreComment, ...] = ()
-    """Comments, reduced to those of their rules that suppressed nothing; filled for the last rule only."""
+    """Comments, reduced to those of their rules that suppressed nothing; filled only for the last rule."""
     programs: frozenset[str] = frozenset()
-    """The modules that are started, and that nobody imports."""
+    """The modules that are started and that nothing imports."""
 
     def is_program(self, effect: Effect) -> bool:
-        """Whether the effect is one of a program, which runs and is not imported."""
+        """Return whether the effect belongs to a program, which is run and not imported."""
         return effect.module in self.programs
 
     def hindered(self, obstacle: Obstacle) -> Iterator[tuple[Effect, ProcessStart, Hindrance]]:
-        """The effects with an obstacle of one kind in their way."""
+        """Yield the effects that are hindered by an obstacle of this kind."""
         for effect in self.observation.effects:
             start = effect.start
             if start is not None and start.hindrance is not None and start.hindrance.obstacle is obstacle:
                 yield effect, start, start.hindrance
 
     def remedy(self, remedy_id: str | None) -> str | None:
-        """The sentence of a remedy, when the effect names one that is known."""
+        """Return the sentence of a remedy, if the effect names a known one."""
         return self.remedies.get(remedy_id) if remedy_id else None
 
 
@@ -53,7 +53,7 @@ def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def place(finding: Finding) -> tuple[str, int, int, str]:
-    """The order in which findings are listed."""
+    """Return the order in which findings are listed."""
     return finding.path, finding.line, finding.column, finding.rule
 
 
@@ -64,7 +64,7 @@ def _essence(finding: Finding) -> str:
 
 
 def digest(essence: str, ordinal: int) -> str:
-    """The id of what has this essence; `ordinal` tells equal ones apart."""
+    """Return the id for this essence; `ordinal` tells equal ones apart."""
     material = f"{essence}\0{ordinal}".encode(errors="surrogatepass")
     return blake2b(material, digest_size=10).hexdigest()
 
@@ -82,7 +82,7 @@ _ONE_STEP_LOWER = {
 
 
 def severity(verdict: Verdict, test: bool) -> Severity:
-    """How loudly a verdict is said; code of tests one step lower, because nobody else imports it."""
+    """Return the severity of a verdict; one step lower in tests, because nothing else imports them."""
     loudness = _BY_VERDICT[verdict]
     return _ONE_STEP_LOWER[loudness] if test else loudness
 
@@ -97,7 +97,7 @@ def on_effect(
     verdict: Verdict | None = None,
     condition: str | None = None,
 ) -> Finding:
-    """A finding about an effect; `verdict` and `condition` replace the effect's where given."""
+    """Return a finding about an effect; `verdict` and `condition`, if given, replace the effect's."""
     verdict = verdict or effect.verdict
     return Finding(
         id="",
@@ -135,7 +135,7 @@ def on_start(
     remedy: str,
     verdict: Verdict | None = None,
 ) -> Finding:
-    """A finding about a line that starts processes: it is to be mended there, whatever the device is."""
+    """Return a finding about a line that starts processes: the line to mend, whatever the device is."""
     finding = on_effect(
         effect, rule=rule, message=message, consequence=consequence, remedy=remedy, verdict=verdict
     )
@@ -150,14 +150,14 @@ def on_start(
 
 
 def surety(effect: Effect) -> Verdict:
-    """How sure it is that a line about processes is come to, where nothing else has to hold."""
+    """Return how certainly a line about processes is reached, if no further condition applies."""
     if effect.start is not None and effect.start.sure:
         return Verdict.CERTAIN
     return min(effect.verdict, Verdict.CONDITIONAL, key=lambda one: one.rank)
 
 
 def ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:
-    """What led to a start: the program's own way there, the wake before it, and the use in the child."""
+    """Yield what led to a start: the program's path there, the wake before it, and the use in the child."""
     if start.way.steps:
         yield Way("program", "the program comes here from", _without_sink(start.way))
     if start.before is not None:
@@ -188,7 +188,7 @@ def on_file(
     severity: Severity = Severity.WARNING,
     caret: int | None = None,
 ) -> Finding:
-    """A finding about a file rather than about a device: it has no chain."""
+    """Return a finding about a file rather than a device: it has no chain."""
     return Finding(
         id="",
         rule=rule,

@@ -1,4 +1,6 @@
-"""`# coldfork: ignore[rule] reason`: which findings a comment suppresses, and which comments are idle."""
+"""`# coldfork: ignore[rule] reason`: the findings that a comment suppresses, and comments that
+suppress none.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def sort_out(findings: Iterable[Finding], comments: Sequence[IgnoreComment]) -> 
 
 
 def covers(comment: IgnoreComment, finding: Finding) -> bool:
-    """Whether the comment stands on the finding's statement and names its rule, or names none: all rules."""
+    """Return whether the comment is on the finding's statement and names its rule, or no rule, meaning
+    all.
+    """
     first, last = comment.covers
     on_it = comment.path == finding.path and first <= finding.line <= last
     return on_it and (not comment.rules or finding.rule in comment.rules)

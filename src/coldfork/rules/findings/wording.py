@@ -1,10 +1,10 @@
-"""The words that rules share: how sure we are, where the line stands, what a woken device costs."""
+"""Wording shared by rules: the certainty, the position of the line, and the cost of a woken device."""
 
 from __future__ import annotations
 
 from coldfork.model.effects import Arrival, Effect, EffectKind, Position, Verdict
 
-#: Accelerators that are no device: what breaks in a forked child is their threads and locks.
+#: Accelerators that are not devices: in a forked child, their threads and locks break.
 _FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu"})
 
 #: Accelerators whose torch module can say "not initialised" while the driver is already awake.
@@ -16,7 +16,7 @@ _TORCH_FLAG = {
 
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
-#: How the remedy begins of an import that the target version would let be lazy.
+#: The beginning of the remedy for an import that the target version would let be lazy.
 LAZILY = "make the import lazy (with __lazy_modules__ where Pythons before 3.15 are supported too), or "
 
 _VERBS = {Verdict.CERTAIN: "", Verdict.CONDITIONAL: "can ", Verdict.POSSIBLE: "may "}
@@ -45,17 +45,19 @@ _ON_FIRST_USE = {
 
 
 def verb(verdict: Verdict, certain: str, otherwise: str) -> str:
-    """The verb of a title: `wakes` when it is certain, `can wake` or `may wake` when it is not."""
+    """Return the verb of a title: `wakes` when it is certain, `can wake` or `may wake` when it is not."""
     return certain if verdict is Verdict.CERTAIN else _VERBS[verdict] + otherwise
 
 
 def doing(effect: Effect, runs: bool) -> str:
-    """What has the effect: importing the module, or running it where it is a program."""
+    """Return the cause of the effect: importing the module, or running it if it is a program."""
     return f"{'running' if runs else 'importing'} {effect.module}"
 
 
 def doer(effect: Effect) -> str:
-    """What has an effect on processes: the import of a module, a program, or a function that is called."""
+    """Return the subject of an effect on processes: the import of a module, a program, or a called
+    function.
+    """
     start = effect.start
     if start is None or start.arrival is Arrival.IMPORT:
         return f"importing {effect.module}"
@@ -65,24 +67,24 @@ def doer(effect: Effect) -> str:
 
 
 def wakes(effect: Effect, runs: bool) -> str:
-    """The title of a waking effect: who wakes what."""
+    """Return the title of a waking effect: subject, verb and device."""
     return f"{doing(effect, runs)} {verb(effect.verdict, 'wakes', 'wake')} {effect.accelerator}"
 
 
 def where(effect: Effect) -> str:
-    """The position in words, with the name of the class or function when the chain knows it."""
+    """Return the position in words, with the name of the class or function if the chain has it."""
     plain, named = _PLACES[effect.position]
     name = effect.chain.steps[0].symbol if effect.chain.steps else ""
     return named.format(name) if name and name != effect.module else plain
 
 
 def cost(effect: Effect, runs: bool) -> str:
-    """Why a woken device matters, in one sentence."""
+    """Return why a woken device matters, in one sentence."""
     certain = effect.verdict is Verdict.CERTAIN
     always = "the process that runs this program" if runs else "every process that imports this module"
     subject = always if certain else "a process in which this happens"
     if effect.accelerator in _FORK_UNSAFE_RUNTIMES:
-        return f"{subject} leaves locks and threads behind that break in a fork: forked workers can hang"
+        return f"{subject} leaves behind locks and threads that break in a fork: forked workers can hang"
     sentence = f"{subject} can no longer fork workers that use {device(effect.accelerator)}"
     flag = _TORCH_FLAG.get(effect.accelerator)
     if effect.kind is EffectKind.INITIALISES_DRIVER and flag:
@@ -91,23 +93,23 @@ def cost(effect: Effect, runs: bool) -> str:
 
 
 def device(accelerator: str) -> str:
-    """What users call the device: `the GPU` for those that have one name for it."""
+    """Return the users' name for the device: `the GPU` for those with one name for it."""
     return _DEVICES.get(accelerator, "the GPU")
 
 
 def on_first_use(effect: Effect) -> str:
-    """How to make this position lazy: the remedy when the knowledge base names no better call."""
+    """Return how to make this position lazy: the remedy if the knowledge base has no better call."""
     return _ON_FIRST_USE.get(effect.position, "compute it on first use")
 
 
 def lazily(effect: Effect) -> str:
-    """The remedy to name first for an import that the target version would let be lazy."""
+    """Return the remedy to give first for an import that the target version would let be lazy."""
     if effect.imported is None or not effect.imported.may_be_lazy:
         return ""
     return LAZILY
 
 
 def dotted(path: str) -> str:
-    """The module name that a report path stands for."""
+    """Return the module name for a report path."""
     stem = path.removesuffix(".py").removesuffix(".pyi").removesuffix("/__init__")
     return stem.replace("/", ".")

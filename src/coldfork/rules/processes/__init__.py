@@ -1,1 +1,1 @@
-"""Rules about how processes are started, and about what is decided too late for them."""
+"""Rules about how processes are started, and about decisions that come too late for them."""

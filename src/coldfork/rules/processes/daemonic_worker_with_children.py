@@ -1,14 +1,14 @@
-"""A daemonic process starts processes in its turn.
+"""A daemonic process starts processes itself.
 
 ## What it does
 
-Reports a line that starts a daemonic process whose target starts processes by `multiprocessing`: a
-`Process` with `daemon=True`, the workers of a `Pool` and those of a `DataLoader`, which are daemons always.
+Reports a line that starts a daemonic process whose target starts processes by `multiprocessing`: a `Process`
+with `daemon=True`, the workers of a `Pool` and those of a `DataLoader`, which are always daemons.
 
 ## Why is this bad
 
-Python does not let a daemon have children, because nobody would end them. The child fails where it would
-start the first one: often inside a library, whose `DataLoader` has workers or whose executor starts some.
+Python does not let a daemon have children, because nothing would end them. The child fails at the first one
+that it tries to start: often inside a library whose `DataLoader` has workers or whose executor starts some.
 
 ## Example
 
@@ -37,16 +37,16 @@ def main():
     worker.join()
 ```
 
-The workers of `concurrent.futures.ProcessPoolExecutor` are no daemons and may start processes.
+The workers of `concurrent.futures.ProcessPoolExecutor` are not daemons and may start processes.
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: a process that is no daemon has to be ended by somebody.
+coldfork offers no automatic fix for this rule: a process that is not a daemon has to be ended explicitly.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows what the child runs. What a child runs that is not in the source, such
-  as a user's code in marimo's kernel, is not seen.
+- **Static**: `coldfork check` follows the code that the child runs. Code that is not in the source, such as a
+  user's code in marimo's kernel, is not seen.
 - **Runtime**: Python raises the error.
 
 ## References

@@ -4,14 +4,14 @@
 
 Reports a line that starts processes without a start method being stated anywhere, in a project whose
 `requires-python` allows a Python before 3.14 and one from 3.14 on, if the child uses a device and one of the
-two defaults breaks it: the device was woken before, or what the child is handed cannot be pickled.
+two defaults breaks it: the device was woken before, or an object passed to the child cannot be pickled.
 
 ## Why is this bad
 
-Up to Python 3.13 such a process is forked on Linux: it inherits everything, and what a woken device has left
-behind breaks it. From 3.14 on a server starts it: it begins anew, imports the program again and is sent what
-it needs by pickling, so that what a child was to inherit is not there. The same program fails on the one and
-works on the other, and which of the two it is nobody has said.
+Up to Python 3.13 such a process is forked on Linux: it inherits everything, and the state of a woken device
+breaks it. From 3.14 on a server starts it: it starts afresh, imports the program again and gets its data by
+pickling, so anything that it was to inherit is missing. The same program fails on one Python and works on the
+other, and nothing in it says which.
 
 ## Example
 
@@ -32,7 +32,7 @@ What users see, on Python 3.13 and not on 3.14:
 RuntimeError: Cannot re-initialize CUDA in forked subprocess
 ```
 
-and on 3.14, not on 3.13, where the target is a lambda or a local function:
+and on 3.14, not on 3.13, if the target is a lambda or a local function:
 
 ```text
 AttributeError: Can't get local object 'main.<locals>.work'
@@ -49,19 +49,19 @@ def main():
     context.Process(target=work, args=(queue,)).start()
 ```
 
-A child that reads what its parent holds needs `get_context("fork")`, before anything wakes the device.
+A child that reads its parent's data needs `get_context("fork")`, before anything wakes the device.
 
 ## Fix safety
 
-`coldfork check --fix=unsafe` states `spawn` where the processes are made. Whether the child relies on what
-it inherits is the author's to say.
+`coldfork check --fix=unsafe` states `spawn` where the processes are made. Only the author knows whether the
+child relies on inherited data.
 
 ## How it is seen
 
 - **Static**: `coldfork check` reads the supported versions from the project's files or its wheel's metadata.
-  Where those name no range that holds both, the rule is silent, as it is where the child touches no device,
-  or nothing is known to break it: of forty applications nearly all such starts work by either method. That a
-  child reads what it would inherit, as in desispec, is not seen.
+  If those name no range that includes both, the rule is silent; so it is if the child touches no device, or
+  if nothing is known to break it: in forty applications nearly all such starts work by either method. A child
+  that reads inherited data, as in desispec, is not recognised.
 - **Runtime**: `coldfork run PROGRAM` shows what happens with the Python at hand.
 
 ## References
@@ -93,13 +93,13 @@ _REMEDY = (
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each start by a default that is another one elsewhere, where a device is concerned."""
+    """Report each start by a default that differs between versions, if a device is concerned."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind not in _STARTING or start is None or not start.differs:
             continue
         if start.child is None or (start.before is None and not forks.unsendable(start)):
-            continue  # as a rule it works either way
+            continue  # usually it works either way
         verdict = drafting.surety(effect)
         finding = drafting.on_start(
             effect,
@@ -120,7 +120,7 @@ def judge(case: Case) -> Iterator[Finding]:
 def _consequence(effect: Effect, start: ProcessStart) -> str:
     device = wording.device(effect.accelerator)
     words = forks.unsendable(start)
-    anew = "from 3.14 on it begins anew, and is sent what it needs by pickling"
+    anew = "from 3.14 on it starts afresh, and gets its data by pickling"
     if words:
         anew = f"from 3.14 on it does not start, because {words} cannot be pickled"
     if start.before is None:

@@ -4,14 +4,14 @@
 
 Reports a line that forks processes when the device was woken earlier in the same process, and the function
 that the child runs uses the device: `Process.start`, `Pool`, the first task of a `ProcessPoolExecutor`, the
-loop over a `DataLoader` with workers, each with the start method `fork`, be it chosen or the default.
+loop over a `DataLoader` with workers, each with the start method `fork`, whether chosen or by default.
 Programs are followed from their `if __name__ == "__main__"` on, imports and notebooks as well. The finding
 shows the line that forks, the wake before it, and the use in the child, each with the calls that lead there.
 
 ## Why is this bad
 
 The driver's state does not survive `fork`. The child inherits a context that it cannot use: PyTorch refuses
-with an error, other libraries fail with an error of the driver or wait for ever.
+with an error, other libraries fail with a driver error or wait forever.
 
 ## Example
 
@@ -42,25 +42,25 @@ with multiprocessing.get_context("spawn").Pool(2) as pool:
     pool.map(work, range(4))
 ```
 
-What `spawn` hands to the worker has to be picklable. Where workers are many and must be cheap, fork them
-before anything wakes the device, or from a server that never does: `coldfork.launch` keeps one.
+Everything passed to a spawned worker has to be picklable. If there are many workers, which must be cheap,
+fork them before anything wakes the device, or from a server that never does: `coldfork.launch` keeps one.
 
 `coldfork.decide(work).method` chooses the same while the program runs.
 
 ## Fix safety
 
-`coldfork check --fix=unsafe` states `spawn` where the processes, and the queues and locks that they are
-handed, are made. It is unsafe because what they are handed has to be picklable.
+`coldfork check --fix=unsafe` states `spawn` where the processes, and the queues and locks passed to them, are
+made. It is unsafe because everything passed to them has to be picklable.
 
 ## How it is seen
 
 - **Static**: `coldfork check` follows a program's calls to the line that forks. It is `certain` where the
-  wake, the fork and the use in the child lie on every feasible path; `conditional` quotes what has to hold.
-  A child that never uses a device is not reported, nor one of which the code is unknown: that PyTorch's
-  pinned memory can abort such a child when it ends, as in speculators 0.6.0, is not seen; `coldfork explain`
-  knows what it says then.
+  wake, the fork and the use in the child lie on every feasible path; `conditional` quotes what has to hold. A
+  child that never uses a device is not reported, nor one with unknown code: PyTorch's pinned memory can abort
+  such a child when it ends, as in speculators 0.6.0, which is not seen; `coldfork explain` recognises its
+  message.
 - **Runtime**: `coldfork run PROGRAM` ends the child at its first use of the device, and names both lines.
-  `coldfork check --confirm=run` runs the program so, and says what came of each finding.
+  `coldfork check --confirm=run` runs the program this way, and reports the outcome of each finding.
 
 ## References
 
@@ -91,7 +91,7 @@ _BEFORE = "start the processes before anything wakes the device, or "
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each fork behind a wake whose child uses the device."""
+    """Report each fork after a wake if the child uses the device."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is not EffectKind.FORKS or start is None:
@@ -118,7 +118,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _remedy(effect: Effect, start: ProcessStart, method: str) -> str:
-    """What to do instead, with the method that `decide` would choose."""
+    """Return the remedy, with the method that `decide` would choose."""
     context = f'multiprocessing.get_context("{method}")'
     if effect.path.endswith(".ipynb"):
         return f"{_BEFORE}put what they run into a module, which {context} can import"

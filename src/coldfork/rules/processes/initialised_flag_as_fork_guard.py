@@ -1,15 +1,15 @@
-"""A start method is chosen by a flag that does not know that the driver is awake.
+"""A start method is chosen by a flag that does not show whether the driver is awake.
 
 ## What it does
 
-Reports a function that chooses how processes start, and asks for it whether PyTorch has made a context:
-`torch.cuda.is_initialized()`, `torch.xpu.is_initialized()` or `torch.cuda._is_in_bad_fork()`, by itself or
-through a function that hands on the answer. It is not reported where the function also asks about the driver,
+Reports a function that chooses how processes start by asking whether PyTorch has made a context:
+`torch.cuda.is_initialized()`, `torch.xpu.is_initialized()` or `torch.cuda._is_in_bad_fork()`, directly or
+through a function that passes on the answer. It is not reported if the function also asks about the driver,
 or whether there is a device at all.
 
 ## Why is this bad
 
-The flag says what PyTorch has done. The driver may be awake while it is False: after
+The flag only reflects PyTorch's own actions. The driver may be awake while it is False: after
 `torch.cuda.is_available()`, after an import of triton, tilelang or cutlass that asks for the device, after
 CuPy or JAX. The function then forks, and the child cannot use the device.
 
@@ -33,7 +33,7 @@ you must use the 'spawn' start method
 
 ## Use instead
 
-Ask what the process holds and what the child will do:
+Decide by the state of the process and by what the child will do:
 
 ```python
 def start_method():
@@ -44,20 +44,20 @@ Or choose `spawn` wherever the child may use a device, whatever this process has
 
 ## Fix safety
 
-coldfork offers no automatic fix for this rule: which processes are started by the answer is not known to it.
+coldfork offers no automatic fix for this rule: it does not know which processes are started by the answer.
 
 ## How it is seen
 
-- **Static**: `coldfork check` reads each function of a file that names both: the flag, or a function with its
-  name in its own, and a start method. A choice that is made in another function than the question is not
-  seen, nor a flag of another library, as in NVIDIA DALI 1.10.
+- **Static**: `coldfork check` reads each function of a file that mentions both the flag, or a function whose
+  name contains it, and a start method. A choice made in another function than the question is not seen, nor
+  is a flag of another library, as in NVIDIA DALI 1.10.
 - **Runtime**: `coldfork run PROGRAM` and the guard ask the driver itself, and name the fork.
 
 ## References
 
 - vLLM issue 32611 and pull request 44252, a probe of the driver instead of the flag:
   <https://github.com/vllm-project/vllm/pull/44252>
-- NVIDIA DALI pull request 3671, the same mended for another library:
+- NVIDIA DALI pull request 3671, the same fault mended in another library:
   <https://github.com/NVIDIA/DALI/pull/3671>
 """
 
@@ -84,7 +84,7 @@ def judge(case: Case) -> Iterator[Finding]:
             effect,
             rule=NAME,
             message=f"{wording.doer(effect)} chooses how processes start by {start.target} alone",
-            consequence="that stays False where the driver was woken by anything else, and the fork breaks",
+            consequence="the flag stays False if anything else woke the driver, and the fork breaks",
             remedy=(
                 "choose spawn wherever the child may use a device, or ask coldfork.decide(), which asks the "
                 "driver"

@@ -3,15 +3,15 @@
 ## What it does
 
 Reports a line that starts processes by `spawn` or `forkserver` while its module is imported, in the file that
-is started or in one that it imports: the line stands at module level, or in a function that is called there,
-and no `if __name__ == "__main__"` is around it.
+is started or in one that it imports: the line is at module level, or in a function that is called there,
+without an `if __name__ == "__main__"` around it.
 
 ## Why is this bad
 
-A process that begins anew imports the file that was started, under another name, to find what it is to run.
-Without the guard it comes to the same line and would start a process in its turn. Python refuses that: the
-children end with an error, and the program waits for them, or goes on without. By default this is so on
-macOS and Windows, and from Python 3.14 on everywhere.
+A fresh process imports the file that was started, under another name, to find its target. Without the guard
+it reaches the same line and would start a process itself. Python refuses that: the children end with an
+error, and the program waits for them, or continues without them. This is the default on macOS and Windows,
+and from Python 3.14 on everywhere.
 
 ## Example
 
@@ -45,16 +45,17 @@ if __name__ == "__main__":
         print(pool.map(work, range(4)))
 ```
 
-In a library, start the processes when they are first wanted, in a function.
+In a library, start the processes when they are first needed, in a function.
 
 ## Fix safety
 
 `coldfork check --fix=unsafe` puts the statement below a guard, with those that follow it up to the next
-definition, if no function needs what they bind. Whether others belong there is the author's to say.
+definition, if no function needs the names that they bind. Only the author knows whether other statements
+belong there.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows an import to the line. Only lines that every run comes to are reported,
+- **Static**: `coldfork check` follows an import to the line. Only lines that every run reaches are reported,
   so all findings are `certain`: a test around one, such as `current_process().name == "MainProcess"` or
   `__name__ != "__mp_main__"`, may be a guard of another kind. Notebooks are left out.
 - **Runtime**: Python raises the error. `coldfork check --confirm=run` runs the program, and looks for it.
@@ -79,11 +80,11 @@ from coldfork.rules.findings.drafting import Case
 NAME = "missing-main-guard"
 SEVERITY = Severity.ERROR
 
-_REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that is called when it is wanted'
+_REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that is called when it is needed'
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each start of processes that every import comes to and that imports again."""
+    """Report each start of processes that every import reaches and that imports again."""
     for effect in case.observation.effects:
         start = effect.start
         if start is None or not start.unguarded or not _begins_anew(effect):
@@ -92,12 +93,12 @@ def judge(case: Case) -> Iterator[Finding]:
             effect,
             rule=NAME,
             message=f"importing {start.unguarded} starts a process, which imports {start.unguarded} again",
-            consequence="the new process ends with an error: it would start another one in its turn",
+            consequence="the new process ends with an error: it would start another one itself",
             remedy=_REMEDY,
             verdict=Verdict.CERTAIN,
         )
 
 
 def _begins_anew(effect: Effect) -> bool:
-    """Whether the new process imports what was started, which no notebook can be."""
+    """Return whether the new process imports the started file, which a notebook cannot be."""
     return effect.kind is EffectKind.SPAWNS and not effect.path.endswith(".ipynb")

@@ -1,15 +1,15 @@
-"""A process is handed a queue or a lock that was made for another start method.
+"""A process gets a queue or a lock that was made for another start method.
 
 ## What it does
 
-Reports a line that starts a process by `spawn` or `forkserver` and hands it a queue, a lock, an event or the
-like that a context of `fork` has made: as an argument, or in an attribute of the object whose method it runs.
-The default context is one of `fork` up to Python 3.13 on Linux, so that `multiprocessing.Queue()` beside a
-context of `spawn` is such a pair.
+Reports a line that starts a process by `spawn` or `forkserver` and passes it a queue, a lock, an event or the
+like made by a `fork` context: as an argument, or in an attribute of the object whose method it runs. The
+default context is a `fork` context up to Python 3.13 on Linux, so `multiprocessing.Queue()` together with a
+`spawn` context is such a pair.
 
 ## Why is this bad
 
-The lock inside has no name by which a process that begins anew could open it. Python refuses to send it.
+The lock inside has no name by which a fresh process could open it. Python refuses to send it.
 
 ## Example
 
@@ -39,17 +39,16 @@ coldfork offers no automatic fix for this rule yet.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows where contexts come from and what they make. The other way round, a
-  queue of `spawn` for a forked process, works and is not reported (measured with Python 3.11 to 3.13), nor
-  are pipes and raw values, which hold no lock.
+- **Static**: `coldfork check` follows contexts and the objects they make. The reverse, a queue of `spawn` for
+  a forked process, works and is not reported (measured with Python 3.11 to 3.13), nor are pipes and raw
+  values, which hold no lock.
 - **Runtime**: Python raises the error.
 
 ## References
 
 - CPython, contexts and start methods:
   <https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods>
-- CPython issue 77377, which made it an error that can be read:
-  <https://github.com/python/cpython/issues/77377>
+- CPython issue 77377, which made the error understandable: <https://github.com/python/cpython/issues/77377>
 """
 
 from __future__ import annotations
@@ -66,14 +65,14 @@ SEVERITY = Severity.ERROR
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each process that begins anew and is handed something of a fork."""
+    """Report each fresh process that gets an object made for forked ones."""
     for effect, _, met in case.hindered(Obstacle.OTHER_CONTEXT):
         verdict = drafting.surety(effect)
         yield drafting.on_start(
             effect,
             rule=NAME,
             message=(
-                f"a process that begins anew {wording.verb(verdict, 'is', 'be')} handed {_one(met.words)} "
+                f"a fresh process {wording.verb(verdict, 'gets', 'get')} {_one(met.words)} "
                 "that was made for forked ones"
             ),
             consequence="Python raises an error here: the lock inside cannot be sent",

@@ -2,15 +2,15 @@
 
 ## What it does
 
-Reports `set_start_method` where importing a module of a library calls it, or a function of a library that
-others call. Programs may set the method: what runs below `if __name__ == "__main__"`, what a command calls,
-plain scripts and notebooks are left out.
+Reports `set_start_method` if importing a module of a library calls it, or a function of a library that other
+code calls. Programs may set the method: code below `if __name__ == "__main__"`, functions called by a
+command, plain scripts and notebooks are left out.
 
 ## Why is this bad
 
 The start method belongs to the whole process. With `force=True` the library overrides what the program and
-its other libraries chose, and their workers start in another way than they were tested with. Without it,
-whoever comes second gets an error, be it the program or the library.
+its other libraries chose, and their workers start in a way that they were not tested with. Without it, the
+second caller gets an error, whether that is the program or the library.
 
 ## Example
 
@@ -29,7 +29,7 @@ RuntimeError: context has already been set
 
 ## Use instead
 
-A context of its own makes processes, queues and locks without touching anybody else's:
+A separate context makes processes, queues and locks without affecting others:
 
 ```python
 class Streamer:
@@ -40,16 +40,16 @@ class Streamer:
 
 ## Fix safety
 
-`coldfork check --fix=unsafe` takes the line out, and has a context make the processes, queues and locks of
-the file. Where the file makes none, the edit is only shown: what relied on the method stands in other
+`coldfork check --fix=unsafe` removes the line, and makes the file's processes, queues and locks from a
+context. If the file makes none, the edit is only shown: the code that relied on the method is in other
 modules.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows imports, and calls by itself each function that holds the word. A
-  function that a program of the same project comes to by functions alone is that program's, a method is not,
-  and so is one that a parser of command lines calls, or that is given what it has read.
-- **Runtime**: Python raises the error at the second call, and says nothing where the first was overridden.
+- **Static**: `coldfork check` follows imports, and calls each function that contains the word by itself. A
+  function that a program of the same project reaches only through functions belongs to that program, and so
+  does one that a command line parser calls, or that gets a parsed command line; a method does not.
+- **Runtime**: Python raises the error at the second call, and nothing if the first was overridden.
 
 ## References
 
@@ -106,7 +106,9 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _of_programs(case: Case) -> Iterator[tuple[str, int]]:
-    """The lines that a program comes to by its functions alone: they are parts of it, and no library's."""
+    """Yield the lines that a program reaches only through functions: they are parts of it, not of a
+    library.
+    """
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is EffectKind.SETS_START_METHOD and start is not None and start.program:

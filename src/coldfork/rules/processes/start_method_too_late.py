@@ -1,16 +1,16 @@
-"""The start method is set when one is in use already.
+"""The start method is set when one is already in use.
 
 ## What it does
 
-Reports `set_start_method` without `force=True` behind something that has put a start method to use: an
-earlier `set_start_method`, `get_start_method()` or `get_context()` without an argument, a queue, a lock, a
-pool or a started process of the default context, a `DataLoader` that was iterated, a progress bar that makes
-such a lock.
+Reports `set_start_method` without `force=True` after something that has put a start method to use: an earlier
+`set_start_method`, `get_start_method()` or `get_context()` without an argument, a queue, a lock, a pool or a
+started process of the default context, a `DataLoader` that was iterated, a progress bar that makes such a
+lock.
 
 ## Why is this bad
 
-Python raises an error. Where a `try` passes that over, the method stays what it was, and the workers start
-in the way that the line was meant to prevent: forked behind a woken device, for one.
+Python raises an error. If a `try` swallows it, the method stays the same, and the workers start in the way
+that the line was meant to prevent: for example, forked after a device was woken.
 
 ## Example
 
@@ -28,7 +28,7 @@ RuntimeError: context has already been set
 
 ## Use instead
 
-Set it first, or use a context, which needs no setting:
+Set it first, or use a context, which needs no such call:
 
 ```python
 if __name__ == "__main__":
@@ -41,14 +41,14 @@ if __name__ == "__main__":
 ## Fix safety
 
 `coldfork check --fix=unsafe` moves the line above the one that puts a method to use, if both stand in the
-same block. What is made in between then belongs to the other method.
+same block. Objects made in between then use the new method.
 
 ## How it is seen
 
 - **Static**: `coldfork check` follows programs in the order of their statements, into the functions of
-  installed packages, too. An error that a `try` handles is reported only where the method that was wanted is
-  another one. `VLLM_WORKER_MULTIPROC_METHOD` is read when the engine starts, so that setting it behind the
-  import of vLLM is in time, and not reported.
+  installed packages, too. An error that a `try` handles is reported only if the wanted method is a different
+  one. `VLLM_WORKER_MULTIPROC_METHOD` is read when the engine starts, so setting it after the import of vLLM
+  is in time, and not reported.
 - **Runtime**: Python raises the error.
 
 ## References
@@ -76,20 +76,20 @@ _REMEDY = "set it before anything else of multiprocessing is used, or use a cont
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each line that sets a start method behind the use of one."""
+    """Report each line that sets a start method after one was put to use."""
     for effect, start, met in case.hindered(Obstacle.METHOD_IN_USE):
         if start.handled and start.method == met.words:
-            continue  # it is what it should be
+            continue  # it is the intended one
         verdict = drafting.surety(effect)
         consequence = "Python raises RuntimeError: context has already been set"
         if start.handled:
-            consequence = f"the error is passed over, and the start method stays {met.words}"
+            consequence = f"the error is swallowed, and the start method stays {met.words}"
         finding = drafting.on_start(
             effect,
             rule=NAME,
             message=(
                 f"{wording.doer(effect)} {wording.verb(verdict, 'sets', 'set')} the start method to "
-                f"{start.method} when {met.words} is in use already"
+                f"{start.method} when {met.words} is already in use"
             ),
             consequence=consequence,
             remedy=_REMEDY.format(start.method),

@@ -2,17 +2,17 @@
 
 ## What it does
 
-Reports a line that starts a process by `spawn` or `forkserver` and hands it a lambda, a function or class
+Reports a line that starts a process by `spawn` or `forkserver` and passes it a lambda, a function or class
 that is local to another function, or an object of such a class, as its target, its initialiser, an argument,
 or as the `collate_fn` or dataset of a `DataLoader`; and a line that gives one to a pool or an executor to
-call, be its processes forked or not.
+call, whether or not its processes are forked.
 
 ## Why is this bad
 
-A process that begins anew is sent what it needs by pickling it, and `pickle` finds functions and classes by
-their name in a module: what is local to a function has none. Python raises an error where the process would
-start. With `fork` the same line works, so that it breaks where the default is another one: on macOS and
-Windows, and from Python 3.14 on everywhere. What a pool is given to do is pickled in any case.
+A fresh process gets its data by pickling, and `pickle` finds functions and classes by their name in a module:
+anything local to a function has none. Python raises an error where the process would start. With `fork` the
+same line works, so it breaks where the default is different: on macOS and Windows, and from Python 3.14 on
+everywhere. The tasks of a pool are pickled in any case.
 
 ## Example
 
@@ -45,27 +45,27 @@ def load(dataset, pad):
     return DataLoader(dataset, collate_fn=Collate(pad), num_workers=4, multiprocessing_context="spawn")
 ```
 
-A function at module level with `functools.partial` for what it closes over does as well.
+A function at module level with `functools.partial` for the enclosing variables works, too.
 
 ## Fix safety
 
-`coldfork check --fix=unsafe` makes a class of a function that does nothing but to make and return a local
-one. It is unsafe because what the function closes over has to be picklable, too.
+`coldfork check --fix=unsafe` turns a function that does nothing but make and return a local one into a class.
+It is unsafe because the enclosing variables have to be picklable, too.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows programs and imports to the line, and knows the method and what is
-  handed over. A function that `functools.wraps` has given another's name is taken for what the module has
-  under that name. Which attributes an object holds is not looked at. By default the method is that of the
-  target version: with `target-version = "3.14"` all that rests on `fork` is found. Libraries that pickle by
-  value, such as `cloudpickle`, joblib and `multiprocess`, are not taken for the standard library's.
+- **Static**: `coldfork check` follows programs and imports to the line, and knows the method and the objects
+  passed. A function that `functools.wraps` has given another's name is taken for the module's object of that
+  name. The attributes of an object are not examined. By default the method is that of the target version:
+  with `target-version = "3.14"` all code that relies on `fork` is found. Libraries that pickle by value, such
+  as `cloudpickle`, joblib and `multiprocess`, are not mistaken for the standard library.
 - **Runtime**: Python raises the error. `coldfork check --confirm=run` runs the program, and looks for it.
 
 ## References
 
 - pytorch-meta pull request 39, a collate function that is local to another one:
   <https://github.com/tristandeleu/pytorch-meta/pull/39>
-- speculators pull request 884, the same mended by a class:
+- speculators pull request 884, the same fault mended by a class:
   <https://github.com/vllm-project/speculators/pull/884>
 - CPython, what can be pickled:
   <https://docs.python.org/3/library/pickle.html#what-can-be-pickled-and-unpickled>
@@ -84,12 +84,12 @@ NAME = "unpicklable-target"
 SEVERITY = Severity.ERROR
 
 _REMEDY = (
-    "define it at module level, where it needs values as a class with `__call__` or by functools.partial"
+    "define it at module level, with a `__call__` class or functools.partial for the values that it needs"
 )
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each line that hands something to a process that pickle refuses."""
+    """Report each line that passes an unpicklable object to a process."""
     for effect, start, met in case.hindered(Obstacle.UNPICKLABLE):
         if effect.kind is EffectKind.FORKS and not start.tasks:
             continue  # a fork sends nothing
@@ -107,7 +107,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 def _whom(effect: Effect, start: ProcessStart) -> str:
     if not start.tasks:
-        return "a process that begins anew"
+        return "a fresh process"
     return "the workers of a DataLoader" if _is_of_loader(effect) else "a pool"
 
 

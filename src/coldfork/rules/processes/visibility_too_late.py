@@ -1,14 +1,14 @@
-"""The variable that says which devices a process sees is set when the driver is awake already.
+"""The variable for the devices that a process sees is set when the driver is already awake.
 
 ## What it does
 
 Reports a line that sets `CUDA_VISIBLE_DEVICES`, `HIP_VISIBLE_DEVICES`, `ROCR_VISIBLE_DEVICES` or
-`ZE_AFFINITY_MASK` behind a call that has woken that driver in the same process, or behind an import that has.
+`ZE_AFFINITY_MASK` after a call or an import that has woken that driver in the same process.
 
 ## Why is this bad
 
-The driver reads the variable once, when it is woken. What is written later changes nothing in this process:
-it goes on with the first device, where another process may be at work, and only its children see the change.
+The driver reads the variable once, when it is woken. A later change has no effect in this process: it stays
+with the first device, which another process may be using, and only its children see the change.
 
 ## Example
 
@@ -38,21 +38,20 @@ def main(gpu):
 ## Fix safety
 
 `coldfork check --fix=unsafe` moves the line above the one that wakes the device, if both stand in the same
-block and the line needs nothing that is made in between. What runs in between sees the variable, too.
+block and the line needs nothing that is made in between. The code in between then sees the variable, too.
 
 ## How it is seen
 
-- **Static**: `coldfork check` follows programs, imports and functions that hold the variable's name. A
-  function that sets it for processes that it or its caller starts is left out. That a function which wakes
-  the device behind the line is called twice, as in ultralytics 8.4.80, is not seen: most such functions are
+- **Static**: `coldfork check` follows programs, imports and functions that contain the variable's name. A
+  function that sets it for processes that it or its caller starts is left out. A function that wakes the
+  device after the line and is called twice, as in ultralytics 8.4.80, is not seen: most such functions are
   called once.
-- **Runtime**: nothing is raised. `coldfork run` tells where the device was woken.
+- **Runtime**: nothing is raised. `coldfork run` shows where the device was woken.
 
 ## References
 
-- CUDA, environment variables:
-  <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
-- ultralytics pull request 25021, which stopped to set the variable:
+- CUDA, environment variables: <https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#env-vars>
+- ultralytics pull request 25021, which stopped setting the variable:
   <https://github.com/ultralytics/ultralytics/pull/25021>
 """
 
@@ -79,7 +78,7 @@ _READERS = {
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each line that sets a variable which the driver has read already."""
+    """Report each line that sets a variable which the driver has already read."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is not EffectKind.SETS_VISIBILITY or start is None or start.before is None:
@@ -91,9 +90,9 @@ def judge(case: Case) -> Iterator[Finding]:
             rule=NAME,
             message=(
                 f"{wording.doer(effect)} {wording.verb(effect.verdict, 'sets', 'set')} {start.target} "
-                f"when {effect.accelerator} is awake already"
+                f"when {effect.accelerator} is already awake"
             ),
-            consequence="the driver has read the variable: this process goes on to see the same devices",
+            consequence="the driver has read the variable: this process keeps seeing the same devices",
             remedy="set it before anything wakes the device, or choose the device by its number",
         )
         yield replace(finding, ways=tuple(drafting.ways(start, effect.accelerator)))

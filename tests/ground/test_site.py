@@ -38,3 +38,10 @@ def test_the_search_leaves_out_transcripts() -> None:
     assert pages
     left_out = "search:\n  exclude: true\n"
     assert [page.name for page in pages if left_out not in page.read_text(encoding="utf-8")] == []
+
+
+def test_the_error_that_brings_people_here_is_the_title_of_the_page_that_helps() -> None:
+    """The search ranks a title first."""
+    said = "# Cannot re-initialize CUDA in forked subprocess"
+    pages = [page for page in DOCS.rglob("*.md") if said in page.read_text(encoding="utf-8")]
+    assert [page.name for page in pages] == ["cuda-in-child-processes.md"]

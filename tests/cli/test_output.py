@@ -13,7 +13,7 @@ from typing import TextIO
 
 import pytest
 
-from coldfork.cli.output import wants_colour
+from coldfork.cli.output import terminal_width, wants_colour
 from coldfork.report.shared.terminals import columns, is_terminal
 
 
@@ -50,3 +50,12 @@ def test_the_stream_given_decides(terminal: TextIO, monkeypatch: pytest.MonkeyPa
     assert not wants_colour("auto", {})
     assert not wants_colour("auto", {"TERM": "dumb"}, stream=terminal)
     assert not wants_colour("auto", {"NO_COLOR": "1"}, stream=terminal)
+
+
+def test_a_shell_that_exports_its_width_changes_no_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert terminal_width() is None
+    monkeypatch.setenv("COLDFORK_COLUMNS", "40")
+    assert terminal_width() == 40

@@ -14,8 +14,9 @@ from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal on standard output, else what COLUMNS says; None when nobody knows."""
-    told = os.environ.get("COLUMNS", "")
+    """The columns of the terminal on standard output, else those that a demonstration asks for, if any."""
+    # Not COLUMNS: what reads a pipe must not get other lines because a shell or a test runner exports that.
+    told = os.environ.get("COLDFORK_COLUMNS", "")
     return terminals.columns(sys.stdout) or (int(told) if told.isdecimal() and told != "0" else None)
 
 

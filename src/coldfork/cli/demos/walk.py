@@ -156,7 +156,7 @@ def _environment(folder: Path, *, colour: bool) -> dict[str, str]:
     }
     return kept | {
         "COLDFORK_STATE_DIR": str(folder / "state"),
-        "COLUMNS": str(WIDTH),
+        "COLDFORK_COLUMNS": str(WIDTH),
         "FORCE_COLOR" if colour else "NO_COLOR": "1",
         "PYTHONIOENCODING": "utf-8",
         "PYTHONUNBUFFERED": "1",  # what a child prints stands before what its parent prints later

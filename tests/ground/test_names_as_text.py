@@ -43,8 +43,10 @@ NO_NAMES = {
     "coldfork.bench": "an audit event",
     "coldfork.json": "a file that a run writes",
     "coldfork.sarif": "a file that a run writes",
+    "coldfork.vsix": "a file that a build writes",
     "coldfork.files": "a class in a JUnit report",
     "coldfork.probe": "a class in a JUnit report",
+    "coldfork.command": "a setting of an editor",
     "coldfork.configuration": "a setting of an editor",
     "coldfork.showReferences": "a command of an editor",
 }

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks import mount
 from integrations.environment import Ended
 from integrations.transcript import Transcript, main
 from published import sources
@@ -203,7 +202,7 @@ def found(fault: Fault, folder: Path) -> list[str]:
 def _sample(fault: Fault, folder: Path) -> None:
     """The package of a fault as a project of its own."""
     root = sources.obtain(Wanted.parse(fault.version))
-    package = mount.package_root(root, fault.top) / fault.top
+    package = next(place for place in (root / fault.top, root / "src" / fault.top) if place.is_dir())
     shutil.copytree(package, folder / "src" / fault.top)
     (folder / "nothing").mkdir()
     # As `./dev bench mend` does: of packages beside, what coldfork knows by itself has to do.

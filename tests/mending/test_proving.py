@@ -196,3 +196,18 @@ def test_a_copy_holds_what_is_read_and_leaves_the_original_alone(tmp_path: Path)
         new.place(tmp_path / "p/d/b.txt").write_text("c")
     assert (a.read_text(), (tmp_path / "p/d/b.txt").read_text()) == ("1", "b")
     assert not old.root.exists()
+
+
+def test_a_fix_is_not_refuted_by_a_line_that_it_is_not_about(project: Path, run: Run) -> None:
+    """The package's own `__init__` wakes the device first, before and after; nobody can say more."""
+    (project / "src/engine/__init__.py").write_text(
+        "import torch\nX = torch.cuda.is_available()\nprint(X)\n", encoding="utf-8"
+    )
+    result = run("--fix", "--prove", "--format", "json")
+    proof = json.loads(result.stdout)["proof"]
+    assert proof["left"] == 1
+    assert proof["refuted"] is False
+    for module in proof["modules"]:
+        assert module["outcome"] == "not-testable"
+        for seen in (module["before"], module["after"]):
+            assert (seen["path"], seen["line"]) == ("engine/__init__.py", 2)

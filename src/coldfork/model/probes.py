@@ -148,12 +148,22 @@ class ModuleProof:
     changes: tuple[NameChange, ...] = ()
 
     @property
+    def _is_woken_elsewhere(self) -> bool:
+        """Whether a line of another file woke the device first, before the fix and after it."""
+        before, after = (None if seen is None else seen.waker for seen in (self.before, self.after))
+        if before is None or after is None or after.path is None:
+            return False
+        return after.path != self.path and (before.path, before.line) == (after.path, after.line)
+
+    @property
     def outcome(self) -> Outcome:
         """Return the verdict on the fix."""
         if self.reason or self.before is None or self.after is None:
             return Outcome.NOT_TESTABLE
-        if self.after.status is ProbeStatus.WOKEN or any(not change.is_import for change in self.changes):
+        if any(not change.is_import for change in self.changes):
             return Outcome.REFUTED
+        if self.after.status is ProbeStatus.WOKEN:
+            return Outcome.NOT_TESTABLE if self._is_woken_elsewhere else Outcome.REFUTED
         if self.after.status is ProbeStatus.FAILED and self.before.status is not ProbeStatus.FAILED:
             # An import that fails after the line that woke the device came as far as before.
             return Outcome.REFUTED if self.before.failure is None else Outcome.NOT_TESTABLE

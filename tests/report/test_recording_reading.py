@@ -123,18 +123,18 @@ def test_a_cut_in_the_first_line_is_said_and_not_guessed_at() -> None:
     [
         (b"", "x is empty: nothing was recorded in it"),
         (b"\n\n", "x is empty: nothing was recorded in it"),
-        (b"hello\n", "x is not a recording of coldfork: its first line is not the header of one"),
-        (b"\x89PNG\r\n\x1a\n", "x is not a recording of coldfork: its first line is not the header of one"),
-        (b'{"findings": []}\n', "x is not a recording of coldfork: its first line is not the header of one"),
+        (b"hello\n", "x is no recording of coldfork: its first line is not the header of one"),
+        (b"\x89PNG\r\n\x1a\n", "x is no recording of coldfork: its first line is not the header of one"),
+        (b'{"findings": []}\n', "x is no recording of coldfork: its first line is not the header of one"),
         (
             b'{"event": "import", "t": 1}\n',
-            "x is not a recording of coldfork: its first line is not the header of one",
+            "x is no recording of coldfork: its first line is not the header of one",
         ),
         (
             b'{"event": "header", "schema_version": 99}\n',
             "x was recorded by a newer coldfork (schema_version 99); this one reads 1 and older",
         ),
-        (b"[" * 100_000, "x is not a recording of coldfork: its first line is not the header of one"),
+        (b"[" * 100_000, "x is no recording of coldfork: its first line is not the header of one"),
     ],
 )
 def test_a_foreign_file_is_refused_in_one_sentence(content: bytes, complaint: str) -> None:

@@ -57,7 +57,7 @@ def _header(line: bytes, name: str) -> dict[str, Any]:
     if head is None and line.startswith(b'{"') and not line.endswith(b"\n"):
         raise UsageError(f"{name} was cut off within its first line, so nothing of it can be read")
     if head is None:
-        raise UsageError(f"{name} is not a recording of coldfork: its first line is not the header of one")
+        raise UsageError(f"{name} is no recording of coldfork: its first line is not the header of one")
     version = head["schema_version"]
     if version > SCHEMA_VERSION:
         raise UsageError(

@@ -363,7 +363,7 @@ def test_a_graph_that_is_one_library_is_refused_by_name() -> None:
 def test_kernels_in_another_language_are_not_guessed_at() -> None:
     with pytest.raises(UnreadableKernelError, match="triton_0 was made by triton"):
         list(signatures("triton_0 = async_compile.triton('triton_0', '''...''')"))
-    with pytest.raises(UnreadableKernelError, match="2 parameters, and 1 names"):
+    with pytest.raises(UnreadableKernelError, match="2 parameters, but 1 names"):
         list(signatures("k = async_compile.cpp_pybinding(['float*', 'float*'], '''void kernel(float* a)''')"))
     (kernel,) = signatures("k = async_compile.cpp_pybinding(['std::string'], 'void kernel(x name)')")
     with pytest.raises(UnreadableKernelError, match="std::string name"):

@@ -134,5 +134,5 @@ def test_a_spoilt_library_is_made_anew_by_the_next_process(tmp_path: Path) -> No
         ).stdout
         for _ in range(2)
     ]
-    assert "cannot be loaded" in said[0]
+    assert "cannot load" in said[0]
     assert said[1] == "None\n"

@@ -1,10 +1,10 @@
-/* Tells where a process calls cuInit, on whatever thread, without ever touching the interpreter.
+/* Tell where a process calls cuInit, on any thread, without ever touching the interpreter.
 
    CUDA loads the library that CUDA_INJECTION64_PATH names when it is initialised and calls InitializeInjection on the
-   initialising thread, perhaps with locks of its own held. So nothing is done here but to raise a signal on this very
-   thread: the handler that `faulthandler` put there writes down the thread's Python stack, without Python's lock.
+   initialising thread, perhaps with locks of its own held. So this only raises a signal on this very thread: the
+   handler that `faulthandler` installed writes down the thread's Python stack, without Python's lock.
 
-   The state below is set by coldfork_arm in the process itself. A program started by it inherits the variable and not
+   The state below is set by coldfork_arm in the process itself. A program started by it inherits the variable but not
    the state, and then nothing happens. */
 
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ static ino_t inode;
 static void (*handler)(int);
 static char next_library[4096];
 
-/* Remember what may be raised and written to; the next library is called too, as it would have been. */
+/* Remember the signal to raise and the file to write to; the next library is called too, as without us. */
 PUBLIC int coldfork_arm(int number, int file, const char *next)
 {
     struct sigaction action;
@@ -54,14 +54,14 @@ PUBLIC void coldfork_disarm(void)
     armed = 0;
 }
 
-/* The signal's default action kills, and another handler is not ours to call. */
+/* The signal's default action kills, and another program's handler must not be called. */
 static int handler_is_there(void)
 {
     struct sigaction action;
     return !sigaction(signal_number, NULL, &action) && action.sa_handler == handler;
 }
 
-/* Raised while blocked, a signal waits and comes at some other place. */
+/* A signal raised while blocked would arrive later, at some other place. */
 static int signal_is_blocked(void)
 {
     sigset_t blocked;
@@ -94,6 +94,6 @@ PUBLIC int InitializeInjection(void)
         tell();
     if (next_library[0] && (library = dlopen(next_library, RTLD_LAZY)))
         next = (int (*)(void))dlsym(library, "InitializeInjection");
-    /* Started by a process that is watched, too, this one found our own library in the variable. */
+    /* If a watched process started this one, the variable names this very library. */
     return next && next != InitializeInjection ? next() : 1;
 }

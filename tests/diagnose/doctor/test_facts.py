@@ -144,7 +144,7 @@ def test_this_machine_is_what_the_system_says() -> None:
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was killed by signal 9"),
         ("raise RuntimeError('no driver')", "failed: RuntimeError: no driver"),
-        ("print('hello')", "failed: it said nothing"),
+        ("print('hello')", "failed: it printed nothing"),
         ("import time; time.sleep(100)", "did not answer within 1 second"),
     ],
 )

@@ -52,7 +52,7 @@ class Session:
         self._woken: dict[str, str] = {}
         self._blamed: dict[tuple[str, str], list[Message]] = {}
         """The messages with which each phase of a test failed: run again, it finds the device awake."""
-        self._strangers: frozenset[str] = frozenset()
+        self._later_threads: frozenset[str] = frozenset()
         self._at_start: list[tuple[str, Message]] = []
         self._reported: set[str] = set()
         for accelerator in self.watching.awake_before:
@@ -88,7 +88,7 @@ class Session:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Begin a test: what happened before it is not its doing."""
         self._of_nobody("between two tests", self.watching.since())
-        self._strangers = self.watching.strangers()
+        self._later_threads = self.watching.later_threads()
         return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -197,9 +197,9 @@ class Session:
 
     def _is_own(self, thread: str) -> bool:
         """Return whether the running test did it: False for a thread older than the test."""
-        if thread == "MainThread" or not self._strangers:
+        if thread == "MainThread" or not self._later_threads:
             return True
-        return not thread.startswith("unknown: ") and thread not in self._strangers
+        return not thread.startswith("unknown: ") and thread not in self._later_threads
 
     def _with_line(self, wake: SeenWake) -> SeenWake:
         from coldfork.plugins.pytest_plugin.cold_import import SECONDS, probe_setup, with_line

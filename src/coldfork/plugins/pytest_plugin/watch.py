@@ -114,7 +114,7 @@ class Watching:
             if state["status"] == "unknown" and state["accelerator"] not in RUNTIMES
         )
 
-    def strangers(self) -> frozenset[str]:
+    def later_threads(self) -> frozenset[str]:
         """Return the names of threads other than the main one that started after the watch began."""
         active = getattr(sys.modules.get("threading"), "_active", {})
         idents = set(sys._current_frames()) - self._own_threads

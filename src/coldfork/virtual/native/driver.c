@@ -1,7 +1,7 @@
 /* A CUDA driver library without devices behind it: it knows whether it was initialised, by which process,
  * and what its devices are called. Everything that would need a real device answers CUDA_ERROR_NOT_SUPPORTED.
  *
- * The types are spelled out because no CUDA header is at hand where this is compiled.
+ * The types are spelled out because no CUDA header is available where this is compiled.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,7 +66,7 @@ static __thread int depth = 0;
 
 static void after_fork_in_child(void) {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    lock = fresh; /* another thread may have held it, and that thread is not here */
+    lock = fresh; /* another thread may have held it, and that thread does not exist here */
     if (initialised)
         poisoned = 1;
     if (watching_forks)
@@ -130,7 +130,7 @@ static int ordinal_by_uuid(const char *entry, size_t length) {
     return found;
 }
 
-/* As strtoul reads, so that "1gpu" is 1; -1 for what is no number, and for a number below zero. */
+/* Read like strtoul, so that "1gpu" is 1; -1 if it is not a number, or a negative one. */
 static long ordinal_by_number(const char *entry) {
     char *end;
     long number = strtol(entry, &end, 10);
@@ -139,7 +139,7 @@ static long ordinal_by_number(const char *entry) {
     return number;
 }
 
-/* Whether an entry comes twice before the first one that is no UUID, be there such a device or not. */
+/* Whether an entry occurs twice before the first one that is not a UUID, whether or not such a device exists. */
 static int one_uuid_twice(const char *setting) {
     for (const char *one = setting; strncmp(one, "GPU-", 4) == 0;) {
         const char *end = strchrnul(one, ',');
@@ -157,7 +157,7 @@ static int one_uuid_twice(const char *setting) {
     return 0;
 }
 
-/* The devices that CUDA_VISIBLE_DEVICES names, up to the first entry that means nothing; none if one is named twice.
+/* The devices that CUDA_VISIBLE_DEVICES names, up to the first invalid entry; none if one is named twice.
  * The first entry decides whether the others are numbers or UUIDs. */
 static void see_devices(void) {
     const char *setting = getenv("CUDA_VISIBLE_DEVICES");
@@ -570,8 +570,8 @@ static int not_supported(void) {
     return NOT_SUPPORTED;
 }
 
-/* What needs a real device. The names are here for programs that are linked against the driver: they could not
- * even be loaded without. */
+/* Functions that need a real device. Programs linked against the driver could not even be loaded without these
+ * names. */
 #define UNSIMULATED(X) \
     X(cuModuleLoad) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleLoadFatBinary) X(cuModuleUnload)               \
     X(cuModuleGetFunction) X(cuModuleGetGlobal_v2) X(cuModuleGetLoadingMode) X(cuLibraryLoadData) X(cuLibraryLoadFromFile)\
@@ -605,7 +605,7 @@ static int not_supported(void) {
     API int name(void) { return not_supported(); }
 UNSIMULATED(NOT_HERE)
 
-/* NVIDIA's runtime library asks for tables that nobody documents; without them it reports "not supported". */
+/* NVIDIA's runtime library asks for undocumented tables; without them it reports "not supported". */
 API int cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table)
@@ -613,7 +613,7 @@ API int cuGetExportTable(const void **table, const void *id) {
     return NOT_SUPPORTED;
 }
 
-/* Names that mean another signature from some CUDA version on. The others mean their newest form. */
+/* Names with a different signature from some CUDA version on. The others mean their newest form. */
 static const struct {
     const char *name;
     int since;

@@ -2,8 +2,8 @@
  *
  * As with the real library, nothing here initialises the driver. CUDA_VISIBLE_DEVICES hides nothing from it.
  *
- * A process that coldfork did not configure it in, because the library was found by the loader, reads what there
- * is from the file that COLDFORK_VIRTUAL_NVML names; coldfork.virtual.management writes it. Each line is one thing:
+ * If coldfork did not configure it in this process, because the loader found the library, it reads its devices from
+ * the file that COLDFORK_VIRTUAL_NVML names; coldfork.virtual.management writes that. Each line is one thing:
  *
  *     library MAJOR.MINOR CUDA_VERSION DRIVER   the capability of its devices first
  *     device UUID TOTAL USED MIG NAME...        MIG is 0 or 1
@@ -39,7 +39,7 @@ struct board {
     int major, minor;
     int cuda_version;
     int count;
-    int answers; /* 0: there is a library, but it cannot find the driver's part of it */
+    int answers; /* 0: the library exists, but cannot find the driver's part */
 };
 
 struct instance {
@@ -99,7 +99,7 @@ static void read_line(const char *line) {
     }
 }
 
-/* Where nobody configured it: what the file says, anew at each first initialisation. */
+/* Without a configuration, read the file, again at each first initialisation. */
 static void read_file(void) {
     const char *path = getenv("COLDFORK_VIRTUAL_NVML");
     char line[512];
@@ -132,7 +132,7 @@ static void read_file(void) {
             return INVALID_ARGUMENT;                                                                                   \
     } while (0)
 
-/* A handle is nothing but a number that no program takes for a pointer it may read. */
+/* A handle is just a number that no program takes for a readable pointer. */
 static void *handle_of(unsigned index) { return (void *)(uintptr_t)(0x1000 + index); }
 
 static int index_of(const void *handle) {
@@ -145,7 +145,7 @@ static struct device *device_of(const void *handle) {
     return index < 0 ? NULL : &devices[index];
 }
 
-/* Handles of instances are handles too, of another range. */
+/* Instances have handles too, in another range. */
 static void *instance_handle(int index, unsigned number) {
     return (void *)(uintptr_t)(0x2000 + (unsigned)index * MOST_INSTANCES + number);
 }
@@ -301,7 +301,7 @@ struct memory {
     unsigned long long total, unused, used;
 };
 
-/* What a device or an instance has, and what of it is used. */
+/* The memory of a device or an instance, and how much of it is used. */
 static int figures(const void *handle, unsigned long long *total, unsigned long long *used) {
     struct instance *instance = instance_of(handle);
     struct device *device = device_of(handle);

@@ -150,7 +150,7 @@ async function checkOnce() {
   markLines();
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
   const outcome = ["Nothing that fails a check.", "Something was found.", "The check itself failed."];
-  tell(`${outcome[answer.status] ?? outcome[2]} Exit status ${answer.status}, ${seconds} s.`, answer.status > 1);
+  tell(`${outcome[answer.status] ?? outcome[2]} Exit status ${answer.status}, after ${seconds} s.`, answer.status > 1);
   state.fixes = null;
   await keepInAddress();
   if (!at("fixes").hidden && !state.again) await mend();

@@ -102,13 +102,19 @@ class Browser:
         os.close(self._reading)
         os.close(self._writing)
 
+    def processor_seconds(self) -> float:
+        """What the browser's processes have taken of the processors so far."""
+        ticks = 0
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                fields = file.read_text().rpartition(")")[2].split()
+                if int(fields[3]) == self._process.pid:  # of its session
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Send one command of the DevTools protocol and wait for its answer."""
-        number = next(self._numbers)
-        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._writing, json.dumps(message).encode() + b"\0")
+        number = self._send(method, self._session, parameters)
         while True:
             answer = self._next()
             if answer.get("id") == number:
@@ -117,6 +123,14 @@ class Browser:
                 result: dict[str, Any] = answer["result"]
                 return result
             self._notice(answer)
+
+    def _send(self, method: str, session: str | None, parameters: dict[str, Any]) -> int:
+        number = next(self._numbers)
+        message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        os.write(self._writing, json.dumps(message).encode() + b"\0")
+        return number
 
     def open(self, page: Path | str) -> None:
         """Load a page, a file or an address, and wait until it has been laid out."""
@@ -175,6 +189,8 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.ask(f"{domain}.enable")
+        # A worker waits until it is known, so that nothing is missed of what it fetches.
+        self.ask("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True)
 
     def _next(self) -> dict[str, Any]:
         deadline = monotonic() + PATIENCE
@@ -189,9 +205,14 @@ class Browser:
         return answer
 
     def _notice(self, event: dict[str, Any]) -> None:
+        if "method" not in event:
+            return  # the answer to something that nobody waits for
         self._events.append(event)
         parameters = event.get("params", {})
-        match event.get("method"):
+        match event["method"]:
+            case "Target.attachedToTarget":
+                for method in ("Network.enable", "Runtime.runIfWaitingForDebugger"):
+                    self._send(method, parameters["sessionId"], {})
             case "Network.requestWillBeSent":
                 self.requests.append(parameters["request"]["url"])
             case "Runtime.exceptionThrown":

@@ -35,9 +35,7 @@ class CannotAssemble(Exception):
 
 def assemble() -> None:
     """Make docs/playground/built, unless it is there and nothing that it is made from has changed."""
-    digest = _digest()
-    stamp = BUILT / _STAMP
-    if stamp.is_file() and stamp.read_text() == digest:
+    if is_assembled():
         return
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
@@ -48,11 +46,17 @@ def assemble() -> None:
     beside.mkdir()
     try:
         _fill(beside)
-        (beside / _STAMP).write_text(digest)
+        (beside / _STAMP).write_text(digest())
         shutil.rmtree(BUILT, ignore_errors=True)
         beside.rename(BUILT)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def is_assembled() -> bool:
+    """Whether docs/playground/built holds what would be assembled now."""
+    stamp = BUILT / _STAMP
+    return stamp.is_file() and stamp.read_text() == digest()
 
 
 def leave_out() -> None:
@@ -80,7 +84,8 @@ def _files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _digest() -> str:
+def digest() -> str:
+    """All that the assembled files are made from, in short."""
     texts = [*_files(ROOT / "src" / "coldfork"), *_files(PAGE / "examples"), *_files(HERE)]
     texts.append(PAGE / "editor.js")
     content = hashlib.sha256()

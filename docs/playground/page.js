@@ -7,7 +7,7 @@ const PAUSE = 500; // milliseconds without a key, after which what was typed is 
 const LONGEST = 60_000; // characters that an address may have everywhere
 const at = (id) => document.getElementById(id);
 
-const state = { files: {}, active: "", fixes: null, running: false, again: false };
+const state = { files: {}, active: "", pointed: [], fixes: null, running: false, again: false };
 let editor;
 let engine;
 let timer;
@@ -49,6 +49,7 @@ function show(name) {
 
 function load(files, active) {
   state.files = { ...files };
+  state.pointed = [];
   editor.forget();
   at("findings").replaceChildren();
   show(active in files ? active : Object.keys(files).sort()[0]);
@@ -92,7 +93,7 @@ function remove() {
 }
 
 async function take(pairs) {
-  const { files, left } = await project.read(await pairs);
+  const { files, left } = await project.read(await pairs).catch(() => ({ files: {} }));
   if (!Object.keys(files).length) {
     tell("There is no Python file in that.", true);
     return;
@@ -112,7 +113,7 @@ function lineIn(name, cell, line) {
 }
 
 function markLines() {
-  const here = (state.pointed ?? []).filter((place) => place.name === state.active);
+  const here = state.pointed.filter((place) => place.name === state.active);
   editor.mark(here.map((place) => lineIn(place.name, place.cell, place.line)));
 }
 

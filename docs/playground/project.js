@@ -37,11 +37,15 @@ export function chosen(list) {
 
 // What was dropped, folders and all.
 export async function dropped(transfer) {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  // The list is empty as soon as anything is waited for.
+  const items = [...transfer.items].filter((item) => item.kind === "file");
+  const entries = items.map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
   const pairs = [];
   const visit = async (entry) => {
-    const path = entry.fullPath.replace(/^\//, "");
-    if (entry.isFile) {
+    const path = (entry.fullPath ?? entry.name).replace(/^\//, "");
+    if (entry instanceof File) {
+      pairs.push([path, entry]);
+    } else if (entry.isFile) {
       pairs.push([path, await new Promise((resolve, reject) => entry.file(resolve, reject))]);
     } else if (!LEFT_OUT.test(`${path}/`)) {
       const reader = entry.createReader();

@@ -8,7 +8,9 @@ function places(text, names) {
   if (!known.length) return [];
   const files = known.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
   const pattern = new RegExp(`(?<![\\w/.-])(${files})(?::cell (\\d+))?:(\\d+)`, "g");
-  return [...text.matchAll(pattern)].map((match) => [
+  // A line of a notebook is a line of one of its cells; without the cell it leads nowhere.
+  const found = [...text.matchAll(pattern)].filter((match) => match[2] || !match[1].endsWith(".ipynb"));
+  return found.map((match) => [
     match.index,
     match.index + match[0].length,
     { name: match[1], cell: match[2] ? Number(match[2]) : null, line: Number(match[3]) },

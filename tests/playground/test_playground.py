@@ -135,6 +135,26 @@ def test_the_link_holds_the_code(opened: Playground) -> None:
     }
 
 
+def test_files_that_are_dropped_are_checked(opened: Playground) -> None:
+    opened.browser.evaluate(
+        """(() => {
+          const dropped = new DataTransfer();
+          dropped.items.add(new File(["import torch\\n\\nN = torch.cuda.device_count()\\n"], "count.py"));
+          dropped.items.add(new File(["no code"], "notes.txt"));
+          const event = new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true });
+          document.getElementById("editor").dispatchEvent(event);
+          return new Promise(done => {
+            const name = document.getElementById("name");
+            const wait = () => name.value === "count.py" ? done() : setTimeout(wait, 10);
+            wait();
+          });
+        })()"""
+    )
+    opened.ended()
+    assert "count.py:3" in opened.text("findings")
+    assert opened.text("tabs") == "count.py"
+
+
 def test_it_works_without_a_network_once_it_is_loaded(opened: Playground) -> None:
     network = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     opened.browser.ask("Network.emulateNetworkConditions", offline=True, **network)

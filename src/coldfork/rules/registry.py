@@ -90,8 +90,8 @@ def module_of(name: str) -> str:
 def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the names to run, in the registry's order; an unknown one is refused, with a near match."""
     wanted, unwanted = set(only), set(without)
-    if strangers := (wanted | unwanted) - set(NAMES):
-        raise UsageError(unknown(sorted(strangers)))
+    if unknown_names := (wanted | unwanted) - set(NAMES):
+        raise UsageError(unknown(sorted(unknown_names)))
     return tuple(name for name in NAMES if (not wanted or name in wanted) and name not in unwanted)
 
 

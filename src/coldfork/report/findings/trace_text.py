@@ -1,6 +1,4 @@
-"""What the analysis believes at one line, as text, for readers puzzled by a finding there or by its
-absence.
-"""
+"""The beliefs of the analysis at one line, as text, for readers puzzled by a finding or its absence."""
 
 from __future__ import annotations
 

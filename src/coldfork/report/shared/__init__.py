@@ -1,1 +1,1 @@
-"""What the formats of every report share: characters, colours, progress, options."""
+"""Shared parts of all report formats: characters, colours, progress, options."""

@@ -16,7 +16,7 @@ from coldfork.model.effects import PROFILES, EffectKind
 from coldfork.source.bodies.handling import error_leaves
 from coldfork.source.bodies.question import GivenValues, Question
 from coldfork.source.bodies.writers import WrittenNames
-from coldfork.source.evaluation.calls.strangers import Strangers
+from coldfork.source.evaluation.calls.unknown_code import UnknownCode
 from coldfork.source.evaluation.evaluator import Evaluator
 from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.objects.protocols import iterate
@@ -89,14 +89,14 @@ def read_body(question: Question) -> Reading:
     definition = definition_of(tree, source, question.function, question.line, question.code)
     code = lowered(definition)
 
-    strangers = Strangers(ev, WrittenNames(program, question.modules))
+    unknown_code = UnknownCode(ev, WrittenNames(program, question.modules))
     values = GivenValues(partial(_class, ev, program), partial(_function, program))
 
     def run(frame: Frame) -> None:
-        strangers.know(*_give_classes(ev, program, question, values))
+        unknown_code.know(*_give_classes(ev, program, question, values))
         frame.at(question.line, question.line)
         callee, arguments = _callee(ev, program, question, code, values)
-        strangers.know(*values.objects)
+        unknown_code.know(*values.objects)
         value = ev.call(frame, callee, *arguments)
         if question.iterated:
             ev.first_yield_only = True
@@ -107,7 +107,7 @@ def read_body(question: Question) -> Reading:
         for name, variables in question.modules.items()
         for variable, value in values.all_of(variables).items()
     }
-    sites = ev.run_body(module, run, dict(os.environ), given, strangers)
+    sites = ev.run_body(module, run, dict(os.environ), given, unknown_code)
     trees: dict[str, ast.Module] = {question.module: tree}
     found = tuple(_certain(program, sites, trees))
     return Reading(found, tuple(one.path for one in program.loaded()))

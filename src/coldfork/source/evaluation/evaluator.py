@@ -49,7 +49,7 @@ class Evaluator(Interpreter):
         self.failing: list[dict[tuple[str, bool], Failure]] = []
         self.joining = 0
         self.presumes = True
-        self.strangers = None
+        self.unknown_code = None
         self.first_yield_only = False
         self._classes = classes.Classes(self)
         self._package_environments = program.kept(PackageEnvironments)
@@ -145,14 +145,14 @@ class Evaluator(Interpreter):
         run: Callable[[Frame], None],
         environment: dict[str, str | None],
         variables: dict[tuple[str, str], Value],
-        strangers: Disturbing,
+        unknown_code: Disturbing,
     ) -> tuple[Site, ...]:
         """Return the wakes of a call in a process whose environment and module variables are known.
 
         Certain means certain in every run here, not in nearly all of them.
         """
         self.presumes = False
-        self.strangers = strangers
+        self.unknown_code = unknown_code
         self.environment.begin(environment)
         self.budget.begin(of_test=False)
         self.memo.begin()
@@ -170,7 +170,7 @@ class Evaluator(Interpreter):
         finally:
             self.running.end()
             self.presumes: bool = True
-            self.strangers = None
+            self.unknown_code = None
         return () if self.budget.cuts else tuple(frame.sites)
 
     # -- what the parts need of each other: they take the evaluator as an argument, like methods -------

@@ -63,7 +63,7 @@ class Interpreter(ABC):
     """How many of the paths being followed have a sibling that was followed before."""
     presumes: bool
     """Whether to take for granted what nearly always holds; otherwise every path is equally likely."""
-    strangers: Disturbing | None
+    unknown_code: Disturbing | None
     """Tracks what code that cannot be followed may change; None if it is taken to change nothing."""
     first_yield_only: bool
     """Set for the generator that `next` is about to run."""

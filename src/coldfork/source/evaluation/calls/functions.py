@@ -10,7 +10,7 @@ from coldfork.source.evaluation.calls import external_calls, known_effects
 from coldfork.source.evaluation.calls.argument_binding import bind_arguments, first_union
 from coldfork.source.evaluation.calls.construction import construct
 from coldfork.source.evaluation.calls.outcomes import hand_over, recalled
-from coldfork.source.evaluation.calls.strangers import disturb_arguments
+from coldfork.source.evaluation.calls.unknown_code import disturb_arguments
 from coldfork.source.evaluation.calls.waiting import COMING_BACK, may_wait
 from coldfork.source.evaluation.flow.branches import FALLS
 from coldfork.source.evaluation.frame import PAUSED, CallResult, Frame, Raised
@@ -65,8 +65,8 @@ def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywo
         return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
     if isinstance(callee, Bound):
         return call(ev, frame, callee.function, (callee.receiver, *positional), keywords)
-    if ev.strangers is not None:
-        ev.strangers.called(callee, positional, keywords)
+    if ev.unknown_code is not None:
+        ev.unknown_code.called(callee, positional, keywords)
         disturb_arguments(callee, positional, keywords)
         if may_wait(ev, callee, positional):
             frame.doubt(COMING_BACK)
@@ -122,7 +122,7 @@ def call_function(
     code = _code_to_follow(ev, frame, function)
     if code is None:
         known_effects.record_facts(ev, frame, facts)
-        if ev.strangers is not None:
+        if ev.unknown_code is not None:
             frame.doubt(COMING_BACK)
         return UNKNOWN
     if not lazily:
@@ -230,7 +230,7 @@ def _result(
     # Two lambdas may share a line: their code tells them apart, and lives as long as the module's summary.
     identity: object = function if function.env is None else (*place, function.env)
     plain = tuple(map(unwatched, positional))
-    met = 0 if ev.strangers is None else ev.strangers.calls
+    met = 0 if ev.unknown_code is None else ev.unknown_code.calls
     surroundings = ev.environment.key, met
     key = (identity, plain, tuple(keywords.items()), surroundings, first_yield_only)
     known = recalled(ev, key, positional, place)
@@ -241,7 +241,7 @@ def _result(
             ev.budget.end_at(known.cut.module, known.cut.function, known.cut.line)
         return known
     if not ev.memo.enter_call(key, place):
-        return NOTHING if ev.strangers is None else NOTHING._replace(stays=(Condition(words=COMING_BACK),))
+        return NOTHING if ev.unknown_code is None else NOTHING._replace(stays=(Condition(words=COMING_BACK),))
     watched = ev.unread_texts.watched(key, positional)
     try:
         return _follow(ev, _Call(function, code, watched, keywords, first_yield_only), key, place)

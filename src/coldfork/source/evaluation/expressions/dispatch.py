@@ -240,8 +240,8 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
         frame.yields.extend(items if exact else (*items, UNKNOWN))
         return UNKNOWN
     frame.yields.append(value)
-    if ev.strangers is not None:
-        ev.strangers.met(value)
+    if ev.unknown_code is not None:
+        ev.unknown_code.met(value)
         frame.exit_musts.append(set(frame.must))  # execution may stop here for good
     if frame.first_yield_only and not frame.conditions:
         raise Raised(PAUSED)

@@ -124,11 +124,11 @@ def operate(
     ev: Interpreter, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
 ) -> Value:
     """Return the value of a binary operator, in place first if requested."""
-    if ev.strangers is not None and (type(left) is Unknown or type(right) is Unknown):
+    if ev.unknown_code is not None and (type(left) is Unknown or type(right) is Unknown):
         every = (single for side in (left, right) for single, _ in alternatives(side))
         given = [one for one in every if not isinstance(one, (Unknown, Const, External))]
         if given:
-            ev.strangers.met(*given)
+            ev.unknown_code.met(*given)
     if in_place and isinstance(left, Instance):
         method = ev.attribute(frame, left, f"__i{name}__")
         if isinstance(method, Bound):

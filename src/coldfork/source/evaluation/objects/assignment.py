@@ -68,7 +68,7 @@ def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
 
 def _belongs_to_others(ev: Interpreter, frame: Frame, name: str) -> None:
     """Note that others may rebind a variable at any call."""
-    if ev.strangers is not None and frame.env is not None:
+    if ev.unknown_code is not None and frame.env is not None:
         frame.env.names.pop(name, None)
 
 
@@ -152,8 +152,8 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
             set_on_class(ev, frame, single, name, value)
         elif isinstance(single, Work):
             single.daemonic = single.daemonic or (name == "daemon" and value == TRUE)
-        elif ev.strangers is not None:
-            ev.strangers.met(value)
+        elif ev.unknown_code is not None:
+            ev.unknown_code.met(value)
             if isinstance(single, (External, ModuleRef)) and not isinstance(value, Const):
                 frame.doubt(f"{name} still does what its sources say")
 
@@ -192,8 +192,8 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
             setter = ev.member(single.cls, "__setitem__")
             if setter is not None and not isinstance(setter.value, External):
                 ev.call(frame, ev.attribute(frame, single, "__setitem__"), (key, value))
-        elif ev.strangers is not None:
-            ev.strangers.met(key, value)
+        elif ev.unknown_code is not None:
+            ev.unknown_code.met(key, value)
             _forget_items(frame, single)
 
 

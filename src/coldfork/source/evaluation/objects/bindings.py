@@ -54,11 +54,11 @@ def remembered(
     mark = ev.journal.mark()
     ev.memo.begin_apart()
     # The effects of a module or class body lie in the past.
-    strangers, ev.strangers = ev.strangers, None
+    unknown_code, ev.unknown_code = ev.unknown_code, None
     try:
         value = work_out()
     finally:
-        ev.strangers = strangers
+        ev.unknown_code = unknown_code
         settled = ev.memo.end_apart() and lasting
     mask = program.consulted
     program.consulted = outer | mask

@@ -54,7 +54,7 @@ def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
         return _iterate_object(ev, frame, value)
     if isinstance(value, Work):
         ev.call(frame, Method(value, "__iter__"))
-    elif ev.strangers is not None and not (isinstance(value, External) and comes_back(value.name)):
+    elif ev.unknown_code is not None and not (isinstance(value, External) and comes_back(value.name)):
         frame.doubt("there is an end to what is gone through")
     return (pytorch.TENSOR if pytorch.is_tensor(ev, value) else UNKNOWN,), False
 
@@ -95,7 +95,7 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[Values,
 
 def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -> tuple[Values, bool]:
     """Return the items of objects with `__iter__` in source; for a class, its metaclass's."""
-    if ev.strangers is not None:
+    if ev.unknown_code is not None:
         frame.doubt("there is an end to what is gone through")
     iterator = ev.attribute(frame, value, "__iter__")
     if not isinstance(iterator, Bound):
@@ -133,7 +133,7 @@ def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
         value = UNKNOWN
     if isinstance(value, External):
         return ev.call(frame, External(f"{value.name}.__enter__"))
-    if ev.strangers is not None:
+    if ev.unknown_code is not None:
         frame.doubt("the context is entered")
     return value if isinstance(value, Work) else UNKNOWN
 
@@ -150,7 +150,7 @@ def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
         return ev.run_lazily(frame, function, positional, keywords)
     if isinstance(value, Union):
         return ev.for_each_alternative(frame, value, lambda single: awaited(ev, frame, single))
-    if ev.strangers is not None:
+    if ev.unknown_code is not None:
         frame.doubt("the waiting ends")
     return UNKNOWN
 

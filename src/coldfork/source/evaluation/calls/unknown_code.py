@@ -1,4 +1,4 @@
-"""What code that cannot be followed may change, in a process whose variables are known.
+"""The effects of code that cannot be followed, in a process whose variables are known.
 
 Normally a module's variables are taken to stay as they are during an import: code rarely changes them then.
 This is not sound where a result has to be certain. There, unknown code may modify anything that it was ever
@@ -60,7 +60,7 @@ class Writers(Protocol):
         ...
 
 
-class Strangers:
+class UnknownCode:
     """Everything that unknown code has been given, and may have changed."""
 
     def __init__(self, ev: Interpreter, writers: Writers) -> None:

@@ -238,12 +238,12 @@ def test_no_input_is_silently_clean(kind: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("a README", "this is no Python source"),
+        ("a README", "this is not Python source"),
         ("a wheel", "unpack it"),
         ("a stub", "a stub runs nothing"),
         ("Cython source", "Cython source is not read"),
-        ("a device", "no regular file"),
-        ("a pipe", "no regular file"),
+        ("a device", "not a regular file"),
+        ("a pipe", "not a regular file"),
     ],
 )
 def test_what_is_no_source_is_refused_in_a_line(kind: str, told: str, folder: Path) -> None:

@@ -83,7 +83,7 @@ def test_what_has_to_hold_for_a_line_to_run() -> None:
 @pytest.mark.usefixtures("engine")
 def test_a_line_that_nothing_comes_to_is_told_by_the_statement_around_it() -> None:
     text = told("engine.py:18")
-    assert "nothing came to line 18; of the statements around it" in text
+    assert "nothing reached line 18; of the statements around it" in text
     assert "engine.py:17 if False:" in text
 
 
@@ -91,7 +91,7 @@ def test_a_line_that_nothing_comes_to_is_told_by_the_statement_around_it() -> No
 @pytest.mark.parametrize("line", [11, 12])
 def test_a_function_that_nothing_calls_is_named(line: int) -> None:
     text = told(f"engine.py:{line}")
-    nothing = f"1 module was followed, and nothing came to engine.py:{line}"
+    nothing = f"1 module was followed, and nothing reached engine.py:{line}"
     assert text == f"{nothing}: nothing that an import runs calls never"
 
 

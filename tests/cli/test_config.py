@@ -119,7 +119,7 @@ def test_a_wrong_type_says_what_was_expected(configure: Configure) -> None:
 
 def test_a_wrong_value_says_which_there_are(configure: Configure) -> None:
     assert refusal(configure('profile = "cuda12"\n')) == snapshot(
-        '[tool.coldfork] profile: "cuda12" is none of cuda, cuda-without-nvml, rocm, xpu, jax-gpu, cpu; '
+        '[tool.coldfork] profile: "cuda12" is not one of cuda, cuda-without-nvml, rocm, xpu, jax-gpu, cpu; '
         "did you mean cuda?"
     )
     assert refusal(configure('rules = ["waking-imports"]\n')) == snapshot(

@@ -88,7 +88,7 @@ def test_a_large_file_that_does_something_is(tmp_path: Path) -> None:
     write({"engine/__init__.py": "", "engine/table.py": f"{_TABLE}print(len(TABLE))\n"}, tmp_path)
     (found,) = observe([tmp_path]).unreadable
     assert (found.path, found.too_large) == ("engine/table.py", True)
-    assert json.dumps(found.reason) == '"larger than 8 MB, and was left alone"'
+    assert json.dumps(found.reason) == '"larger than 8 MB, so it was skipped"'
 
 
 def test_a_deep_table_is_not_reported(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_link_to_a_folder_is_followed_once(tmp_path: Path) -> None:
     (tmp_path / "p" / "gone.py").symlink_to(tmp_path / "nowhere")
     found = discover([tmp_path])
     assert list(found.files) == ["p", "p.a"]
-    assert found.broken == ((f"{tmp_path}/p/gone.py", "a link that leads nowhere"),)
+    assert found.broken == ((f"{tmp_path}/p/gone.py", "a broken link"),)
 
 
 #: The files of a checked folder and of one beside it, the module, where it is, whether it is checked.

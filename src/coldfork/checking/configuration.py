@@ -141,7 +141,7 @@ def _problems_of_item(setting: Setting, item: object) -> _Problems:
     if setting.choices and item not in setting.choices:
         match = near_match(str(item), setting.choices)
         hint = f"; did you mean {match}?" if match else ""
-        yield f"{setting.name}: {_spelled(item)} is none of {', '.join(setting.choices)}{hint}"
+        yield f"{setting.name}: {_spelled(item)} is not one of {', '.join(setting.choices)}{hint}"
     reason = setting.refuse(str(item)) if setting.refuse else None
     if reason:
         yield f"{setting.name}: {reason}"

@@ -213,7 +213,7 @@ SETTINGS = (
     Setting(
         "fail-on",
         Kind.TEXT,
-        "How sure a finding has to be to make the exit status 1; unknown: so does unfollowed code.",
+        "How sure a finding has to be to make the exit status 1; unknown: unfollowed code does so, too.",
         Verdict.CONDITIONAL.value,
         choices=(*(verdict.value for verdict in Verdict), UNKNOWN),
         output_only=True,

@@ -270,5 +270,5 @@ def _unfinished(importing: dict[str, None], results: Results, quotations: Quotat
     for name in importing:
         result = results.by_name.get(name)
         for cut in result.cuts if result is not None else ():
-            why = f"coldfork itself failed: {cut.fault}" if cut.fault else "its budget had come to an end"
+            why = f"coldfork itself failed: {cut.fault}" if cut.fault else "its budget had run out"
             yield f"following {name} ended at {quotations.path_of(cut.module)}:{cut.line}: {why}"

@@ -88,7 +88,7 @@ FORKS = (
             "NotInitialized",
             "before forking",
         ),
-        alternatives=("a driver that does not work on this machine at all, in the parent either",),
+        alternatives=("a driver that does not work on this machine at all, not even in the parent",),
     ),
     Trouble(
         "aborted-after-fork",

@@ -56,7 +56,7 @@ class _Page:
     def _about(self, trace: Trace) -> Iterator[str]:
         """Yield which line is described, and why it is not the one that was asked about."""
         were = "was" if trace.modules == 1 else "were"
-        followed = f"{plural(trace.modules, 'module')} {were} followed, and nothing came to"
+        followed = f"{plural(trace.modules, 'module')} {were} followed, and nothing reached"
         if not trace.line:
             why = (
                 f"nothing that an import runs calls {trace.within}"
@@ -71,7 +71,7 @@ class _Page:
         else:
             yield from self._flow(
                 f"{followed} line {trace.asked}; of the statements around it, this is the innermost that "
-                "something came to:"
+                "something reached:"
             )
             yield place
         yield f"    {self._sheet.cut(trace.text, 4)}"

@@ -198,7 +198,7 @@ class _Search:
             if is_folder or is_file:
                 yield entry.name, is_folder
             elif entry.name.endswith(SOURCES) and entry.is_symlink():
-                self.broken.append((entry.path, "a link that leads nowhere"))
+                self.broken.append((entry.path, "a broken link"))
 
     def package_of(self, folder: str) -> tuple[str, str] | None:
         """Return the folder that holds the top package, and the dotted name of `folder`, if it is in one."""
@@ -260,7 +260,7 @@ def discover(
                 raise UsageError(f"{path}: {reason}")
             search.single(absolute, str(path))
         elif os.path.islink(absolute):
-            raise UsageError(f"{path}: a link that leads nowhere")
+            raise UsageError(f"{path}: a broken link")
         else:
             raise UsageError(f"{path}: no such file or folder")
     for name in search.scripts:  # Python puts the folder of the program on its path

@@ -49,8 +49,8 @@ def read(raw: bytes) -> Notebook:
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         old = isinstance(document, dict) and "worksheets" in document
         if old:
-            raise NotANotebook("a notebook of format 3 or older; nbconvert makes a newer one of it")
-        raise NotANotebook("this JSON is no notebook: it has no cells")
+            raise NotANotebook("a notebook of format 3 or older; nbconvert can upgrade it")
+        raise NotANotebook("this JSON is not a notebook: it has no cells")
     language = _language(document.get("metadata"))
     if language and not language.lower().startswith(_PYTHON):
         raise NotANotebook(f"a notebook whose language is {language}, not Python")

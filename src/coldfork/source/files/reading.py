@@ -16,7 +16,7 @@ from coldfork.source.files.notebooks import SUFFIX as NOTEBOOK
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
 _UTF8 = ("utf-8", "utf8", "utf_8", "u8", "cp65001", "utf-8-sig", "utf_8_sig")
 LARGEST_FILE = 8_000_000
-TOO_LARGE = f"larger than {LARGEST_FILE // 1_000_000} MB, and was left alone"
+TOO_LARGE = f"larger than {LARGEST_FILE // 1_000_000} MB, so it was skipped"
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -233,10 +233,10 @@ def refusal(path: str, reader: Reader) -> str | None:
     if suffix in _INSTEAD:
         return _INSTEAD[suffix]
     if not reader.is_regular(path):
-        return "this is no regular file"
+        return "this is not a regular file"
     if suffix in _GIVEN or (not suffix and _is_script(path, reader)):
         return None
-    return "this is no Python source; modules (.py), notebooks (.ipynb), scripts and folders are checked"
+    return "this is not Python source; modules (.py), notebooks (.ipynb), scripts and folders are checked"
 
 
 def _is_script(path: str, reader: Reader) -> bool:

@@ -20,7 +20,7 @@ from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What woke the device and where the fork was, as the recording saw it."""
+    """The waker of the device and the place of the fork, as the recording saw them."""
 
     wakings: tuple[Waking, ...] = ()
     fork: Place | None = None

@@ -20,7 +20,7 @@ _RECORDED = re.compile(r"^(?:coldfork: )?recorded in (?P<path>\S.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What woke an accelerator, as observed by coldfork."""
+    """The waker of an accelerator, as observed by coldfork."""
 
     line_number: int
     text: str

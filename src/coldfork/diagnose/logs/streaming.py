@@ -40,7 +40,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What to look for in a log that is too large to keep."""
+    """The signs to look for in a log that is too large to keep."""
 
     anchors: tuple[bytes, ...] = ()
     """A few words, one of which occurs wherever a sign does, so that most blocks are dismissed quickly."""

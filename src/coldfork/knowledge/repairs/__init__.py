@@ -1,7 +1,7 @@
 """Published faults that wake a device too early, and the versions that mended them.
 
-Data, so that whoever has found a guilty line can say whether a newer version is the remedy. Every entry was
-read in the sources of its buggy version, and of the version that mended it.
+They are data, so that code which has found a guilty line can say whether a newer version is the remedy. Every
+entry was checked in the sources of the buggy version and of the version that mended it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REPAIRS = (*VLLM, *LIBRARIES)
 
 
 def of_call(path: str, function: str, text: str) -> Iterator[Repair]:
-    """Yield the repairs of the fault that a call on a stack, or a step of a chain, stands in."""
+    """Yield the repairs of the fault at a call on a stack or a step of a chain."""
     for repair in REPAIRS:
         if any(fault.is_at(path, function, text) for fault in repair.faults):
             yield repair

@@ -29,7 +29,7 @@ _MOST_OTHERS = 5
 
 
 def render(report: Report, options: Options) -> str:
-    """Write a line for each cause, for what was left out, and at the end for the whole check."""
+    """Write a line for each cause, for each omission, and at the end for the whole check."""
     page = _Page(report, options)
     return "".join(json.dumps(_without_empty(record)) + "\n" for record in page.records())
 
@@ -43,7 +43,7 @@ def _without_empty(record: Record) -> Record:
 
 
 class _Page:
-    """One output being written."""
+    """The output being written."""
 
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
@@ -53,7 +53,7 @@ class _Page:
         self._is_mended = bool(report.fixes) or report.proof is not None
 
     def records(self) -> Iterator[Record]:
-        """Yield what there is to say, the causes first."""
+        """Yield all records, the causes first."""
         shown = [
             (cause, finding)
             for cause in self._selection.listed()
@@ -98,13 +98,13 @@ class _Page:
         }
 
     def _once(self, sentence: str) -> str:
-        """A sentence that is the same for most causes, the first time."""
+        """Return a sentence that most causes share, on its first use only."""
         is_new = sentence not in self._said
         self._said.add(sentence)
         return sentence if is_new else ""
 
     def _about(self, finding: Finding, fix: Fix | Refusal | None) -> list[str]:
-        """The commands that say more about a finding; those that mend are for all of them together."""
+        """Return the commands that say more about a finding; those that mend cover all of them together."""
         explain = shlex.join(("coldfork", "rule", finding.rule))
         trace = self._command("--trace", self._options.place(finding.path, finding.line), form="text")
         is_plain = finding.verdict is Verdict.CERTAIN and not isinstance(fix, Refusal)
@@ -131,14 +131,14 @@ class _Page:
             yield well_formed(f"{step.symbol}{place}")
 
     def _edits(self, fix: Fix | Refusal | None) -> Iterator[str]:
-        """What the author is to write, where nobody else may."""
+        """Yield the edits that only the author may make."""
         edits: tuple[Edit, ...] = fix.edits if isinstance(fix, Fix) and is_shown(fix) else ()
         for edit in edits:
             said = edit_sentence(edit, self._options.place(edit.path, edit.line))
             yield well_formed(f"{said}\n{edit.text}" if edit.text else said)
 
     def _others(self) -> Iterator[Record]:
-        """What was not read, or not followed to its end."""
+        """Yield the files that were not read, and the modules that were not followed to their end."""
         for skipped in self._report.skipped[:_MOST_OTHERS]:
             place = self._options.locate(skipped.path)
             yield {"record": "not-read", "at": place, "says": one_line(skipped.reason)}
@@ -148,7 +148,7 @@ class _Page:
             yield {"record": "not-followed", "at": place, "module": one.module, "says": one_line(says)}
 
     def _cuts(self, shown: Iterable[Cause]) -> Iterator[Record]:
-        """What was left out, each with the command that shows it."""
+        """Yield the omissions, each with the command that shows it."""
         selection = self._selection
         if left := selection.left_out:
             says = f"{left} more of {len(selection.shown)} causes"
@@ -193,7 +193,7 @@ class _Page:
         }
 
     def _to_mend(self) -> list[str]:
-        """The commands that mend; then the check once more, for what is left is mended by hand."""
+        """Return the commands that mend, then the check again, because the rest is mended by hand."""
         again = self._command()
         if not self._is_mended:
             return [self._command("--diff", form="text"), self._command("--fix", "--prove")]

@@ -140,7 +140,7 @@ def run() -> Transcript:
             SILENT,
         )
     transcript.step(
-        "vLLM 0.33.0 with the [example of engines' graphs](../../examples/engine_graphs/README.md): its "
+        "vLLM 0.33.0 with the example of engines' graphs (`examples/engine_graphs`): its "
         "runner captures through coldfork's manager, and replays steps that no capture has seen. In a test "
         "of its own loop, `assert_replayable` passes.",
         _asked("vllm", "0.33.0", "engine_graphs_vllm"),

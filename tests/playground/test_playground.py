@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from playground import assemble
+from playground import assemble, playground_engine
 from tests.playground.driving import Playground, comparable, printed, served
 from tests.report import browser
 
@@ -189,6 +190,25 @@ def test_every_example_is_in_the_list_and_has_the_file_that_it_opens() -> None:
         files = example["files"]
         assert isinstance(files, dict)
         assert example["opens"] in files
+
+
+def test_a_baseline_is_left_out_and_a_fix_keeps_the_ends_of_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playground_engine, "PROJECT", tmp_path / "project")
+    for stream in ("argv", "stdout", "stderr"):
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "count.py": "import torch\r\n\r\n\r\ndef of(name=torch.cuda.get_device_name()):\r\n    pass\r\n",
+        "kept.py": "X = 1\r\n",
+        "pyproject.toml": "[tool.coldfork]\nbaseline = 'accepted.json'\n",
+    }
+    request = json.dumps({"files": files, "profile": "cuda", "target": "3.13"})
+    assert json.loads(playground_engine.check(request))["status"] == 1
+    fixed = json.loads(playground_engine.mend(request))["unsafe"]["files"]
+    assert list(fixed) == ["count.py"]
+    assert fixed["count.py"].count("\r\n") == fixed["count.py"].count("\n") > 0
 
 
 def test_without_node_it_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

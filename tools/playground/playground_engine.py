@@ -42,13 +42,14 @@ def _mended(asked: dict[str, Any], flag: str) -> dict[str, Any]:
     if not patch:
         return {"patch": "", "files": {}}
     _command(*_check(asked), flag)
-    now = {name: (PROJECT / name).read_text(encoding="utf-8") for name in files}
+    now = {name: (PROJECT / name).read_bytes().decode() for name in files}
     return {"patch": patch, "files": {name: text for name, text in now.items() if text != files[name]}}
 
 
 def _check(asked: dict[str, Any]) -> list[str]:
     profile = ["--profile", asked["profile"]] if asked["profile"] else []
-    return ["check", *profile, "--target-version", asked["target"]]
+    # The file of a baseline is none that the page takes, whatever a configuration says.
+    return ["check", *profile, "--target-version", asked["target"], "--baseline", ""]
 
 
 def _write(files: dict[str, str]) -> None:

@@ -212,4 +212,22 @@ TEXTS = (
     "RuntimeError: CUDA error: device kernel image is invalid\n",
     "RuntimeError: Triton Error [CUDA]: device kernel image is invalid\n",
     "E   assert torch.cuda.is_available()\nE    +  where False = is_available()\n",
+    "ValueError: the KV cache holds 2400 tokens, fewer than the model's longest sequence on this GPU\n",
+    "CHILD PROCESS FAILED WITH NO ERROR_FILE\nChild process 170 (local_rank 0) FAILED (exitcode 1)\n",
+    "E0325 20:57:27.6 26 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9)\n",
+    "distributed.nanny - WARNING - Worker process 15662 was killed by unknown signal\n",
+    "success 3\nfailure of the forkserver's child with exitcode 255\n",
+    "WARNING 06:10:30 [utils.py:157] We must use the `spawn` start method. Reasons: CUDA is initialized\n",
+    "[802] Call to cuInit results in UNKNOWN_CUDA_ERROR:\n",
+    "RuntimeError: Triton Error [CUDA]: device-side assert triggered\n",
+    "AttributeError: 'IterableQueue' object has no attribute 'namespace'\n",
+    "#0  sccp () at thread/syscall_cp.c:11\n#1  0x00007f39c9af010a in waitpid () at process/waitpid.c:6\n",
+    "THCudaCheck FAIL file=/pytorch/aten/src/THC/THCGeneral.cpp line=383 error=11 : invalid argument\n",
+    "Search for `cudaErrorAssert' in https://docs.nvidia.com/cuda/cuda-runtime-api/index.html\n",
+    "ERROR a step raised <class 'KeyError'> exception: 'cuda in forked subprocess'\n",
+    (
+        "RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.90 GiB total capacity; "
+        "14.25 GiB already allocated; 0.99 GiB free; 14.30 GiB reserved in total by PyTorch)\n"
+    ),
+    "ggml_cuda_init: found 1 CUDA devices, real_cuMemGetInfo returned free=15949.69 MiB\n",
 )

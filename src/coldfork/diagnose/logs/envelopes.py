@@ -29,7 +29,7 @@ _PARTED = re.compile(r"(\\[nr])['\"], ['\"]")
 _LINK = re.compile(r"\[(?P<text>[^\[\]]+)\]\((?:[a-z][\w+.-]*:)?//[^\s()]*(?:\([^\s()]*\)[^\s()]*)*\)")
 """A Markdown link; notebooks in editors and Colab turn every file and every line number into one."""
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|#39|#x27);")
-_GLUED = re.compile(r"^\s*`{1,3}(?=\s*(?:File \"|Traceback \())|^\*\*(?=[A-Z])|`{3}$")
+_GLUED = re.compile(r"^\s*`{1,3}(?=\s*(?:File \"|Traceback \()|[^`]*$)|^\*\*(?=[A-Z])|`{3}$")
 """Markdown marks on the line of a traceback itself, if a fence has no line of its own."""
 _BAR = re.compile(r"^[^|]{0,80}?\d+%\|[^|]*\| *\S+/\S+ \[[^\]/]*(?:it/s|s/it)\]?(?=[/~\w])")
 """A progress bar with further text after it, because no line end was written between them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -70,15 +71,71 @@ _PARTLY = re.compile(r"^[^\s:]*(?::\d+: \w*|[/\\][^\s:]*(?::\d*:?)?)$")
 """The beginning of such a warning, if it was wrapped."""
 _INSIDE = re.compile(
     r"(?:^|[\s\"'(\[:`*])(?P<kind>[A-Z]\w*(?:Error|Exception))(?:\(['\"]|: )(?P<message>\S.*)$"
+    r"|<class '(?:\w+\.)*(?P<printed>[A-Z]\w*(?:Error|Exception))'>[^:]*: (?P<behind>\S.*)$"
 )
+"""An error behind other words, by its name or as Python prints a class."""
+_CHECKED = re.compile(r"^THCudaCheck FAIL file=\S+ line=\d+ error=(?P<code>\d+) : (?P<words>\S.*)$")
+"""The line that PyTorch's C++ part once printed before raising `cuda runtime error`."""
+_SEARCHED = re.compile(r"^Search for `(?P<code>cudaError\w+)' in http")
+"""A line below a CUDA error, which still names the error if the message's first line is gone."""
 _LINKS = ("During handling of the above exception", "The above exception was the direct cause")
+_MOST_BETWEEN = 2
+"""The most lines from a call to the header that interrupts it: the call and its source."""
 _MOST_FOLLOWING = 12
 _MOST_FRAMES = 1500
 
 
 def errors(lines: Sequence[LogLine]) -> Iterator[LoggedError]:
-    """Return every error in these lines of one process, in their order."""
-    return _Reader(lines).errors()
+    """Yield every error in these lines of one process, in order."""
+    said: LoggedError | None = None
+    for found in _Reader(lines).errors():
+        if said is not None and _belongs(found, said, lines):
+            said = replace(said, frames=_outermost_first(found), header=found.header)
+            continue
+        if said is not None and _mixed(said, found):
+            found = replace(found, frames=_unmixed((*said.frames, *found.frames)))
+        elif said is not None:
+            yield said
+        said = found
+    if said is not None:
+        yield said
+
+
+def _outermost_first(broken: LoggedError) -> tuple[LogFrame, ...]:
+    """Return the calls, outermost first; debuggers and error trackers print them reversed, without a header."""
+    headed = broken.begins < broken.frames[0].line_number
+    upright = headed or broken.frames[0].function == "<module>"
+    return broken.frames if upright else broken.frames[::-1]
+
+
+def _mixed(broken: LoggedError, found: LoggedError) -> bool:
+    """Whether two processes mixed one traceback: the next one begins where this one breaks off."""
+    if broken.kind or not broken.frames or not found.frames:
+        return False
+    near = found.begins - broken.frames[-1].line_number <= _MOST_BETWEEN
+    return near and _call(broken.frames[0]) == _call(found.frames[0])
+
+
+def _unmixed(frames: Sequence[LogFrame]) -> tuple[LogFrame, ...]:
+    """Return each call once, in the order of the stack, because every copy is in order."""
+    first: dict[tuple[str, int | None, str], LogFrame] = {}
+    for call in frames:
+        first.setdefault(_call(call), call)
+    return tuple(first.values())
+
+
+def _call(call: LogFrame) -> tuple[str, int | None, str]:
+    return call.path, call.line, call.function
+
+
+def _belongs(broken: LoggedError, said: LoggedError, lines: Sequence[LogLine]) -> bool:
+    """Whether a traceback without an end belongs to the error that a logger printed just above it."""
+    if broken.kind or not said.kind or said.frames or said.kind.endswith("Warning"):
+        return False
+    first = bisect_right(lines, said.line_number, key=lambda line: line.number)
+    begins = bisect_left(lines, broken.begins, key=lambda line: line.number)
+    blank = all(not lines[index].text.strip() for index in range(first, begins))
+    return broken.begins > said.line_number and blank
 
 
 class _Reader:
@@ -90,6 +147,8 @@ class _Reader:
         self._frames: list[LogFrame] = []
         self._begins = 0
         self._header: str | None = None
+        self._told = 0
+        """Where the words end that belong to the error made last."""
 
     def errors(self) -> Iterator[LoggedError]:
         while self._index < len(self._lines):
@@ -158,9 +217,21 @@ class _Reader:
             return self._made(line, kind, match["rest"].lstrip(": "), tuple(self._frames))
         inside = _INSIDE.search(text)
         if inside is not None and not self._frames:
-            made = self._made(line, inside["kind"], inside["message"].rstrip("'\")`*"), (), keep=True)
+            message = (inside["message"] or inside["behind"]).rstrip("'\")`*")
+            made = self._made(line, inside["kind"] or inside["printed"], message, (), keep=True)
             return replace(made, quoted=inside[0][:1] in "`*")
-        return None
+        return self._of_device(line, text)
+
+    def _of_device(self, line: LogLine, text: str) -> LoggedError | None:
+        """Return the error in CUDA's own words, if no exception around it was read."""
+        if not text.startswith(("THCudaCheck", "Search for")):
+            return None
+        checked = _CHECKED.match(text)
+        if checked is not None:
+            said = f"cuda runtime error ({checked['code']}) : {checked['words']}"
+            return self._made(line, "RuntimeError", said, (), keep=True)
+        searched = _SEARCHED.match(text) if self._index > self._told else None
+        return self._made(line, "RuntimeError", searched["code"], (), keep=True) if searched else None
 
     def _warned_below(self, text: str) -> re.Match[str] | None:
         """Return a warning whose path was wrapped, so that its rest is on the next line."""
@@ -193,6 +264,7 @@ class _Reader:
             self._header,
             self._begins or line.number,
         )
+        self._told = self._index + len(made.following)
         if not keep:
             self._frames, self._begins, self._header = [], 0, None
         return made

@@ -10,7 +10,8 @@ from functools import lru_cache
 from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.knowledge.troubles import Trouble
 
-_STATEMENT = re.compile(r"(?:^|[:(>|=-]|\w+(?:Error|Exception)\(['\"])\s*$")
+_STATEMENT = re.compile(r"(?:^|[:(>|=-]|[^\x00-\u02ff]|\w+(?:Error|Exception)\(['\"])\s*$")
+"""What introduces a message; a sentence in another script, which needs no blanks, does so by its letters."""
 
 _QUOTED = re.compile(r"['\"`(\[{=]")
 

@@ -80,6 +80,7 @@ _ALONE = (
     "NOT_INITIALIZED",
     "devices cannot be modified after",
     "reads memory that",
+    "THCudaCheck FAIL",
 )
 
 

@@ -2,10 +2,11 @@
 
 ## How it is told
 
-By `CUDA out of memory` in an error that names other processes with memory on the same device, as PyTorch's
-does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other processes`), or
-where several processes of the log run out of memory. An error that names none is about a model that is too
-large, and no story; nor is one whose other processes hold no more than a context.
+By `CUDA out of memory` in an error that names other processes with memory on the same device, as
+PyTorch's does (`Process 4242 has 20.00 GiB memory in use`) and vLLM's (`reduce GPU memory used by other
+processes`), or where several processes of the log run out of memory. An older PyTorch names none; there it
+is told as possible if neither free nor reserved is what the device has. Any other error that names none is
+about a model that is too large, and no story; so is one whose neighbours hold no more than a context.
 
 ## What else it could be
 
@@ -38,10 +39,17 @@ _DEVICES = {"HIP out of memory": "rocm", "XPU out of memory": "xpu"}
 
 _HELD = re.compile(r"Process \d+ has ([\d.]+) ([GMK])iB memory in use")
 _TOTAL = re.compile(r"total capacity of ([\d.]+) ([GMK])iB")
+_OLD = re.compile(
+    r"; ([\d.]+) ([GMK])iB total capacity;.*?; ([\d.]+) ([GMK])iB free; "
+    r"([\d.]+) ([GMK])iB reserved in total by PyTorch"
+)
+"""The message of PyTorch before 2.1, which names no other process: others hold the unaccounted memory."""
 _UNITS = {"K": 1 / 1024 / 1024, "M": 1 / 1024, "G": 1.0}
 _SHARE = 0.05
 """A share of the device's memory; a bare context, or a desktop, holds less and leaves room for any model."""
 _LEAST = 1.0
+_OWN = 2.0
+"""So much a process may hold beside PyTorch's own: its context, and the workspaces of libraries."""
 
 
 def _matters(said: str) -> bool:
@@ -50,6 +58,15 @@ def _matters(said: str) -> bool:
     total = _TOTAL.search(said)
     least = _SHARE * float(total[1]) * _UNITS[total[2]] if total is not None else _LEAST
     return held >= max(least, _LEAST) or "used by other processes" in said
+
+
+def _elsewhere(said: str) -> bool:
+    """Whether an error that names no process leaves too much of the memory unaccounted for."""
+    found = _OLD.search(said)
+    if found is None:
+        return False
+    total, free, reserved = (float(found[n]) * _UNITS[found[n + 1]] for n in (1, 3, 5))
+    return total - free - reserved >= max(_SHARE * total, _OWN)
 
 
 def tell(case: Case) -> Iterator[Story]:
@@ -61,7 +78,8 @@ def tell(case: Case) -> Iterator[Story]:
         for sighting in found
         if sighting.error.speaker.known or sighting.error.header
     }
-    if not (others and any(_matters(sighting.error.said) for sighting in found)) and len(speakers) < 2:
+    named_ones = others and any(_matters(sighting.error.said) for sighting in found)
+    if not named_ones and len(speakers) < 2 and not any(_elsewhere(seen.error.said) for seen in found):
         return
     told = telling.story(
         case, named(NAME), "Several processes share a device, and its memory does not suffice", found

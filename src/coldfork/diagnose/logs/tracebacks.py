@@ -102,7 +102,7 @@ def errors(lines: Sequence[LogLine]) -> Iterator[LoggedError]:
 
 
 def _outermost_first(broken: LoggedError) -> tuple[LogFrame, ...]:
-    """Return the calls, outermost first; debuggers and error trackers print them reversed, without a header."""
+    """Return the calls, outermost first; debuggers print them reversed, without a header."""
     headed = broken.begins < broken.frames[0].line_number
     upright = headed or broken.frames[0].function == "<module>"
     return broken.frames if upright else broken.frames[::-1]

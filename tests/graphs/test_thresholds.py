@@ -142,6 +142,22 @@ def test_a_choice_by_a_number_with_a_fraction_is_found() -> None:
     assert check(create, [DESCRIPTOR], inputs=[heat]).leaks
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_choice_is_found_that_shows_for_some_values_alone(sign: int) -> None:
+    x, flags = torch.zeros(4), torch.ones(8, dtype=torch.bool)
+
+    def create(descriptor: BatchDescriptor, phase: Phase) -> Any:
+        some = bool(flags.any())
+
+        def forward(mode: Mode) -> Any:
+            scaled = x * 2 if some else x * 3
+            return torch.where(sign * x[0] > 0, scaled, -x)
+
+        return forward, None
+
+    assert check(create, [DESCRIPTOR], inputs=[x, flags]).leaks
+
+
 def test_work_done_on_a_thread_pool_is_followed_too() -> None:
     from concurrent.futures import ThreadPoolExecutor
 

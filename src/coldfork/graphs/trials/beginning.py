@@ -112,9 +112,13 @@ class Beginning:
         """True for memory that was there."""
         return key in self._tensors
 
+    def objects(self, key: int) -> list[Any]:
+        """The tensors that see some memory, as the program holds them."""
+        return [tensor for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
+
     def largest(self, key: int) -> Any:
         """The tensor that sees most of some memory; None when the memory is gone."""
-        alive = [plainly(tensor) for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
+        alive = map(plainly, self.objects(key))
         return max(alive, key=lambda tensor: tensor.numel(), default=None)
 
     def storage(self, key: int) -> Any:
@@ -232,6 +236,8 @@ class Question:
     """Counts the values that were tried with this seed."""
     groups: tuple[Group, ...] = ()
     """The inputs that are varied together."""
+    forgotten: frozenset[int] = frozenset()
+    """What the program had kept before, and makes anew; by the numbers of places."""
     prepared: bool = False
     """Whether the program itself fills its inputs, from the seed."""
 

@@ -22,7 +22,9 @@ from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large,
 from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
 from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
+from coldfork.graphs.trials.kept_before import WhatIsKept, made_anew
 from coldfork.graphs.trials.large_memory import Pattern, forget, is_large, keep
+from coldfork.graphs.trials.other_operators import OtherOperators
 from coldfork.graphs.trials.replays import (
     Earlier,
     Mirror,
@@ -118,10 +120,11 @@ class Comparison:
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
         runner = EagerRunner(make, self._descriptors, self._beginning, manner, prepare)
-        self._fresh = Standby(runner.run, partial(self._begin, runner.prepare))
+        self._fresh = Standby(runner.answer, partial(self._begin, runner.prepare))
         mirror = Mirror(make, self._descriptors, self._beginning, engine, manner, prepare)
         self._mirror = Standby(mirror.answer, partial(self._begin, revive_executors))
         self._earlier: list[Earlier] = []
+        self._looked_for: set[int] | None = None
         self._began = time.monotonic()
 
     def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
@@ -146,7 +149,9 @@ class Comparison:
         with closing(Standby(replayer.replay, self._begin)) as copies:
             alone = Way(partial(copies.ask, limit=limit))
             question, first = self._settled(question, limit)
-            outcome = self._try(self._judge(batch, limit), question, first, alone, limit)
+            if kept := self._kept_before(question, batch, limit):
+                question, first = replace(question, forgotten=kept), None
+            outcome = self._try(batch, question, first, alone, limit)
         self._began = time.monotonic()
         return outcome
 
@@ -159,11 +164,24 @@ class Comparison:
             return None, answer
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
+    def _kept_before(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
+        """What the program had kept before the check, and makes from a batch where it is not there."""
+        read = _read_keys(batch) - self._declared() - written_keys(batch)
+        new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
+        if not new and self._looked_for is not None:
+            return frozenset()
+        self._looked_for = new | (self._looked_for or set())
+        places = self._fresh.ask(WhatIsKept(frozenset(new)), limit, lasting=True)
+        return made_anew(question, places, self._running(min(limit, _LIMIT_FAR_AWAY)))
+
+    def _declared(self) -> frozenset[int]:
+        return frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
+
     def _judge(self, batch: Any, limit: float) -> Judge:
-        declared = frozenset(view.key for view in (*self._persistent, *(self._inputs or ())))
-        read = frozenset(use.memory.key for record in records_of(batch) for use in record.read)
         descriptor = str(batch.descriptor)
-        return Judge(descriptor, written_parts(batch), declared, read, self._running(limit))
+        return Judge(
+            descriptor, written_parts(batch), self._declared(), _read_keys(batch), self._running(limit)
+        )
 
     def _question(self, batch: Any, seen: Seen) -> Question:
         kept = seen.rebuilt | {view.key for view in self._persistent}
@@ -194,9 +212,8 @@ class Comparison:
 
     # --- one run beside the other -------------------------------------------------------------------------
 
-    def _try(
-        self, judge: Judge, question: Question, first: Answer | None, alone: Way, limit: float
-    ) -> Outcome:
+    def _try(self, batch: Any, question: Question, first: Answer | None, alone: Way, limit: float) -> Outcome:
+        judge = self._judge(batch, limit)
         gaps: dict[NotCompared, None] = {}
         read, varied = set[int](), set[int]()
         undefined = False
@@ -225,7 +242,7 @@ class Comparison:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
                 self._earlier.append(self._as_earlier(question, fresh))
                 way = mirrored or alone
-        for far, answer in self._far_away(question, fresh, limit):
+        for far, answer in self._far_away(batch, question, fresh, limit):
             judged = self._judged(judge, Trial(far, answer.value), alone, limit)
             varied |= answer.value.varied
             if judged.differs:
@@ -271,34 +288,33 @@ class Comparison:
         return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")
 
     def _far_away(
-        self, question: Question, fresh: EagerRun, limit: float
+        self, batch: Any, question: Question, fresh: EagerRun, limit: float
     ) -> Iterator[tuple[Question, Answer]]:
         """Further fresh runs, where what the host reads of the inputs may decide what is computed."""
         if not question.deciding or not fresh.decisions.inputs:
             return
         brief = self._running(min(limit, _LIMIT_FAR_AWAY))
-        question = replace(question, deciding=False)
+        question = replace(question, deciding=False, traced=True)
+        others = OtherOperators(records_of(batch), brief)
         if question.prepared or question.groups:
-            yield from self._other_steps(question, brief)
-        if not question.prepared:
-            yield from on_both_sides(question, fresh.decisions, brief)
+            yield from others.among(self._other_steps(question, brief))
+        if question.prepared:
+            return
+        yield from others.on_other_values(question, brief(question))
+        for far, answer in on_both_sides(question, fresh.decisions, brief):
+            yield replace(far, traced=False), answer
+            yield from others.on_other_values(far, answer)
 
     def _other_steps(
         self, question: Question, run: Callable[[Question], Answer]
     ) -> Iterator[tuple[Question, Answer]]:
-        """Of many batches that the program takes those for which it runs other operators."""
+        """Many batches that the program takes."""
         # Each size tries others: the same code runs in all of them.
         most = min(max(_FURTHER // len(self._descriptors), _FEWEST_FURTHER), _MOST_FURTHER)
         first = question.seed + 1 + question.number * most
-        known = set[object]()
-        for seed in (question.seed, *range(first, first + most)):
-            answer = run(replace(question, seed=seed, traced=True))
-            if not answer.given:
-                continue
-            steps = tuple((*step.kind, step.numbers) for step in answer.value.steps if not step.host)
-            if steps not in known and seed != question.seed:
-                yield replace(question, seed=seed), answer
-            known.add(steps)
+        for seed in range(first, first + most):
+            asked = replace(question, seed=seed)
+            yield asked, run(asked)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
         """The question as far as the program takes it, and the answer where it takes all of it."""
@@ -324,6 +340,10 @@ class Comparison:
 
     def _running(self, limit: float) -> Callable[[Question], Answer]:
         return lambda question: self._fresh.ask(question, limit)
+
+
+def _read_keys(batch: Any) -> frozenset[int]:
+    return frozenset(use.memory.key for record in records_of(batch) for use in record.read)
 
 
 def _outcome(judged: Judgement) -> Outcome:

@@ -23,6 +23,7 @@ from coldfork.graphs.trials.beginning import Beginning, Draws, Question, View
 from coldfork.graphs.trials.copies import revive_executors
 from coldfork.graphs.trials.groups import moved
 from coldfork.graphs.trials.host_reads import HostDecisions, HostDecisionsWatch
+from coldfork.graphs.trials.kept_before import Place, WhatIsKept, places_of
 from coldfork.graphs.trials.kept_writes import Kept, WriteLog
 from coldfork.graphs.trials.large_memory import Pages, Pattern, changed, fill, is_large, takes_pattern
 from coldfork.graphs.trials.results import results_of, unread_in
@@ -66,6 +67,12 @@ class EagerRun:
     """The pages of large memory that it changed."""
     steps: list[Step] = field(default_factory=list)
     decisions: HostDecisions = field(default_factory=HostDecisions)
+    remade: frozenset[int] = frozenset()
+    """The places, by number, that were forgotten and hold something computed from the inputs again."""
+    refilled: frozenset[int] = frozenset()
+    """The cached functions among them that were called again."""
+    passed: frozenset[int] = frozenset()
+    """The cached functions, by number, that were not asked."""
 
 
 class EagerRunner:
@@ -85,11 +92,20 @@ class EagerRunner:
         self._descriptors = tuple(descriptors)
         self._beginning = beginning
         self._draws: Draws | None = None
+        self._places: list[Place] = []
 
     def prepare(self) -> None:
         """Find the sources of random numbers, once for all questions."""
         revive_executors()
         self._draws = Draws()
+
+    def answer(self, question: Question | WhatIsKept) -> EagerRun | range:
+        """Run a batch, or say by which numbers the places are known where something may have been kept."""
+        if isinstance(question, Question):
+            return self.run(question)
+        first = len(self._places)
+        self._places += places_of(question.keys, self._beginning)
+        return range(first, len(self._places))
 
     def run(self, question: Question) -> EagerRun:
         """Give the inputs other values, build the batch's state and run it."""
@@ -105,6 +121,9 @@ class EagerRunner:
         deciding = HostDecisionsWatch(question.inputs) if question.deciding else None
         if question.level is not None:
             _limit_memory()
+        for number in sorted(question.forgotten):
+            self._places[number].forget()
+        hits = [place.hits for place in self._places]
         threads = ThreadWatch()
         with threads, filled, _watched_by(trace), _watched_by(deciding):
             # What is drawn while the state is built is the batch's own, and differs from the captured one's.
@@ -131,7 +150,18 @@ class EagerRunner:
         )
         told.kept = filled.log.kept(forward, state, output, self._beginning)
         told.steps = trace.steps if trace is not None else []
-        told.decisions = deciding.found if deciding is not None else HostDecisions()
+        if deciding is not None:
+            told.decisions = deciding.found
+            forgotten = {number: self._places[number] for number in question.forgotten}
+            told.remade = frozenset(
+                number
+                for number, place in forgotten.items()
+                if any(map(deciding.depends, place.made(self._beginning)))
+            )
+            told.passed = frozenset(
+                number for number, place in enumerate(self._places) if place.hits == hits[number]
+            )
+            told.refilled = frozenset(number for number, place in forgotten.items() if place.is_filled())
         return told
 
 

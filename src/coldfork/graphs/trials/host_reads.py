@@ -40,6 +40,8 @@ class HostDecisions:
     """The inputs, by number, of which something came to the host."""
     numbers: tuple[Number, ...] = ()
     """What values are compared with in the code that ran."""
+    reads: int = 0
+    """How often something of an input came to the host."""
 
 
 class HostDecisionsWatch(UncompiledMode):
@@ -53,12 +55,17 @@ class HostDecisionsWatch(UncompiledMode):
         self._every = frozenset().union(*self._sources.values())
         self._operators = Operators()
         self._read: frozenset[int] = frozenset()
+        self._reads = 0
         self._numbers = _Numbers()
 
     @property
     def found(self) -> HostDecisions:
         """What was seen."""
-        return HostDecisions(self._read, tuple(self._numbers.found))
+        return HostDecisions(self._read, tuple(self._numbers.found), self._reads)
+
+    def depends(self, tensor: Any) -> bool:
+        """True for a tensor that was computed from an input."""
+        return bool(self._sources_of([tensor]))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -83,7 +90,7 @@ class HostDecisionsWatch(UncompiledMode):
         sources = self._sources_of(tensors_in((args, kwargs)))
         result = func(*args, **kwargs)
         if operator.way is Way.HOST:
-            self._read |= sources
+            self._came_to_host(sources)
             return result
         written = [one.of(args, kwargs) for one in operator.written]
         for tensor in tensors_in((result, written)):
@@ -93,7 +100,11 @@ class HostDecisionsWatch(UncompiledMode):
         return result
 
     def _note_read(self, name: str, tensor: Any) -> None:
-        self._read |= self._sources_of(tensors_in(tensor))
+        self._came_to_host(self._sources_of(tensors_in(tensor)))
+
+    def _came_to_host(self, sources: frozenset[int]) -> None:
+        self._read |= sources
+        self._reads += bool(sources)
 
     def _sources_of(self, tensors: Iterable[Any]) -> frozenset[int]:
         known = (self._sources.get(key_of(one), frozenset()) for one in tensors if is_readable(one))

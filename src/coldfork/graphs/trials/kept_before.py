@@ -1,0 +1,193 @@
+"""What a program had kept before the check began: forgotten in a fresh run where it makes that anew."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FunctionType, ModuleType
+from typing import Any
+
+import torch
+
+from coldfork.graphs.leaks.memory import is_readable, key_of
+from coldfork.graphs.leaks.reachable_values import spots
+from coldfork.graphs.trials.beginning import Beginning, Question
+from coldfork.graphs.trials.copies import Answer
+from coldfork.virtual.capturing.records import Places
+
+_DEPTH = 3
+"""So far from a tensor it is looked for who holds what holds it."""
+_MOST = 24
+"""So many places are tried for one batch."""
+_MOST_TENSORS = 64
+_CACHE = type(functools.cache(len))
+_NOTHING = object()
+_OF_MODULES = "_parameters", "_buffers"
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIsKept:
+    """Asks which places hold some memory, by its keys."""
+
+    keys: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a program holds something."""
+
+    holder: Any
+    key: Any = _NOTHING
+    """The key or the name there; for a cached function, nothing."""
+    empty: bool = False
+    """Whether it is forgotten by putting None there."""
+
+    def forget(self) -> None:
+        """Let nothing be there, as far as the program allows for it."""
+        if self.key is _NOTHING:
+            self.holder.cache_clear()
+        elif isinstance(self.holder, dict):
+            if self.empty:
+                self.holder[self.key] = None
+            else:
+                del self.holder[self.key]
+        elif self.empty:
+            setattr(self.holder, self.key, None)
+        else:
+            delattr(self.holder, self.key)
+
+    def made(self, beginning: Beginning) -> list[Any]:
+        """The tensors that are there now, or in what is there, and that were not there at the beginning."""
+        if self.key is _NOTHING:
+            found: Any = gc.get_referents(self.holder)
+        elif isinstance(self.holder, dict):
+            found = self.holder.get(self.key)
+        else:
+            found = getattr(self.holder, self.key, None)
+        values = (spot.value for spot in spots({"": [found]}))
+        return [one for one in values if is_readable(one) and not beginning.holds(key_of(one))]
+
+    def is_filled(self) -> bool:
+        """Whether a cached function has called what it caches."""
+        return self.key is _NOTHING and self.holder.cache_info().currsize > 0
+
+    @property
+    def hits(self) -> float:
+        """How often a cached function was spared; of other places nobody counts it."""
+        return self.holder.cache_info().hits if self.key is _NOTHING else math.nan
+
+
+def places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
+    """The places from which something may be forgotten: near the tensors first, then cached functions."""
+    with _unfrozen():
+        return _places_of(keys, beginning)
+
+
+@contextmanager
+def _unfrozen() -> Iterator[None]:
+    """The collector does not tell who holds what among frozen objects."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    try:
+        yield
+    finally:
+        if frozen:
+            gc.freeze()
+
+
+def _places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
+    tensors = [one for key in sorted(keys) for one in beginning.objects(key)]
+    found: dict[tuple[int, Any], Place] = {}
+    for tensor in tensors[:_MOST_TENSORS]:
+        for place in _holding(tensor):
+            found.setdefault((id(place.holder), place.key), place)
+    ways = [
+        one
+        for place in found.values()
+        for one in ((place,) if place.key is _NOTHING else (place, replace(place, empty=True)))
+    ]
+    known = {id(place.holder) for place in ways}
+    return [*ways, *(Place(one) for one in _cached_functions() if id(one) not in known)][:_MOST]
+
+
+def _cached_functions() -> Iterator[Any]:
+    """Those of the program that have something cached."""
+    places = Places()
+    for one in gc.get_objects():
+        if type(one) is _CACHE and one.cache_info().currsize:
+            code = getattr(one.__wrapped__, "__code__", None)
+            if code is not None and places.is_programs(code):
+                yield one
+
+
+def _holding(tensor: Any) -> Iterator[Place]:
+    if isinstance(tensor, torch.nn.Parameter):
+        return
+    level: list[Any] = [tensor]
+    seen = set[int]()
+    for _ in range(_DEPTH):
+        above: list[Any] = []
+        for value in level:
+            for holder in gc.get_referrers(value):
+                if holder is level or holder is above or id(holder) in seen:
+                    continue
+                seen.add(id(holder))
+                if type(holder) is _CACHE:
+                    yield Place(holder)
+                elif isinstance(holder, list | tuple):
+                    above.append(holder)
+                elif isinstance(holder, dict) and _is_of_module(holder):
+                    return
+                else:
+                    places = [Place(holder, name) for name, one in parts_of(holder) if one is value]
+                    yield from places
+                    is_more = places or own_of(holder) is value
+                    if is_more and not isinstance(holder, type | FunctionType | ModuleType):
+                        above.append(holder)
+        level = above
+
+
+def _is_of_module(holder: dict[Any, Any]) -> bool:
+    """True for where a module keeps its parameters and buffers."""
+    return any(
+        isinstance(one, dict) and any(one.get(name) is holder for name in _OF_MODULES)
+        for one in gc.get_referrers(holder)
+    )
+
+
+def parts_of(holder: Any) -> list[tuple[Any, Any]]:
+    """What a dictionary or an object holds, by key or name."""
+    return list((holder if isinstance(holder, dict) else own_of(holder)).items())
+
+
+def own_of(holder: Any) -> dict[str, Any]:
+    """An object's own attributes; nothing of the program's runs for it."""
+    try:
+        own = object.__getattribute__(holder, "__dict__")
+    except Exception:  # a class may say anything of its objects
+        return {}
+    return own if type(own) is dict else {}
+
+
+def made_anew(question: Question, places: Answer, run: Callable[[Question], Answer]) -> frozenset[int]:
+    """The numbers of the places where a program that finds nothing there puts what it computes from a batch.
+
+    What it cannot make anew, or makes without looking at a batch, is a part of its model.
+    """
+    asked = replace(question, deciding=True)
+    as_it_is = run(asked) if places.given and places.value else Answer(error="nothing is kept")
+    found = frozenset[int]()
+    for number in places.value if as_it_is.given else ():
+        if number in as_it_is.value.passed:
+            continue
+        tried = run(replace(asked, forgotten=found | {number}))
+        if not tried.given:
+            continue
+        more = tried.value.decisions.reads > as_it_is.value.decisions.reads
+        if number in tried.value.remade or (number in tried.value.refilled and more):
+            found |= {number}
+    return found

@@ -1,0 +1,41 @@
+"""What a program kept from a run before the check is no part of its model, unless it cannot make it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coldfork.graphs import check
+from coldfork.graphs.descriptors import Mode, Phase
+from tests.graphs.holders import DESCRIPTOR, Program
+
+torch: Any = pytest.importorskip("torch")
+
+
+def checked_after_a_run(program: Program, folder: Path, *, declared: bool) -> Any:
+    """The answer where the program has served a batch already."""
+    loaded = program.load(folder)
+    loaded["tokens"].copy_(torch.arange(1.0, 9.0))
+    loaded["create"](DESCRIPTOR, Phase.CAPTURE)[0](Mode.NONE)
+    return check(loaded["create"], [DESCRIPTOR], inputs=[loaded["tokens"]] if declared else None)
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("holder", ["cache", "dictionary", "attribute", "global"])
+def test_a_plan_of_an_earlier_batch_is_found(tmp_path: Path, holder: str, declared: bool) -> None:
+    report = checked_after_a_run(Program(holder, "prefix sums", False), tmp_path, declared=declared)
+    assert report.answer == "leaks", str(report)
+    assert any("program.py" in str(leak) for leak in report.leaks)
+
+
+def test_a_number_of_an_earlier_batch_is_found_in_a_cached_function(tmp_path: Path) -> None:
+    assert checked_after_a_run(Program("cache", "largest", False), tmp_path, declared=True).leaks
+
+
+@pytest.mark.parametrize("value", ["ones", "noise"])
+@pytest.mark.parametrize("holder", ["cache", "dictionary", "attribute"])
+def test_what_is_the_same_for_each_batch_stays(tmp_path: Path, holder: str, value: str) -> None:
+    report = checked_after_a_run(Program(holder, value, False), tmp_path, declared=True)
+    assert report.answer == "clean", str(report)

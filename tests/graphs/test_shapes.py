@@ -171,3 +171,19 @@ def test_a_choice_by_whether_any_flag_is_set_is_tried_both_ways(prepared: bool) 
     batch = BatchDescriptor(Mode.FULL, 8)
     report = check(create, [batch], inputs=[x, flags], prepare=prepare if prepared else None)
     assert report.answer == "leaks", str(report)
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+def test_a_preparation_that_heeds_no_seed_compares_nothing(heeds: bool) -> None:
+    x = torch.zeros(4)
+
+    def prepare(descriptor: BatchDescriptor, seed: int) -> None:
+        x.copy_(torch.arange(1.0, 5.0) + seed * heeds)
+
+    batch = BatchDescriptor(Mode.FULL, 4)
+    report = check(lambda *_: ((lambda mode: x * 2), None), [batch], inputs={"x": x}, prepare=prepare)
+    assert report.answer == ("clean" if heeds else "not compared"), str(report)
+    if not heeds:
+        assert [(gap.what, gap.why) for gap in report.not_compared] == [
+            ("x", "prepare= fills in the same for each seed")
+        ]

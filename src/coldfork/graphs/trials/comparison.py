@@ -23,19 +23,28 @@ from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
 from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
 from coldfork.graphs.trials.kept_before import WhatIsKept, made_anew
-from coldfork.graphs.trials.large_memory import Pattern, forget, is_large, keep
+from coldfork.graphs.trials.large_memory import forget, is_large, keep
 from coldfork.graphs.trials.other_operators import OtherOperators
 from coldfork.graphs.trials.replays import (
     Earlier,
     Mirror,
     Replayer,
     Trial,
+    read_keys,
     records_of,
     written_keys,
     written_parts,
 )
 from coldfork.graphs.trials.traces import Step
-from coldfork.graphs.trials.variation import BOLD, settled, taken, varies, wildly, with_contrary_flags
+from coldfork.graphs.trials.variation import (
+    BOLD,
+    settled,
+    taken,
+    varied_since,
+    varies,
+    wildly,
+    with_contrary_flags,
+)
 from coldfork.virtual.capturing.compiled.calls import times_compiled
 
 _SEEDS = (11, 23, 37)
@@ -47,9 +56,8 @@ _LIMIT_FAR_AWAY = 20.0
 """So long one may take on values that the program may never meet."""
 _FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
 """So many further steps are prepared for all sizes together, and for each, where the host reads inputs."""
-_LARGEST_OF_EARLIER = 1 << 20
-"""A larger input of a batch before is given what this batch is given."""
 _NO_OTHER_VALUES = "the forward function took no other values than those that were there"
+_PREPARED_ALIKE = "prepare= fills in the same for each seed", "let it fill in another step for each seed"
 _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 
 Named = Iterable[tuple[str, Any]]
@@ -166,7 +174,7 @@ class Comparison:
 
     def _kept_before(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
         """What the program had kept before the check, and makes from a batch where it is not there."""
-        read = _read_keys(batch) - self._declared() - written_keys(batch)
+        read = read_keys(batch) - self._declared() - written_keys(batch)
         new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
         if not new and self._looked_for is not None:
             return frozenset()
@@ -180,7 +188,7 @@ class Comparison:
     def _judge(self, batch: Any, limit: float) -> Judge:
         descriptor = str(batch.descriptor)
         return Judge(
-            descriptor, written_parts(batch), self._declared(), _read_keys(batch), self._running(limit)
+            descriptor, written_parts(batch), self._declared(), read_keys(batch), self._running(limit)
         )
 
     def _question(self, batch: Any, seen: Seen) -> Question:
@@ -216,7 +224,7 @@ class Comparison:
         judge = self._judge(batch, limit)
         gaps: dict[NotCompared, None] = {}
         read, varied = set[int](), set[int]()
-        undefined = False
+        undefined, start = False, None
         asking = self._questions(question)
         way = alone
         for number, asked in enumerate(asking):
@@ -228,7 +236,8 @@ class Comparison:
                 self._fresh.ask_ahead(following, limit)
             fresh: EagerRun = answer.value
             read |= fresh.read
-            varied |= fresh.varied
+            start = start or fresh
+            varied |= varied_since(start, fresh, question)
             judged = self._judged(judge, Trial(question, fresh, after=way.after), way, limit)
             if judged.differs is not False:
                 return _outcome(judged)
@@ -240,19 +249,18 @@ class Comparison:
                 mirrored, answer = self._mirrored(question, limit)
                 if mirrored is None:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
-                self._earlier.append(self._as_earlier(question, fresh))
+                self._earlier.append(Earlier.of(question, fresh))
                 way = mirrored or alone
         for far, answer in self._far_away(batch, question, fresh, limit):
             judged = self._judged(judge, Trial(far, answer.value), alone, limit)
-            varied |= answer.value.varied
+            varied |= varied_since(start or fresh, answer.value, question)
             if judged.differs:
                 return _outcome(judged)
             gaps.update(dict.fromkeys(judged.gaps))
         # What the program's own preparation leaves as it is, is so in each of its steps.
         same = [] if question.prepared and varied else sorted(read - varied)
-        unvaried = [
-            judge.gap(self._name(question.inputs[one]), _NO_OTHER_VALUES, _GIVE_VALUES) for one in same
-        ]
+        why = _PREPARED_ALIKE if question.prepared else (_NO_OTHER_VALUES, _GIVE_VALUES)
+        unvaried = [judge.gap(self._name(question.inputs[one]), *why) for one in same]
         compared = None if read and not read & varied else False
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
@@ -276,13 +284,6 @@ class Comparison:
                 return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
             judged = judge.judge(replace(trial, question=question, fresh=answer.value), way.try_out)
         return judged
-
-    def _as_earlier(self, question: Question, fresh: EagerRun) -> Earlier:
-        given = (
-            None if one is None or isinstance(one, Pattern) or one.nbytes > _LARGEST_OF_EARLIER else one
-            for one in fresh.given
-        )
-        return Earlier(question.number, question.inputs, tuple(given))
 
     def _name(self, view: View) -> str:
         return self._names.get(view, f"a tensor {tuple(view.shape)} of {view.dtype}")
@@ -340,10 +341,6 @@ class Comparison:
 
     def _running(self, limit: float) -> Callable[[Question], Answer]:
         return lambda question: self._fresh.ask(question, limit)
-
-
-def _read_keys(batch: Any) -> frozenset[int]:
-    return frozenset(use.memory.key for record in records_of(batch) for use in record.read)
 
 
 def _outcome(judged: Judgement) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -32,6 +32,9 @@ from coldfork.graphs.trials.traces import Step, trace_of
 from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Way
 
+_LARGEST_OF_EARLIER = 1 << 20
+"""A larger input of a batch before is given what this batch is given."""
+
 
 @dataclass(slots=True)
 class Replay:
@@ -54,6 +57,15 @@ class Earlier:
     """Which of the batches."""
     inputs: tuple[View, ...]
     given: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, question: Question, fresh: EagerRun) -> Self:
+        """The batch of a fresh run; what is large holds then what the batch after it is given."""
+        given = (
+            None if one is None or isinstance(one, Pattern) or one.nbytes > _LARGEST_OF_EARLIER else one
+            for one in fresh.given
+        )
+        return cls(question.number, question.inputs, tuple(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,7 @@ class Replayer:
         self._make = make
         self._beginning = beginning
         self._captured = captured
-        self._read = {use.memory.key for record in records_of(batch) for use in record.read}
+        self._read = read_keys(batch)
 
     def replay(self, trial: Trial) -> Replay:
         """Take over the inputs of a fresh run, and replay."""
@@ -201,6 +213,11 @@ def records_of(batch: Any) -> Iterator[Any]:
     """What the graphs of a batch recorded."""
     for graph in batch.graphs:
         yield from graph.records
+
+
+def read_keys(batch: Any) -> frozenset[int]:
+    """The memory that a batch's graphs read."""
+    return frozenset(use.memory.key for record in records_of(batch) for use in record.read)
 
 
 def written_keys(batch: Any) -> frozenset[int]:

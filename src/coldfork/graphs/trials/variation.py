@@ -169,6 +169,22 @@ def _milder(question: Question) -> Iterator[Question]:
         yield replace(question, groups=())
 
 
+def varied_since(first: Any, run: Any, question: Question) -> frozenset[int]:
+    """The inputs, by number, that a run was given other values for.
+
+    Where the program fills them itself, other ones than in its first run: it may heed no seed.
+    """
+    if not question.prepared:
+        varied: frozenset[int] = run.varied
+        return varied
+    each = enumerate(zip(first.given, run.given, strict=True))
+    return frozenset(
+        number
+        for number, (one, other) in each
+        if isinstance(one, torch.Tensor) and not (isinstance(other, torch.Tensor) and torch.equal(one, other))
+    )
+
+
 def wildly(question: Question) -> Question:
     """The same, without regard to what looks like an order."""
     return replace(question, boldness=tuple(WILD if one == BOLD else one for one in question.boldness))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -160,7 +160,9 @@ def _is_of_module(holder: dict[Any, Any]) -> bool:
 
 
 def parts_of(holder: Any) -> list[tuple[Any, Any]]:
-    """What a dictionary or an object holds, by key or name."""
+    """What a dictionary, an object or a variable of a closure holds, by key or name."""
+    if isinstance(holder, CellType):
+        return [("cell_contents", holder.cell_contents)] if gc.get_referents(holder) else []
     return list((holder if isinstance(holder, dict) else own_of(holder)).items())
 
 

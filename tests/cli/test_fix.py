@@ -47,7 +47,7 @@ def test_what_is_safe_is_written_and_the_rest_says_why_not(engine: Path, run: Ru
     assert "fixes: 1 more with --fix=unsafe, which may change what the program does" in shown
     alone = run("check", "--fix", "src/engine/unsafe.py").stdout
     assert (
-        "fix: --fix=unsafe writes one; it may change what the program does: a call may hand None"
+        "fix: --fix=unsafe writes one; it may change what the program does: a call may pass None"
         in " ".join(alone.split())
     )
     assert "fix: none, because line 3 reads `X` when the module is imported" in shown

@@ -63,8 +63,8 @@ error[waking-import] importing vllm.engine imports vllm.v1.attention.backends.fl
       … 2 steps as above, from vllm/v1/attention/backends/flash_attn.py:175
    6. torch.cuda.get_device_capability       creates a CUDA context
    = conditional on cuda: only when `current_platform.is_cuda() and has_nixl_ep()`
-   = help: mend vllm/vllm_flash_attn/flash_attn_interface.py:35: let it happen on first use, and not on
-     import; read more: coldfork rule waking-import
+   = help: mend vllm/vllm_flash_attn/flash_attn_interface.py:35: make it happen on first use, not on import;
+     read more: coldfork rule waking-import
 
 2 causes: 1 certain, 1 conditional, 2 failing the check; 945 modules (120 yours) in 1.23 s
 next: coldfork baseline write  (accepts today's findings, so that only new ones fail)

@@ -10,10 +10,11 @@ import pytest
 from tests.ground.test_imports import imported_by
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What each folder may use of the others. Published packages are what benchmarks and integrations share.
+#: What each folder may use of the others. Published packages are what benchmarks and integrations share;
+#: an integration drives the browser that tests drive.
 MAY_USE = {
     "benchmarks": {"published"},
-    "integrations": {"published"},
+    "integrations": {"published", "tests"},
     "published": set[str](),
     "tools": set[str](),
 }

@@ -126,8 +126,8 @@ def test_a_fix_is_proven_where_the_import_is_cold_and_the_names_hold_what_they_h
         (WOKEN, replace(COLD, status=ProbeStatus.UNKNOWN), Outcome.NOT_TESTABLE),
     ]
     for before, after, outcome in outcomes:
-        assert ModuleProof("a", "a.py", "", before, after).outcome is outcome
-    changed = ModuleProof("a", "a.py", "", WOKEN, COLD, changes=(CHANGE,))
+        assert ModuleProof("engine.a", "engine/a.py", "", before, after).outcome is outcome
+    changed = ModuleProof("engine.a", "engine/a.py", "", WOKEN, COLD, changes=(CHANGE,))
     moved = replace(changed, changes=(replace(CHANGE, is_import=True),))
     assert (changed.outcome, moved.outcome) == (Outcome.REFUTED, Outcome.PROVEN)
     passed, failed = CommandEnd(0, ""), CommandEnd(1, "")

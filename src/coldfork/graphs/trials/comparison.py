@@ -19,10 +19,10 @@ from coldfork.graphs.findings import NotCompared
 from coldfork.graphs.trials.beginning import Beginning, Question, View, distinct_part_of
 from coldfork.graphs.trials.copies import Answer, Standby, revive_executors
 from coldfork.graphs.trials.eager_runs import EagerRun, EagerRunner, fill_large, patterns_for
+from coldfork.graphs.trials.earlier_plans import WhatIsKept, made_anew
 from coldfork.graphs.trials.groups import grouped
 from coldfork.graphs.trials.host_reads import on_both_sides
 from coldfork.graphs.trials.judging import Judge, Judgement, TryOut
-from coldfork.graphs.trials.kept_before import WhatIsKept, made_anew
 from coldfork.graphs.trials.large_memory import forget, is_large, keep
 from coldfork.graphs.trials.other_operators import OtherOperators
 from coldfork.graphs.trials.replays import (
@@ -157,7 +157,7 @@ class Comparison:
         with closing(Standby(replayer.replay, self._begin)) as copies:
             alone = Way(partial(copies.ask, limit=limit))
             question, first = self._settled(question, limit)
-            if kept := self._kept_before(question, batch, limit):
+            if kept := self._earlier_plans(question, batch, limit):
                 question, first = replace(question, forgotten=kept), None
             outcome = self._try(batch, question, first, alone, limit)
         self._began = time.monotonic()
@@ -172,7 +172,7 @@ class Comparison:
             return None, answer
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
-    def _kept_before(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
+    def _earlier_plans(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
         """What the program had kept before the check, and makes from a batch where it is not there."""
         read = read_keys(batch) - self._declared() - written_keys(batch)
         new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())

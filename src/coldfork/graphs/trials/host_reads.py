@@ -27,6 +27,7 @@ _COMPARING_CALLS = frozenset(("min", "max", "bisect", "bisect_left", "bisect_rig
 _LONGEST = 32
 """Of a longer list of numbers only so many count."""
 _MOST_CODES = 4000
+_OURS = "coldfork.graphs."
 _NOWHERE = object()
 
 Number = int | float
@@ -124,6 +125,10 @@ class _Numbers:
         if event != "return":
             return
         code = frame.f_code
+        if self._names.get(code, frozenset()) is None:
+            return
+        if _is_importing(frame):
+            return
         if code not in self._names:
             if len(self._names) >= _MOST_CODES:
                 return
@@ -160,6 +165,16 @@ class _Numbers:
         elif depth < 3:
             for part in _parts(value, names):
                 self._take(part, names, depth + 1)
+
+
+def _is_importing(frame: FrameType) -> bool:
+    """Whether an import that began during the watch runs this code, such as a hook: it decides nothing."""
+    above = frame.f_back
+    while above is not None and not str(above.f_globals.get("__name__")).startswith(_OURS):
+        if above.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        above = above.f_back
+    return False
 
 
 def _own(value: Any) -> Mapping[str, Any]:

@@ -23,7 +23,10 @@ def checked_after_a_run(program: Program, folder: Path, *, declared: bool) -> An
 
 
 @pytest.mark.parametrize("declared", [True, False])
-@pytest.mark.parametrize("holder", ["cache", "dictionary", "attribute", "global", "closure"])
+@pytest.mark.parametrize(
+    "holder",
+    ["cache", "dictionary", "attribute", "global", "closure", "slots", "class attribute", "deque", "set"],
+)
 def test_a_plan_of_an_earlier_batch_is_found(tmp_path: Path, holder: str, declared: bool) -> None:
     report = checked_after_a_run(Program(holder, "prefix sums", False), tmp_path, declared=declared)
     assert report.answer == "leaks", str(report)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import gc
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import torch
@@ -26,6 +27,10 @@ _MOST = 24
 _MOST_TENSORS = 64
 _CACHE = type(functools.cache(len))
 _NOTHING = object()
+_CONTENTS = object()
+_OURS = "coldfork.graphs."
+_EMPTIED = list, deque, set
+"""What a program forgets by emptying it."""
 _OF_MODULES = "_parameters", "_buffers"
 
 
@@ -42,7 +47,7 @@ class Place:
 
     holder: Any
     key: Any = _NOTHING
-    """The key or the name there; for a cached function, nothing."""
+    """The key or the name there; for a cached function nothing, for a list all that it contains."""
     empty: bool = False
     """Whether it is forgotten by putting None there."""
 
@@ -50,6 +55,8 @@ class Place:
         """Let nothing be there, as far as the program allows for it."""
         if self.key is _NOTHING:
             self.holder.cache_clear()
+        elif self.key is _CONTENTS:
+            self.holder.clear()
         elif isinstance(self.holder, dict):
             if self.empty:
                 self.holder[self.key] = None
@@ -64,6 +71,8 @@ class Place:
         """The tensors that are there now, or in what is there, and that were not there at the beginning."""
         if self.key is _NOTHING:
             found: Any = gc.get_referents(self.holder)
+        elif self.key is _CONTENTS:
+            found = list(self.holder)
         elif isinstance(self.holder, dict):
             found = self.holder.get(self.key)
         else:
@@ -103,12 +112,12 @@ def _places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
     tensors = [one for key in sorted(keys) for one in beginning.objects(key)]
     found: dict[tuple[int, Any], Place] = {}
     for tensor in tensors[:_MOST_TENSORS]:
-        for place in _holding(tensor):
+        for place in _holding(tensor, {id(found)}):
             found.setdefault((id(place.holder), place.key), place)
     ways = [
         one
         for place in found.values()
-        for one in ((place,) if place.key is _NOTHING else (place, replace(place, empty=True)))
+        for one in ((place,) if place.key in (_NOTHING, _CONTENTS) else (place, replace(place, empty=True)))
     ]
     known = {id(place.holder) for place in ways}
     return [*ways, *(Place(one) for one in _cached_functions() if id(one) not in known)][:_MOST]
@@ -124,11 +133,10 @@ def _cached_functions() -> Iterator[Any]:
                 yield one
 
 
-def _holding(tensor: Any) -> Iterator[Place]:
+def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
     if isinstance(tensor, torch.nn.Parameter):
         return
     level: list[Any] = [tensor]
-    seen = set[int]()
     for _ in range(_DEPTH):
         above: list[Any] = []
         for value in level:
@@ -136,19 +144,32 @@ def _holding(tensor: Any) -> Iterator[Place]:
                 if holder is level or holder is above or id(holder) in seen:
                     continue
                 seen.add(id(holder))
+                if type(holder).__module__.startswith(_OURS):
+                    continue
                 if type(holder) is _CACHE:
                     yield Place(holder)
-                elif isinstance(holder, list | tuple):
+                elif isinstance(holder, list | tuple | deque | set | frozenset):
                     above.append(holder)
                 elif isinstance(holder, dict) and _is_of_module(holder):
                     return
+                elif isinstance(holder, dict) and (owner := _class_of(holder)) is not None:
+                    # To take it out of the dictionary itself would leave it in Python's cache of attributes.
+                    yield from (Place(owner, name) for name, one in holder.items() if one is value)
                 else:
                     places = [Place(holder, name) for name, one in parts_of(holder) if one is value]
                     yield from places
+                    if places and isinstance(value, _EMPTIED):
+                        yield Place(value, _CONTENTS)
                     is_more = places or own_of(holder) is value
                     if is_more and not isinstance(holder, type | FunctionType | ModuleType):
                         above.append(holder)
         level = above
+
+
+def _class_of(holder: dict[Any, Any]) -> type | None:
+    """Return the class whose attributes are in this dictionary."""
+    owners = (one for one in gc.get_referrers(holder) if isinstance(one, type))
+    return next((one for one in owners if any(each is holder for each in gc.get_referents(vars(one)))), None)
 
 
 def _is_of_module(holder: dict[Any, Any]) -> bool:
@@ -163,7 +184,22 @@ def parts_of(holder: Any) -> list[tuple[Any, Any]]:
     """What a dictionary, an object or a variable of a closure holds, by key or name."""
     if isinstance(holder, CellType):
         return [("cell_contents", holder.cell_contents)] if gc.get_referents(holder) else []
-    return list((holder if isinstance(holder, dict) else own_of(holder)).items())
+    return list((holder if isinstance(holder, dict) else {**_slots_of(holder), **own_of(holder)}).items())
+
+
+def _slots_of(holder: Any) -> dict[str, Any]:
+    """Return the filled slots of an object; nothing of the program's runs for it."""
+    found: dict[str, Any] = {}
+    for kind in type(holder).__mro__:
+        if "__slots__" not in vars(kind):
+            continue
+        for name, member in vars(kind).items():
+            if type(member) is MemberDescriptorType:
+                try:
+                    found[name] = member.__get__(holder)
+                except AttributeError:
+                    continue
+    return found
 
 
 def own_of(holder: Any) -> dict[str, Any]:

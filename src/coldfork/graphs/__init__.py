@@ -1,6 +1,6 @@
-"""CUDA graphs whose warm-up and capture cannot share state, and a check for managers that let them.
+"""CUDA graphs whose warm-up and capture cannot share state, and a check for other graph managers.
 
-Importing this package loads nothing of torch; using it does.
+Importing this package does not import torch; using it does.
 """
 
 from __future__ import annotations

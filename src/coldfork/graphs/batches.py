@@ -31,30 +31,30 @@ from coldfork.virtual.capturing.graph import compiled_graphs_shown
 
 Make = Callable[[BatchDescriptor, Phase], tuple[Forward, Any]]
 Prepare = Callable[[BatchDescriptor, int], object]
-"""Fills the inputs of one step of a batch as the program does, from a number that stands for the step."""
+"""Fills the inputs of one step of a batch as the program does; the number (a seed) identifies the step."""
 Around = Callable[[BatchDescriptor], AbstractContextManager[Any]]
-"""Gives what surrounds the capture of a batch: an engine's own context, or what runs before and after."""
+"""Returns a context manager that is entered around the capture of a batch."""
 
 
 AroundWarmUp = Callable[[BatchDescriptor, int], AbstractContextManager[Any]]
-"""Gives what surrounds a warm-up run, by its number: ranks that wait for each other, what resets state."""
+"""Returns a context manager for the warm-up run of this number; ranks can wait in it, or reset state."""
 Capturing = Callable[[BatchDescriptor, Any], AbstractContextManager[Graph]]
-"""Gives the context manager that captures into a pool and gives the graph: an engine's own way to do it."""
+"""Returns an engine's own context manager that captures into a pool and yields the graph."""
 
 
 def nothing_around(*what: object) -> AbstractContextManager[Any]:
-    """Nothing surrounds a capture or a warm-up."""
+    """Return a context manager that does nothing."""
     return nullcontext()
 
 
 def unguarded() -> None:
-    """Outputs are tensors like others."""
+    """Return None: outputs are not guarded."""
 
 
 def making(
     create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
 ) -> Make:
-    """Makes a batch's forward function for a phase, given another manager's state where there is one."""
+    """Return a function that makes a batch's forward function, passing another manager's state if given."""
     create: Any = create_forward
     if states is None:
         made: Make = create
@@ -75,20 +75,20 @@ class Manner:
 
     around: Around = nothing_around
     warmups: int = 1
-    """How often a forward function runs before the capture."""
+    """How many times a forward function runs before the capture."""
     around_warmup: AroundWarmUp = nothing_around
     capturing: Capturing | None = None
-    """Captures in the place of the device's own context."""
+    """Replaces the device's own capture context."""
     grad_mode: Callable[[], AbstractContextManager[Any]] = torch.no_grad
-    """Under which forward functions run."""
+    """The gradient mode in which forward functions run."""
     weak_outputs: bool = False
-    """Whether other graphs of the pool may use the memory of outputs."""
+    """Whether other graphs of the pool may reuse the memory of outputs."""
     generation: Callable[[], Generation | None] = unguarded
-    """Gives what outputs of a batch are guarded by, if they are."""
+    """Returns the generation that guards the outputs of a batch, or None."""
 
     @contextmanager
     def captures(self, engine: Engine, descriptor: BatchDescriptor, pool: Any) -> Iterator[Graph]:
-        """Capture what the block does."""
+        """Capture the work of the block."""
         own = None if self.capturing is None else self.capturing(descriptor, pool)
         with engine.capture(pool) if own is None else own as graph:
             if not hasattr(graph, "replay"):
@@ -121,7 +121,7 @@ class CapturedBatch:
         self._grad_mode = manner.grad_mode
         self._generation = manner.generation()
         self.nbytes: int = 0
-        """What the graphs' memory grew by when it was captured."""
+        """The bytes by which the graphs' memory grew at its capture."""
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -131,7 +131,7 @@ class CapturedBatch:
         return tuple(graph for piece in self._pieces for graph in piece.graphs)
 
     def replay(self) -> Any:
-        """Run it on what its input buffers hold."""
+        """Replay on the current contents of the input buffers."""
         if self._graph is None:
             return self.replay_pieces(self._state)
         self._graph.replay()
@@ -140,7 +140,7 @@ class CapturedBatch:
         return self._generation.guard(self.output, str(self.descriptor))
 
     def replay_pieces(self, state: Any) -> Any:
-        """Run its pieces, and what lies between them on a state."""
+        """Replay its pieces, and run the code between them with a state."""
         if self._graph is not None:
             raise GraphError(f"{self.descriptor} lies in one graph, which sees no state; leave state= out")
         token = CURRENT.set(ReplayingPass(self._pieces))
@@ -153,12 +153,12 @@ class CapturedBatch:
 
 
 class Captured(NamedTuple):
-    """What came of capturing a batch."""
+    """The result of capturing a batch."""
 
     batch: CapturedBatch
     states: StatePair
     pool: Any
-    """The pool, which a first virtual graph makes."""
+    """The pool of the graphs; the first virtual graph creates it."""
 
 
 def capture(
@@ -174,7 +174,7 @@ def capture(
     before = engine.used(pool)
     with ExitStack() as around:
         if inspection.watches:
-            # It watches what runs eagerly, and compiled kernels write past whoever watches operators.
+            # Compiled kernels write memory without any operator that the inspection could see.
             around.enter_context(compiled_graphs_shown())
         captured = _captured(descriptor, make, engine, pool, inputs, inspection, manner)
     captured.batch.nbytes = max(engine.used(captured.pool) - before, 0)
@@ -234,7 +234,7 @@ def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection, ma
             with manner.around_warmup(descriptor, number):
                 forward(Mode.NONE)
     if inspection.watches and times_compiled() != before:
-        # What was compiled under the modes of a check serves under them alone.
+        # Code that was compiled under a check's modes is not reused without them, so compile it again.
         with manner.grad_mode():
             unwatched, other = make(descriptor, Phase.WARMUP)
             with running_with(other):

@@ -1,4 +1,4 @@
-"""What a check says of each captured batch: a comparison with fresh runs, explained by what was seen."""
+"""The check of each captured batch: compares it with fresh runs, and explains any difference."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ON_CPU = "capture the same on the CPU"
 
 
 class Checker:
-    """Checks the batches of one call, one after the other.
+    """Checks the batches of one call, in turn.
 
-    It has to be made before anything is warmed up: what exists then is what fresh runs start from.
+    Create it before any warm-up: fresh runs start from the state at that time.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Checker:
         fed = None if inputs is None else tuple(inputs)
         tensors = None if fed is None else [one for _, one in fed]
         self.inspector: Inspector = Inspector([one for _, one in kept], tensors, recorded=engine.records)
-        """To be told of each step of a capture."""
+        """Must be notified of each step of a capture."""
         self._allowed = allowed
         self._against = reason_against(engine.device)
         self._comparison = (
@@ -49,19 +49,19 @@ class Checker:
         )
 
     def close(self) -> None:
-        """End what was started for it."""
+        """End the processes started for the comparison."""
         if self._comparison is not None:
             self._comparison.close()
 
     def report(self, batch: CapturedBatch) -> Report:
-        """What is to be said of the batch that was captured last."""
+        """Return the report on the batch captured last."""
         inspector = self.inspector
         if self._comparison is None:
             outcome = Outcome(None, (NotCompared(str(batch.descriptor), "results", self._against, _ON_CPU),))
         else:
             seen = Seen(inspector.batch_memory(), frozenset(inspector.rebuilt))
             outcome = self._comparison.outcome(batch, seen)
-        # What nobody could disprove counts as long as it could not be compared, and is not allowed.
+        # A suspicion that no comparison disproved stands, unless `allow` covers everything not compared.
         gaps = Report(not_compared=outcome.gaps).allowing(self._allowed)
         differs = None if outcome.differs is False and gaps.not_compared else outcome.differs
         report = inspector.report(differs)
@@ -83,7 +83,7 @@ class Checker:
 
 
 def _one_for_each_line(leaks: Iterable[Leak]) -> list[Leak]:
-    """The first of those that say the same of the same lines."""
+    """Return the first leak for each pair of lines, or for each message where no line is known."""
     found: dict[object, Leak] = {}
     for leak in leaks:
         lines = leak.where, leak.origin
@@ -92,7 +92,5 @@ def _one_for_each_line(leaks: Iterable[Leak]) -> list[Leak]:
 
 
 def _unexplained(batch: CapturedBatch) -> Leak:
-    message = (
-        "a replay computes something else than a fresh eager run; what makes the difference was not seen"
-    )
+    message = "a replay computes something other than a fresh eager run; the cause was not found"
     return Leak(LeakKind.MEMORY, str(batch.descriptor), "the result", message)

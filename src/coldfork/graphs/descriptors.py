@@ -1,4 +1,4 @@
-"""A graph's subject: a batch, the mode, each phase's state; and which runs in place of a batch."""
+"""Batches, modes and states of captures, and the choice of the captured batch that serves another."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, Protocol, Self
 
 
 class Mode(Enum):
-    """How much of a forward pass lies in a graph."""
+    """How much of a forward pass is captured in a graph."""
 
     NONE = "none"
     """Nothing: it runs eagerly."""
     PIECEWISE = "piecewise"
-    """The parts given to `GraphManager.piece`; what lies between them runs eagerly."""
+    """The parts marked with `piece`; the code between them runs eagerly."""
     FULL = "full"
     """All of it, in one graph."""
 
@@ -26,31 +26,31 @@ class Phase(Enum):
     """Why a forward function is being made."""
 
     WARMUP = "warmup"
-    """To be run eagerly once, so that everything that initialises itself on first use has done so."""
+    """To run eagerly, so that everything that is initialised on first use has been."""
     CAPTURE = "capture"
-    """To be captured; nothing that the warm-up initialised may be taken for granted."""
+    """To be captured; it must not rely on anything that the warm-up initialised."""
 
 
 @dataclass(frozen=True)
 class BatchDescriptor:
-    """The batch that a graph is captured for; derive from it to tell more batches apart."""
+    """The batch that a graph is captured for; subclass it to distinguish more batches."""
 
     mode: Mode
     tokens: int
     """How many tokens the graph computes; a smaller batch is padded to it."""
     requests: int | None = None
-    """How many requests the batch holds, where the graph depends on it."""
+    """How many requests the batch holds, if the graph depends on it."""
     uniform_tokens: int | None = None
-    """How many tokens each request has, where it is the same for all."""
+    """How many tokens each request has, if all have the same number."""
     loras: int = field(default=0, kw_only=True)
-    """How many adapters the graph has room for; it serves batches with fewer, or with none."""
+    """How many adapters the graph has room for; it also serves batches with fewer or none."""
     longest_query: int | None = field(default=None, kw_only=True)
-    """How many tokens a request may have at most, where the graph depends on it."""
+    """The most tokens that a request may have, if the graph depends on it."""
     microbatches: int = field(default=1, kw_only=True)
-    """Into how many parts the batch is cut, each of which runs beside the others."""
+    """Into how many parts the batch is split; they run side by side."""
 
     def covers(self, wanted: BatchDescriptor) -> bool:
-        """True when a batch like `wanted` can be padded to this one."""
+        """Return whether the batch `wanted` can be padded to this one."""
         if type(self) is not type(wanted) or self.tokens < wanted.tokens or self.loras < wanted.loras:
             return False
         return (
@@ -64,9 +64,9 @@ class BatchDescriptor:
         )
 
     def joined(self, *others: Self) -> Self:
-        """The batch that all ranks of a data-parallel group run when each has one of these.
+        """Return the batch that all ranks of a data-parallel group run when each has one of these.
 
-        It has room for the largest, is uniform where all are alike, and lies in a full graph where all do.
+        It has room for the largest, is uniform if all are uniform alike, and is in a full graph if all are.
         """
         everyone = (self, *others)
         uniform = {one.uniform_tokens for one in everyone}
@@ -83,7 +83,7 @@ class BatchDescriptor:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """What makes a graph large: tokens first. Without a longest query it is made for all lengths."""
+        """The sort key of sizes: tokens first. A batch without a longest query allows any length."""
         return self.tokens, self.requests or 0, self.longest_query or sys.maxsize
 
     def __str__(self) -> str:
@@ -104,25 +104,25 @@ def _has_room(captured: int | None, wanted: int | None) -> bool:
 
 
 def _largest(numbers: list[int | None]) -> int | None:
-    """The largest, or None where one of them is not known."""
+    """Return the largest number, or None if one of them is unknown."""
     known = [number for number in numbers if number is not None]
     return max(known) if len(known) == len(numbers) else None
 
 
 @dataclass(frozen=True, slots=True)
 class StatePair:
-    """The state that was made for warming up, and the one that was captured; never the same object."""
+    """The state made for the warm-up and the one made for the capture; never the same object."""
 
     warmup: Any
     capture: Any
 
     def of(self, phase: Phase) -> Any:
-        """The one of a phase."""
+        """Return the state of a phase."""
         return self.warmup if phase is Phase.WARMUP else self.capture
 
 
 Forward = Callable[[Mode], Any]
-"""Runs a forward pass on the buffers it was made for; the mode says what is being captured around it."""
+"""Runs a forward pass on the buffers it was made for; the mode says how it is being captured."""
 
 
 class CreateForward(Protocol):
@@ -133,23 +133,23 @@ class CreateForward(Protocol):
 
 
 class CreateForwardOn(Protocol):
-    """Makes a forward function that works on another manager's state, given to it for each phase."""
+    """Makes a forward function that works on another manager's state."""
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, state: Any, /) -> tuple[Forward, Any]:
-        """Make the function; `state` is the other manager's for the same batch and phase."""
+        """Make the function; `state` is the other manager's state for the same batch and phase."""
 
 
 Rule = Callable[[BatchDescriptor], Iterable[BatchDescriptor]]
-"""Gives the batches that may run in place of a wanted one, the best first; each is padded on its own."""
+"""Yields the batches that may run in place of a wanted one, the best first; each may be padded."""
 
 _MOST_REMEMBERED = 1 << 16
 
 
 def in_place_of(wanted: BatchDescriptor) -> Iterator[BatchDescriptor]:
-    """The rule that managers follow unless they are given another.
+    """Yield the batches that may run in place of a wanted one; the default rule of managers.
 
-    A uniform batch runs as one, else as a mixed batch of as many tokens; what has no full graph runs in
-    pieces.
+    A uniform batch runs as such, or else as a mixed batch of as many tokens; a batch without a full graph
+    runs in pieces.
     """
     mixed = replace(wanted, uniform_tokens=None)
     yield wanted
@@ -160,10 +160,10 @@ def in_place_of(wanted: BatchDescriptor) -> Iterator[BatchDescriptor]:
 
 
 class Table:
-    """The graphs that are captured, sorted so that the smallest batch with room is found at once.
+    """The captured batches, sorted so that the smallest one with room is found quickly.
 
-    It is made when something was captured or released, so that asking costs one search in a sorted list the
-    first time and one look-up from then on.
+    A new table is made after each capture or release. The first query for a batch searches a sorted list;
+    later ones look up the remembered answer.
     """
 
     __slots__ = ("_answers", "_captured", "_kinds", "_rule")
@@ -180,7 +180,7 @@ class Table:
             self._kinds[kind] = sorted(by_loras.items())
 
     def find(self, wanted: BatchDescriptor) -> BatchDescriptor | None:
-        """The captured batch that runs in place of this one; None where it has to run eagerly."""
+        """Return the captured batch that runs in place of this one; None if it has to run eagerly."""
         try:
             return self._answers[wanted]
         except KeyError:
@@ -192,7 +192,7 @@ class Table:
         return answer
 
     def _padded(self, wanted: BatchDescriptor) -> BatchDescriptor | None:
-        """The smallest captured batch of the same kind that has room, with as few adapters as will do."""
+        """Return the smallest captured batch of the same kind with room, and with the fewest adapters."""
         for loras, sizes in self._kinds.get(_kind(wanted), ()):
             if loras < wanted.loras:
                 continue
@@ -204,6 +204,6 @@ class Table:
 
 
 def _kind(descriptor: BatchDescriptor) -> tuple[Any, ...]:
-    """What a batch and the one that it is padded to have in common."""
+    """Return the fields that a batch shares with the one that it is padded to."""
     same = (getattr(descriptor, field.name) for field in fields(descriptor) if field.name not in ROOM)
     return (type(descriptor), *same)

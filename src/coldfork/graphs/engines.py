@@ -1,4 +1,4 @@
-"""What captures: a real device, or virtual capture on CPU tensors. Both look alike to the manager."""
+"""Capture engines: a real device, or virtual capture on CPU tensors; both have the same interface."""
 
 from __future__ import annotations
 
@@ -13,62 +13,62 @@ from coldfork.graphs.errors import GraphError
 from coldfork.virtual.errors import POOL_IS_GONE
 
 _OF_CAPTURES = ("capturing", "during capture", "capture_", "out of memory")
-"""What an error of a device says when the device itself is well."""
+"""Texts of errors after which the device itself still works."""
 
 
 class Graph(Protocol):
-    """What was captured."""
+    """A captured graph."""
 
     def replay(self) -> None:
-        """Run it."""
+        """Run the graph."""
 
 
 class VirtualEngine:
-    """CPU tensors, under the rules of a device."""
+    """Captures work on CPU tensors, under the rules of a device."""
 
     records: bool = True
-    """Whether its graphs tell their steps."""
+    """Whether its graphs record their steps."""
 
     def __init__(self, device: Any) -> None:
         self.device = device
 
     def used(self, pool: Any) -> int:
-        """How many bytes the graphs of a pool have allocated."""
+        """Return how many bytes the graphs of a pool have allocated."""
         return 0 if pool is None else int(pool.nbytes)
 
     def weakly(self, graph: Any, tensor: Any) -> Any:
-        """A tensor for the same memory that does not keep it from other graphs of the pool."""
+        """Return a tensor on the same memory that lets other graphs of the pool reuse it."""
         return graph.lend(tensor)
 
     def new_pool(self) -> Any:
-        """Nothing until the first graph makes one."""
+        """Return None: the first graph creates the pool."""
         return None
 
     def capture(self, pool: Any) -> Any:
-        """Record the block."""
+        """Record the work of the block."""
         return virtual.capture(pool)
 
     def synchronize(self) -> None:
-        """CPU work is done when its call returns."""
+        """Do nothing: CPU work has finished when its call returns."""
 
 
 class CudaEngine:
-    """An NVIDIA or AMD device."""
+    """Captures on an NVIDIA or AMD device."""
 
     records: bool = False
-    """Whether its graphs tell their steps."""
+    """Whether its graphs record their steps."""
 
     def __init__(self, device: Any, stream: Any = None) -> None:
         self.device = device
         self._stream = stream if stream is not None else torch.cuda.Stream(device)
 
     def used(self, pool: Any) -> int:
-        """How many bytes of the device are taken, by whomever."""
+        """Return how many bytes of the device are in use, by any process."""
         free, total = torch.cuda.mem_get_info(self.device)
         return int(total - free)
 
     def weakly(self, graph: Any, tensor: Any) -> Any:
-        """A tensor for the same memory that does not keep it from other graphs of the pool."""
+        """Return a tensor on the same memory that lets other graphs of the pool reuse it."""
         if not tensor.is_cuda:
             return tensor
         whole = tensor.untyped_storage()
@@ -79,12 +79,12 @@ class CudaEngine:
         return alias.set_(borrowed, tensor.storage_offset(), tensor.shape, tensor.stride())
 
     def new_pool(self) -> Any:
-        """A pool of the allocator's."""
+        """Return a new pool of the allocator."""
         return torch.cuda.graph_pool_handle()
 
     @contextmanager
     def capture(self, pool: Any) -> Iterator[Any]:
-        """Capture what the block does, on a stream of its own."""
+        """Capture the work of the block, on a separate stream."""
         graph = torch.cuda.CUDAGraph()
         outside = torch.cuda.current_stream(self.device)
         self._stream.wait_stream(outside)
@@ -93,7 +93,7 @@ class CudaEngine:
             try:
                 yield graph
             except BaseException:
-                # The capture is void; ending it is what lets the stream be used again.
+                # The capture is void, but it must be ended before the stream can be used again.
                 with suppress(RuntimeError):
                     graph.capture_end()
                 raise
@@ -118,7 +118,7 @@ Engine = VirtualEngine | CudaEngine
 
 
 def engine_for(device: Any, stream: Any = None) -> Engine:
-    """The engine of a device, on a stream of the caller's if there is one; `cpu` captures virtually."""
+    """Return the engine of a device, on the caller's stream if one is given; `cpu` captures virtually."""
     chosen = torch.device(device)
     if chosen.type == "cuda":
         return CudaEngine(chosen, stream)
@@ -130,7 +130,7 @@ def engine_for(device: Any, stream: Any = None) -> Engine:
 
 
 def is_lost(error: BaseException) -> bool:
-    """True when an error says that the device itself has failed, and not what was asked of it."""
+    """Return whether an error means that the device itself has failed, rather than one operation."""
     kinds = (getattr(torch, "AcceleratorError", RuntimeError), RuntimeError)
     if not isinstance(error, kinds) or isinstance(error, virtual.CaptureError):
         return False

@@ -1,4 +1,4 @@
-"""What can go wrong between a forward function and its graph; each message says which batch it was."""
+"""Errors of capturing and replaying graphs; each message names the batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class GraphError(ColdforkError, RuntimeError):
-    """Base of the errors of graph managers."""
+    """The base class of errors of graph managers."""
 
 
 class NotCapturedError(GraphError, KeyError):
@@ -26,7 +26,7 @@ class InputError(GraphError, ValueError):
 
 
 class StaleOutputError(GraphError):
-    """You read an output of a graph that a later replay has overwritten; only guarded outputs notice."""
+    """You read an output that a later replay has overwritten; only guarded outputs raise this."""
 
 
 class MemoryBudgetError(GraphError):
@@ -41,7 +41,7 @@ class CaptureFailedError(GraphError):
     """A forward function failed while its batch was being warmed up or captured."""
 
     def __init__(self, descriptor: BatchDescriptor, phase: Phase, error: BaseException | str) -> None:
-        # Text, which any process can read; the error itself is the cause.
+        # Only the text, which every process can unpickle; the error itself is the cause.
         said = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         super().__init__(descriptor, phase, said)
         self.descriptor = descriptor
@@ -53,7 +53,7 @@ class CaptureFailedError(GraphError):
 
 
 class LeakError(GraphError):
-    """Something that warm-up left behind is used by a captured graph; `.report` holds all of it."""
+    """A captured graph uses something that warm-up left behind; `.report` holds all of it."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)
@@ -64,16 +64,16 @@ class LeakError(GraphError):
 
 
 class NotComparedError(LeakError):
-    """The check could not compare everything, so that a leak cannot be excluded; `.report` says what and why.
+    """The check could not compare everything, so a leak cannot be excluded; `.report` says what and why.
 
-    Give the program's own way to fill its inputs as `prepare=`, or name what need not be compared, and why,
-    in `allow=`.
+    Pass the function that fills the program's inputs as `prepare=`, or list what need not be compared, with
+    the reason, in `allow=`.
     """
 
 
 class LeakWarning(RuntimeWarning):
-    """Something that warm-up left behind is used by a captured graph, or that cannot be excluded."""
+    """A captured graph uses, or may use, something that warm-up left behind."""
 
 
 class DeviceLostError(GraphError):
-    """The device failed, so that no graph of this manager can be used any more; start a new process."""
+    """The device failed, so no graph of this manager can be used any more; start a new process."""

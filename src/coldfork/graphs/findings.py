@@ -1,4 +1,4 @@
-"""What a capture takes over from its warm-up, by path and line."""
+"""Leaks from a warm-up into its capture, with paths and lines, and the report of a check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from coldfork.model.states import Frame
 
 _MOST_LEAKS = 12
-"""So many leaks of a batch are written out."""
+"""The most leaks of a batch that are written out."""
 
 _CLEAN = "clean: a replay computes what an eager run does, and leaves the same in memory"
 _WRONG = "a replay would not do what an eager run does"
@@ -20,20 +20,20 @@ _NOT_COMPARED = "not compared: whether a replay does what an eager run does is n
 
 
 class LeakKind(StrEnum):
-    """How something of the warm-up reaches a captured graph, or what else a replay would get wrong."""
+    """The ways in which warm-up reaches a captured graph, or a replay is wrong otherwise."""
 
     STATE = "state"
-    """A Python value that warm-up set and the captured run sees."""
+    """A Python value that warm-up set and that is visible to the captured run."""
     MEMORY = "memory"
-    """Memory that the graph reads, and that a warm-up run wrote last, or nothing did."""
+    """Memory that the graph reads, and that was last written by a warm-up run, or never."""
     HOST_READ = "host-read"
-    """A read of the device on the host, which a capture refuses."""
+    """A read of device memory on the host, which a capture refuses."""
     SIDE_EFFECT = "side-effect"
-    """Something that the captured run did to Python objects; no replay does it again."""
+    """A change to Python objects in the captured run, which no replay repeats."""
     CONSTANT = "constant"
-    """A number that the graph holds as it was while capturing, and that is another one for another batch."""
+    """A number that the graph keeps from its capture, although it differs for other batches."""
     SKIPPED = "skipped"
-    """Work that a fresh run of a batch does, and that the captured run left out."""
+    """Work that a fresh run of a batch does and that the captured run skipped."""
 
 
 _ORIGINS = {
@@ -50,14 +50,14 @@ class Leak:
     kind: LeakKind
     descriptor: str
     what: str
-    """The path of the value or the operator that reads the memory."""
+    """The path of the value, or the name of the operator that reads the memory."""
     message: str
     where: Frame | None = None
-    """The line of the captured run that takes it."""
+    """The line of the captured run that uses it."""
     origin: Frame | None = None
     """The line of the warm-up run that left it."""
     proven: bool = True
-    """False where it was seen to be used, and no comparison could say whether that changes a result."""
+    """False if it is used, but no comparison could show whether that changes a result."""
 
     def __str__(self) -> str:
         lines = [f"[{self.kind}] {self.message}"]
@@ -70,16 +70,16 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """Something of which nobody knows whether a replay does with it what an eager run does."""
+    """Something for which a replay could not be compared with an eager run."""
 
     descriptor: str
     what: str
-    """Its name: of an input, of a value by its path, or `results` for the whole batch."""
+    """The name of an input, the path of a value, or `results` for the whole batch."""
     why: str
     remedy: str
-    """How it can be compared."""
+    """How to have it compared."""
     reason: str = ""
-    """Why the caller allows it."""
+    """Why the caller allows this; empty if it is not allowed."""
 
     def __str__(self) -> str:
         if self.reason:
@@ -90,25 +90,25 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was found for some batches."""
+    """Everything found for some batches."""
 
     leaks: tuple[Leak, ...] = ()
     lazy: tuple[str, ...] = ()
-    """What warm-up set and capture sees, and what changes nothing in the graph as far as was seen."""
+    """Values that warm-up set and that capture sees, without any observed effect on the graph."""
     not_compared: tuple[NotCompared, ...] = ()
-    """What could not be compared with an eager run, and why."""
+    """The things that could not be compared with an eager run, and why."""
     allowed: tuple[NotCompared, ...] = ()
-    """The part of it that the caller allowed, by name and with a reason."""
+    """Those of them that the caller allowed, by name and with a reason."""
 
     @property
     def answer(self) -> Literal["leaks", "not compared", "clean"]:
-        """The worst of what was found; `clean` only where everything was compared."""
+        """The worst result; `clean` only if everything was compared."""
         if self.leaks:
             return "leaks"
         return "not compared" if self.not_compared else "clean"
 
     def allowing(self, allowed: Mapping[str, str]) -> Report:
-        """The same when some things need not be compared; a name may hold `*` for any text."""
+        """Return the report with some gaps allowed, by name; a `*` in a name stands for any text."""
         given = [
             replace(one, reason=reason)
             for one in self.not_compared
@@ -140,7 +140,7 @@ class Report:
 
 
 def joined(reports: Iterable[Report]) -> Report:
-    """What was found for several batches, as one."""
+    """Merge the reports on several batches into one."""
     every = tuple(reports)
     return Report(
         tuple(leak for report in every for leak in report.leaks),

@@ -1,4 +1,4 @@
-"""Checks of forward functions for engines of your own; what is captured here is thrown away."""
+"""Leak checks for engines with a graph manager of their own; the graphs captured here are discarded."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def check(
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = None,
 ) -> Report:
-    """Capture each batch as a manager would, and report what of its warm-up the graph depends on.
+    """Capture each batch as a manager would, and report how its graph depends on the warm-up.
 
-    `inputs` are the tensors that hold another batch's data each time, by name if you like; without them all
-    tensors that the forward function sees count, but for the parameters and buffers of modules. `persistent`
-    are tensors that the program keeps up to date itself, such as a cache. `prepare(descriptor, seed)` fills
-    the inputs of one step as the program does; without it other values are made up for them, and what held
-    among them is kept as far as the program asks for it. `allow` names what need not be compared, with the
-    reason; the report names the rest of what was not. The device is a GPU if torch uses one here, and else
-    the CPU, on which captures are virtual.
+    `inputs` are the tensors that hold new data in each step, by name if you like; without them, all tensors
+    that the forward function sees count as inputs, except parameters and buffers of modules. `persistent`
+    are tensors that the program itself keeps up to date, such as a cache. `prepare(descriptor, seed)` fills
+    the inputs of one step as the program does; without it, values are made up, and relations among the inputs
+    are kept as far as the program needs them. `allow` names what need not be compared, with the reason; the
+    report lists everything else that was not compared. The device is a GPU if torch uses one in this process,
+    and otherwise the CPU, where captures are virtual.
     """
     used = "cuda" if sys.modules["torch"].cuda.is_initialized() else "cpu"
     engine = engines.engine_for(used if device is None else device)
@@ -93,7 +93,7 @@ def _host_read(descriptor: BatchDescriptor, error: BaseException | None) -> Leak
 
 
 def _innermost(error: BaseException | None) -> Frame | None:
-    """The last line of the program itself in a traceback."""
+    """Return the last line in a traceback that belongs to the program itself."""
     trace = None if error is None else error.__traceback__
     found = None
     while trace is not None:
@@ -117,15 +117,15 @@ def assert_replayable(
     device: Any = "cpu",
     **options: Any,
 ) -> None:
-    """Fail unless each batch can be captured, and its replays compute what eager runs compute.
+    """Fail unless each batch can be captured and its replays compute the same as eager runs.
 
-    Each batch is captured with `check="error"`, which compares a replay with a fresh run on other values, and
-    fails too where something could not be compared that `allow` does not name, with a reason.
-    `prepare(descriptor, seed)` fills the inputs of one step as your program does, for its own values to be
-    compared instead of made-up ones.
-    Where only some values make sense, `values(descriptor)` gives a further batch for the inputs, by the names
-    that `inputs(descriptor)` gives them. What the inputs held is put back. `options` are those of the
-    engine's `GraphManager`, such as `warmups=2`.
+    Each batch is captured with `check="error"`: a replay is compared with a fresh run on other values.
+    Anything that could not be compared also fails, unless `allow` names it with a reason.
+    `prepare(descriptor, seed)` fills the inputs of one step as your program does; without it, values are made
+    up.
+    If only some values make sense, `values(descriptor)` returns one more batch of inputs to compare, under
+    the names of `inputs(descriptor)`. The inputs' contents are restored afterwards. `options` are passed to
+    `GraphManager`, such as `warmups=2`.
     """
     __tracebackhide__ = True
     wanted = list(descriptors)

@@ -1,4 +1,4 @@
-"""Captures graphs for batches with warm-up and capture state kept apart, and replays them."""
+"""The graph manager: captures graphs whose state is separate from that of warm-up, and replays them."""
 
 from __future__ import annotations
 
@@ -63,28 +63,27 @@ _NOTHING_ALLOWED: Mapping[str, str] = MappingProxyType({})
 class GraphManager:
     """Captures one graph for each batch descriptor, and replays them.
 
-    For each batch `create_forward(descriptor, phase)` is called twice and makes its state anew each time. The
-    first forward function is run eagerly, which initialises whatever initialises itself on first use. The
-    second is captured, under a state that no warm-up has touched, so that the graph contains the work that
-    initialises it.
+    For each batch, `create_forward(descriptor, phase)` is called twice and makes new state each time. The
+    first forward function runs eagerly, to initialise whatever is initialised on first use. The second is
+    captured with a state that no warm-up has touched, so the graph contains the work that initialises it.
 
-    `device` is a CUDA device, or `"cpu"` for virtual capture. With `check="error"` or `"warn"` each capture
-    is examined for what warm-up left behind in it; `persistent` are the tensors that may be shared because
-    the program itself keeps them up to date. What could not be compared fails like a leak, but for what
-    `allow` names, with the reason: `allow={"lengths": "always full in this test"}`.
+    `device` is a CUDA device, or `"cpu"` for virtual capture. With `check="error"` or `"warn"`, each capture
+    is checked for anything that warm-up left behind in it; `persistent` are the tensors that may be shared
+    because the program itself keeps them up to date. Anything that could not be compared counts as a leak,
+    unless `allow` names it with a reason: `allow={"lengths": "always full in this test"}`.
 
-    `rule` gives the batches that may run in place of one that was not captured, the best first.
+    `rule` yields the batches that may run in place of one that was not captured, the best first.
 
-    `pool` and `stream` are the caller's own, and `around(descriptor)` gives a context manager that surrounds
-    each capture. Where an engine has a way of its own to capture, `capturing(descriptor, pool)` gives the
-    context manager that does it, and that gives the graph; streams, the mode for errors and the pool are then
-    what it says. A batch is warmed up `warmups` times, each inside of `around_warmup(descriptor, number)`:
-    ranks wait for each other there, and what a warm-up changed is reset.
+    `pool` and `stream` may be the caller's own. `around(descriptor)` returns a context manager that is
+    entered around each capture. An engine that captures in its own way passes `capturing(descriptor, pool)`,
+    a context manager that yields the graph and chooses the stream, error mode and pool. A batch is warmed up
+    `warmups` times, each time inside `around_warmup(descriptor, number)`, where ranks can wait for each other
+    and changes of a warm-up can be undone.
 
-    Forward functions run under `grad_mode`. With `weak_outputs` other graphs may use the memory of outputs;
-    with `guard_outputs` reading an output that was overwritten raises. `moved` says what a replay does where
-    the tensors of `inputs=` lie elsewhere by now: `"ignore"` it, raise an `"error"`, or `"record"` the batch
-    anew.
+    Forward functions run under `grad_mode`. With `weak_outputs`, other graphs may reuse the memory of
+    outputs; with `guard_outputs`, reading an overwritten output raises. `moved` says what a replay does if
+    the tensors of `inputs=` have moved in memory: `"ignore"` it, raise an `"error"`, or `"record"` the batch
+    again.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class GraphManager:
         self._engine = engines.engine_for(device, stream)
         self._own_pool = pool is None
         self._pool = self._engine.new_pool() if pool is None else pool
-        # Where graphs share the memory of outputs, any replay may overwrite them.
+        # If graphs share the memory of outputs, any replay may overwrite them.
         shared = Generation()
         generation = (lambda: shared) if weak_outputs else Generation
         guards = generation if guard_outputs else unguarded
@@ -129,7 +128,7 @@ class GraphManager:
         self._doing = ""
         self._lost: BaseException | None = None
         self.failed: dict[BatchDescriptor, BaseException] = {}
-        """What could not be captured, and why, where the others were kept."""
+        """The batches that failed to be captured, with the errors, if the others were kept."""
 
     # --- capturing ----------------------------------------------------------------------------------------
 
@@ -145,14 +144,14 @@ class GraphManager:
         on_failure: Literal["rollback", "keep"] = "rollback",
         memory_budget: int | None = None,
     ) -> Mapping[BatchDescriptor, StatePair]:
-        """Capture a graph for each descriptor, the largest first, and return the states of each.
+        """Capture a graph for each descriptor, the largest first, and return their states.
 
-        `states` are those of another manager: `create_forward` is then called with a third argument, the
-        other's state of the same descriptor and phase. `inputs(descriptor)` names the tensors that `replay`
-        fills, and a check fills them by `prepare(descriptor, seed)` if there is one. Where a batch fails,
-        `on_failure="rollback"` gives up those of this call and raises, and `"keep"` goes on and notes it in
-        `failed`. So it does with what would take the manager's graphs over `memory_budget` bytes. No state of
-        a warm-up is kept: it lives as long as you keep its pair.
+        `states` are those of another manager: `create_forward` then gets a third argument, the other's state
+        of the same descriptor and phase. `inputs(descriptor)` names the tensors that `replay` fills; a check
+        fills them with `prepare(descriptor, seed)` if given. If a batch fails, or would take the manager's
+        graphs over `memory_budget` bytes, `on_failure="rollback"` discards the graphs of this call and
+        raises, and `"keep"` notes the batch in `failed` and continues. The manager keeps no warm-up state: it
+        lives as long as you keep its pair.
         """
         wanted = self._in_order(descriptors)
         fed = None if inputs is None else [one for each in wanted for one in inputs(each).items()]
@@ -162,7 +161,7 @@ class GraphManager:
         tell = teller(progress)
         with self._busy("capturing"), no_collection(), ExitStack() as stack:
             if self._check != "off":
-                # What checks is not loaded into processes that only serve.
+                # The checking code is not loaded into processes that only serve.
                 checking = importlib.import_module("coldfork.graphs.checking")
                 checker = checking.Checker(
                     make, wanted, self._engine, self._persistent, fed, self._allow, self._manner, prepare
@@ -188,9 +187,9 @@ class GraphManager:
         *,
         states: Mapping[BatchDescriptor, StatePair] | None = None,
     ) -> int:
-        """How many bytes the graphs of these batches would take.
+        """Return how many bytes the graphs of these batches would take.
 
-        Up to three of each mode are captured for it, in a pool of their own, and thrown away.
+        For this, up to three of each mode are captured in a separate pool and discarded.
         """
         make = making(create_forward, states)
 
@@ -240,7 +239,7 @@ class GraphManager:
         self._captured.pop(descriptor, None)
         self._recipes.forget(descriptor)
         if not self._captured and self._own_pool:
-            # A device refuses a pool whose last graph is gone.
+            # The device rejects a pool whose last graph has been released.
             self._pool = self._engine.new_pool()
 
     def _in_order(self, descriptors: Iterable[BatchDescriptor]) -> list[BatchDescriptor]:
@@ -250,39 +249,39 @@ class GraphManager:
                 raise GraphError(f"{descriptor} runs eagerly; there is nothing to capture")
             if descriptor in self._captured:
                 raise GraphError(f"{descriptor} is captured already; release() it first")
-        # Memory that the largest graph needed is enough for every smaller one.
+        # The largest come first, since smaller ones can reuse their memory.
         return sorted(wanted, key=lambda one: (one.mode is Mode.FULL, -one.tokens, -one.size[1]))
 
     # --- using them ---------------------------------------------------------------------------------------
 
     @property
     def descriptors(self) -> tuple[BatchDescriptor, ...]:
-        """What is captured, the largest first."""
+        """The captured batches, the largest first."""
         return tuple(sorted(self._captured, key=lambda one: one.size, reverse=True))
 
     @property
     def pool(self) -> Any:
-        """The pool of the graphs, for whoever captures beside them; None before a first virtual one."""
+        """The pool of the graphs, for other captures to share; None before the first virtual capture."""
         return self._pool
 
     @property
     def memory(self) -> Mapping[BatchDescriptor, int]:
-        """By how many bytes the graphs' memory grew when each was captured; together, what all take."""
+        """The bytes by which the graphs' memory grew at each capture; their sum is what all take."""
         return {one: batch.nbytes for one, batch in self._captured.items()}
 
     def dispatch(self, descriptor: BatchDescriptor) -> BatchDescriptor | None:
-        """The captured batch that this one runs in, padded if need be; None where it has to run eagerly."""
+        """Return the captured batch that this one runs in, padded if need be; None if it must run eagerly."""
         return self._table.find(descriptor)
 
     def buffers(self, descriptor: BatchDescriptor) -> Mapping[str, Any]:
-        """The input tensors of a captured batch, for who writes them in place."""
+        """Return the input tensors of a captured batch, to be written in place."""
         return self._batch(descriptor).inputs.as_mapping()
 
     def replay(self, descriptor: BatchDescriptor, /, *, state: Any = _AS_CAPTURED, **inputs: Any) -> Any:
-        """Copy the inputs into the batch's buffers and replay its graph; returns its static outputs.
+        """Copy the inputs into the batch's buffers, replay its graph, and return its static outputs.
 
-        The next replay overwrites them. For a batch in pieces, `state` is what `current_state()` gives to the
-        code between them in this step.
+        The next replay overwrites the outputs. For a batch in pieces, `state` is what `current_state()`
+        returns to the code between the pieces in this step.
         """
         batch = self._batch(descriptor)
         if not self._lock.acquire(blocking=False):
@@ -305,14 +304,14 @@ class GraphManager:
             self._lock.release()
 
     def release(self, *descriptors: BatchDescriptor) -> None:
-        """Give up the graphs of these batches, or of all."""
+        """Release the graphs of these batches, or all graphs."""
         with self._busy("releasing graphs"):
             for descriptor in descriptors or tuple(self._captured):
                 self._batch(descriptor)
                 self._forget(descriptor)
 
     def _where_its_inputs_are(self, batch: CapturedBatch) -> CapturedBatch:
-        """The batch, captured anew where its inputs lie elsewhere by now."""
+        """Return the batch, captured again if its inputs have moved in memory."""
         anew = self._recipes.anew(batch)
         if anew is None:
             return batch

@@ -1,4 +1,4 @@
-"""How much memory graphs take: of each, within a budget, and estimated from a few of them."""
+"""The memory that graphs take: the check of a budget, and an estimate from a few captures."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from coldfork.graphs.passes import StaticInputs
 from coldfork.graphs.surroundings import Inspection
 
 Measured = Callable[[list[BatchDescriptor]], Mapping[BatchDescriptor, int]]
-"""Captures some batches, and tells what each added."""
+"""Captures some batches, and returns the bytes that each added."""
 
 
 def require_within(budget: int | None, used: Mapping[BatchDescriptor, int], last: BatchDescriptor) -> None:
-    """Raise when the graphs that were captured take more than they may."""
+    """Raise if the captured graphs take more memory than the budget."""
     total = sum(used.values())
     if budget is not None and total > budget:
         raise MemoryBudgetError(
-            f"with {last} the graphs take {_mebibytes(total)}, and they may take {_mebibytes(budget)}; "
+            f"with {last} the graphs take {_mebibytes(total)}, over the budget of {_mebibytes(budget)}; "
             f"{len(used) - 1} larger ones fit"
         )
 
 
 def estimated(wanted: Sequence[BatchDescriptor], measured: Measured) -> int:
-    """What all of them would take, from the largest two and the smallest of each mode.
+    """Estimate what all of them would take, from the largest two and the smallest of each mode.
 
-    The first pays for the pool, and what each further one adds lies between the second and the last.
+    The first one pays for the pool; each further one is assumed to add the mean of the second and the last.
     """
     by_mode: dict[object, list[BatchDescriptor]] = {}
     for one in wanted:
@@ -48,7 +48,7 @@ def estimated(wanted: Sequence[BatchDescriptor], measured: Measured) -> int:
 def added_by(
     sample: list[BatchDescriptor], make: Make, engine: Engine, manner: Manner
 ) -> dict[BatchDescriptor, int]:
-    """Capture some batches in a pool of their own, and throw them away."""
+    """Return the bytes that some batches add, captured in a separate pool and discarded."""
     pool = engine.new_pool()
     tried: dict[BatchDescriptor, CapturedBatch] = {}
     for one in sample:

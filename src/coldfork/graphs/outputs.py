@@ -1,4 +1,4 @@
-"""Outputs that say so when they are read after a later replay has overwritten them."""
+"""Outputs that raise when they are read after a later replay has overwritten them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Generation:
         self.number: int = 0
 
     def guard(self, outputs: Any, batch: str) -> Any:
-        """The outputs of a replay, readable until the next one."""
+        """Return the outputs of a replay, readable until the next one."""
         self.number += 1
         made = self, self.number, batch
         return pytree.tree_map_only(torch.Tensor, lambda one: _guarded(one, made), outputs)

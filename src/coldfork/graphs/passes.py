@@ -1,4 +1,4 @@
-"""The tensors through which a captured graph is fed, and the state that a forward pass runs under."""
+"""The input tensors of a captured graph, and the state of the forward pass that is running."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StaticInputs:
         }
 
     def fill(self, given: Mapping[str, Any]) -> None:
-        """Copy what is given into the buffers; nothing is copied when any of it does not fit."""
+        """Copy the given tensors into the buffers; copy nothing if one of them does not fit."""
         buffers = self._buffers
         for name, tensor in given.items():
             known = buffers.get(name)
@@ -40,7 +40,7 @@ class StaticInputs:
                 buffer.copy_(tensor.detach() if tensor.requires_grad else tensor)
 
     def moved(self, now: Mapping[str, Any]) -> list[str]:
-        """The inputs that lie elsewhere now than they did when they were captured."""
+        """Return the names of inputs that have moved in memory since the capture."""
         return [
             name
             for name, (tensor, *_) in self._buffers.items()
@@ -48,7 +48,7 @@ class StaticInputs:
         ]
 
     def as_mapping(self) -> dict[str, Any]:
-        """The buffers themselves, to be written in place."""
+        """Return the buffers themselves, to be written in place."""
         return {name: buffer[0] for name, buffer in self._buffers.items()}
 
     def _refuse(self, name: str, tensor: Any) -> None:
@@ -70,10 +70,10 @@ _STATE: ContextVar[tuple[Any] | None] = ContextVar("coldfork_step_state", defaul
 
 
 def current_state() -> Any:
-    """The state of the pass that runs here.
+    """Return the state of the running forward pass.
 
-    In a warm-up and in a capture it is the one that `create_forward` made. In a replay in pieces it is the
-    one given as `replay(..., state=)`: what runs between the pieces sees this step's metadata.
+    In a warm-up or a capture it is the one that `create_forward` made. In a replay in pieces it is the one
+    passed to `replay(..., state=)`, so the code between the pieces sees this step's metadata.
     """
     running = _STATE.get()
     if running is None:
@@ -83,7 +83,7 @@ def current_state() -> Any:
 
 @contextmanager
 def running_with(state: Any) -> Iterator[None]:
-    """Let a pass run with a state."""
+    """Make a state the current one within the block."""
     token = _STATE.set((state,))
     try:
         yield

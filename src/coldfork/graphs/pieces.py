@@ -1,4 +1,4 @@
-"""Piecewise capture: parts of a forward pass in graphs of their own, with eager work between them."""
+"""Piecewise capture: parts of a forward pass in separate graphs, with eager work between them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from coldfork.graphs.errors import GraphError, InputError
 from coldfork.graphs.leaks.reachable_values import is_tensor
 
 Capture = Callable[[Any], AbstractContextManager[Graph]]
-"""Captures what its block does into a pool."""
+"""Captures the work of its block into a pool."""
 
 CURRENT: ContextVar[CapturingPass | ReplayingPass | Segments | None] = ContextVar(
     "coldfork_piecewise_pass", default=None
 )
-"""The pass that is running here, where one is being captured or replayed."""
+"""The piecewise pass that is being captured or replayed here, if any."""
 
 
 class Piece:
-    """A function that is captured by itself where its batch is captured in pieces; elsewhere it just runs."""
+    """A function that has its own graph if its batch is captured in pieces, and otherwise just runs."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it, capture it or replay its graph, as the pass wants."""
+        """Run the function, capture it or replay its graph, whichever the pass needs."""
         running = CURRENT.get()
         return self.function(*args, **kwargs) if running is None else running.run(self, args, kwargs)
 
 
 def piece(function: Callable[..., Any]) -> Piece:
-    """Mark a part of a forward pass that can be captured by itself."""
+    """Mark a part of a forward pass that can be captured in its own graph."""
     return Piece(function)
 
 
 class EagerPart:
-    """A function that stays outside of the graph where the piece that calls it is captured."""
+    """A function that runs eagerly, outside the graph of the piece that calls it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -54,14 +54,14 @@ class EagerPart:
         return self if instance is None else EagerPart(MethodType(self.function, instance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it, between two graphs where the capture of a piece is under way."""
+        """Run the function; during the capture of a piece, between two graphs."""
         running = CURRENT.get()
         if isinstance(running, Segments):
             return running.run_outside(self, args, kwargs)
         return self.function(*args, **kwargs)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run it with nothing captured or replayed: pieces that it calls are then simply part of it."""
+        """Run the function with nothing captured or replayed; pieces that it calls run as plain functions."""
         token = CURRENT.set(None)
         try:
             return self.function(*args, **kwargs)
@@ -70,16 +70,16 @@ class EagerPart:
 
 
 def eager(function: Callable[..., Any]) -> EagerPart:
-    """Mark a part of a piece that runs eagerly, between the graphs of what comes before and after it.
+    """Mark a part of a piece that runs eagerly, between the graphs of the parts before and after it.
 
-    In each replay it is given the tensors and the values that it was captured with, and what it needs to know
-    of the step it asks of `current_state()`. In a full graph it is captured like all else.
+    Each replay calls it with the tensors and values of the capture; data of the current step comes from
+    `current_state()`. In a full graph it is captured like any other code.
     """
     return EagerPart(function)
 
 
 class EagerCall:
-    """One call of an eager part, as it was when its piece was captured."""
+    """One call of an eager part, as recorded when its piece was captured."""
 
     __slots__ = ("_args", "_kwargs", "_name", "_output", "_part")
 
@@ -90,7 +90,7 @@ class EagerCall:
         self._name = f"the eager part {getattr(part.function, '__qualname__', part.function)}"
 
     def replay(self) -> None:
-        """Run it, and put what it gives where the graph after it reads that."""
+        """Run the part, and copy its output to where the next graph reads it."""
         leaves, layout = pytree.tree_flatten(self._part.run(self._args, self._kwargs))
         kept, known = pytree.tree_flatten(self._output)
         if layout != known:
@@ -113,13 +113,13 @@ class EagerCall:
 
 
 class Segments:
-    """The graphs of one call of a piece, and what runs eagerly between them."""
+    """The graphs of one call of a piece, and the eager calls between them."""
 
     def __init__(self, engine: Engine, capture: Capture, pool: Any, seen: Callable[[Graph], None]) -> None:
         self._engine = engine
         self._capture = capture
         self.pool: Any = pool
-        """Of the first graph, where none was given."""
+        """That of the first graph, if none was given."""
         self._seen = seen
         self.steps: list[Graph | EagerCall] = []
         self._crossing: list[Any] = []
@@ -127,11 +127,11 @@ class Segments:
 
     @property
     def graphs(self) -> list[Graph]:
-        """Without what runs between them."""
+        """The graphs, without the eager calls between them."""
         return [step for step in self.steps if not isinstance(step, EagerCall)]
 
     def run_captured(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Capture a call, and run it at once, so that what follows has real values."""
+        """Capture a call, and run it at once, so that later code has real values."""
         token = CURRENT.set(self)
         try:
             with self._under_way:
@@ -143,7 +143,7 @@ class Segments:
         return output
 
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A piece may call another one, which is then simply part of it."""
+        """Run a piece that another piece calls, as a part of it."""
         return piece.function(*args, **kwargs)
 
     def run_outside(self, part: EagerPart, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -151,7 +151,7 @@ class Segments:
         self._under_way.close()
         self._end()
         output = part.run(args, kwargs)
-        # The graphs own the memory that they gave it; held on to, it would be lost for all others.
+        # The graphs own the memory of these tensors; a reference would keep it from all other graphs.
         args, kwargs = pytree.tree_map_only(torch.Tensor, self._lent, (args, kwargs))
         self.steps.append(EagerCall(part, args, kwargs, output))
         self._begin()
@@ -168,7 +168,7 @@ class Segments:
         graph = self._graph
         self.pool = getattr(graph, "pool", None) if self.pool is None else self.pool
         if self.steps:
-            # On a device memory of the pool stays as it is while nothing is captured; here it is let go of.
+            # On a device, a pool's memory persists while nothing is captured; a virtual pool would free it.
             self._crossing += [
                 use.tensor.detach() for record in getattr(graph, "records", ()) for use in record.read
             ]
@@ -178,7 +178,7 @@ class Segments:
 
 
 class CapturedPiece:
-    """One call of a piece in a pass, as it was captured."""
+    """One captured call of a piece."""
 
     __slots__ = ("_constants", "_layout", "_segments", "_tensors", "output", "piece")
 
@@ -192,11 +192,11 @@ class CapturedPiece:
 
     @property
     def graphs(self) -> list[Graph]:
-        """One, or one more than it calls eager parts."""
+        """Its graphs: one more than the eager parts that it calls."""
         return self._segments.graphs
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Give it these arguments, and run its graph."""
+        """Copy these arguments into its buffers, and run its graphs."""
         leaves, layout = pytree.tree_flatten((args, kwargs))
         if layout != self._layout:
             raise InputError(f"{_name(self.piece)} is called with other arguments than it was captured with")
@@ -213,7 +213,7 @@ class CapturedPiece:
         return self.output
 
     def hold_weakly(self, engine: Engine) -> None:
-        """Let other graphs of the pool use the memory of its outputs."""
+        """Let other graphs of the pool reuse the memory of its outputs."""
         for graph in self.graphs:
             lent = partial(engine.weakly, graph)
             self.output = pytree.tree_map_only(torch.Tensor, lent, self.output)
@@ -229,7 +229,7 @@ class CapturedPiece:
 
 
 class CapturingPass:
-    """Captures each piece where it is called, and runs it at once, so that what follows has real values."""
+    """Captures each piece when it is called, and runs it at once, so that later code has real values."""
 
     def __init__(
         self, engine: Engine, pool: Any, seen: Callable[[Graph], None], capture: Capture | None = None
@@ -237,7 +237,7 @@ class CapturingPass:
         self._engine = engine
         self._capture = engine.capture if capture is None else capture
         self.pool: Any = pool
-        """Of the first piece, where none was given."""
+        """That of the first piece, if none was given."""
         self._seen = seen
         self.pieces: list[CapturedPiece] = []
 
@@ -252,7 +252,7 @@ class CapturingPass:
 
 
 class ReplayingPass:
-    """Replays the pieces in the order in which they were captured."""
+    """Replays pieces in the order of their capture."""
 
     __slots__ = ("_next", "_pieces")
 

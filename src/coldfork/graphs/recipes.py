@@ -1,4 +1,4 @@
-"""How batches were captured, for those whose inputs have moved to other memory since."""
+"""How batches were captured, to capture them again after their inputs have moved in memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from coldfork.graphs.errors import InputError
 from coldfork.graphs.passes import StaticInputs
 
 Inputs = Callable[[BatchDescriptor], Mapping[str, Any]]
-"""Gives the tensors through which the graph of a batch is fed."""
+"""Returns the input tensors of a batch's graph, by name."""
 Moved = Literal["ignore", "error", "record"]
-"""What a replay does where these tensors lie elsewhere by now."""
+"""The choices for a replay whose input tensors have moved in memory."""
 
 
 class Recipes:
-    """What each batch was made with, where that matters."""
+    """The forward function and inputs of each batch, kept unless moved inputs are ignored."""
 
     def __init__(self, moved: Moved) -> None:
         if moved not in ("ignore", "error", "record"):
@@ -32,11 +32,11 @@ class Recipes:
             self._known[descriptor] = make, inputs
 
     def forget(self, descriptor: BatchDescriptor) -> None:
-        """The batch is given up."""
+        """Forget how a batch was captured."""
         self._known.pop(descriptor, None)
 
     def anew(self, batch: CapturedBatch) -> tuple[Make, StaticInputs] | None:
-        """What to capture a batch with again, or None where everything lies where it did."""
+        """Return what is needed to capture a batch again, or None if its inputs have not moved."""
         descriptor = batch.descriptor
         if descriptor not in self._known:
             return None
@@ -45,7 +45,7 @@ class Recipes:
         moved = batch.inputs.moved(now)
         if moved and self._refuses:
             raise InputError(
-                f"{', '.join(moved)} of {descriptor} lie elsewhere than when it was captured, and the graph "
-                "reads the old place; write into the tensors that were captured, or capture anew"
+                f"{', '.join(moved)} of {descriptor} moved in memory after the capture, and the graph reads "
+                "the old place; write into the tensors that were captured, or capture again"
             )
         return (make, StaticInputs(descriptor, now)) if moved else None

@@ -1,4 +1,4 @@
-"""The surroundings of a capture: the collector at rest, a bar that grows, and somebody who looks on."""
+"""The surroundings of a capture: paused garbage collection, a progress bar, and hooks to inspect it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _WIDTH = 20
 
 Progress = Callable[[int, int, "BatchDescriptor | None"], None]
-"""Called with how many are done, how many there are, and the batch that comes next."""
+"""Called with the number done, the total, and the next batch (None at the end)."""
 
 
 def teller(progress: Progress | bool) -> Progress:
-    """What `progress=` asks for: a function of the caller's, a bar on a terminal, or nothing."""
+    """Return the caller's function, one that draws a bar on a terminal, or one that does nothing."""
     if callable(progress):
         return progress
     return _bar if progress and sys.stderr.isatty() else lambda done, total, descriptor: None
@@ -37,7 +37,7 @@ def _bar(done: int, total: int, descriptor: BatchDescriptor | None) -> None:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Collect once, then not again before the block ends: freeing memory of the device breaks a capture."""
+    """Collect garbage once, then not until the block ends: freeing device memory breaks a capture."""
     gc.collect()
     was_on = gc.isenabled()
     gc.disable()
@@ -49,22 +49,22 @@ def no_collection() -> Iterator[None]:
 
 
 class Inspection:
-    """What surrounds the steps of a capture; this one looks at nothing, and costs nothing."""
+    """Hooks around the steps of a capture; those of this base class do nothing."""
 
     watches = False
-    """Whether it follows what runs eagerly, operator by operator."""
+    """Whether eager code is followed operator by operator."""
 
     def building(self, descriptor: BatchDescriptor, phase: Phase) -> AbstractContextManager[None]:
-        """Around the making of a forward function."""
+        """Return a context for making a forward function."""
         return nullcontext()
 
     def warming_up(self, forward: Any, state: Any) -> AbstractContextManager[None]:
-        """Around the warm-up run."""
+        """Return a context for the warm-up run."""
         return nullcontext()
 
     def capturing(self, forward: Any, state: Any) -> AbstractContextManager[None]:
-        """Around the capture."""
+        """Return a context for the capture."""
         return nullcontext()
 
     def captured(self, graph: Any) -> None:
-        """One graph is complete."""
+        """Take note of a finished graph."""

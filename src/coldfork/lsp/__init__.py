@@ -1,1 +1,1 @@
-"""The language server: findings while a file is being written, in any editor that speaks the protocol."""
+"""The language server: shows findings while a file is edited, in any editor that speaks the protocol."""

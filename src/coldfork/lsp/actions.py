@@ -1,4 +1,4 @@
-"""Code actions for a finding: mend its cause, or ignore it with a reason."""
+"""Code actions for a finding: mend its cause, ignore it with a reason, or show what it wakes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from coldfork.report.shared.quantities import plural
 _REASON = "say why it is all right here"
 _IGNORED = re.compile(r"#\s*coldfork:\s*ignore")
 _TITLES = {
-    Applicability.SAFE: "Mend: the program does what it did, but for when the device is woken",
-    Applicability.UNSAFE: "Mend, and look at it: {}",
+    Applicability.SAFE: "Mend: this changes only when the device is woken",
+    Applicability.UNSAFE: "Mend, then review: {}",
 }
 
 
 class Actions:
-    """The actions for what an answer has found."""
+    """The code actions for the findings of an answer."""
 
     def __init__(self, answer: Answer, codec: PositionCodec) -> None:
         self._answer = answer
@@ -36,9 +36,9 @@ class Actions:
     def about(
         self, uri: str, diagnostics: Sequence[types.Diagnostic], command: str
     ) -> Iterator[types.CodeAction | types.Command]:
-        """Yield the actions for these diagnostics of a document; a fix's edits come when it is chosen.
+        """Yield the actions for these diagnostics of a document; a fix's edits are made when it is chosen.
 
-        The command shows references, where the editor has one.
+        `command` is the editor's command that shows references; empty if it has none.
         """
         for diagnostic in diagnostics:
             if diagnostic.source != SOURCE or not isinstance(diagnostic.data, dict):
@@ -61,7 +61,7 @@ class Actions:
                 yield showing
 
     def mended(self, session: CheckSession, cause: str) -> types.WorkspaceEdit | None:
-        """The edits of a fix after which a check finds the cause no more and nothing new; None for none."""
+        """Return a fix's edits, if a check confirms that they remove the cause and bring nothing new."""
         request = replace(self._answer.inspection.request, cancelled=None)
         done = mend(request, session.inspect, Applicability.UNSAFE, causes=frozenset({cause}))
         if not done.mended:
@@ -78,7 +78,7 @@ class Actions:
         )
 
     def _edit(self, uri: str, edits: Sequence[types.TextEdit]) -> types.TextDocumentEdit:
-        """Of a document that is open the editor refuses edits of an older text."""
+        """Return edits of a document; if it is open, its version lets the editor refuse outdated ones."""
         document = types.OptionalVersionedTextDocumentIdentifier(uri, self._answer.version(uri))
         return types.TextDocumentEdit(document, list(edits))
 
@@ -111,7 +111,7 @@ class Actions:
         )
 
     def _showing(self, cause: str, command: str) -> types.Command | None:
-        """Show whom the cause of a finding warms, wherever its line is."""
+        """Return a command that shows the modules woken by the cause of a finding."""
         for one in self._answer.report.causes:
             place = self._answer.place(one.path, one.line) if one.line >= 1 else None
             if one.id == cause and one.warms > 1 and place is not None:

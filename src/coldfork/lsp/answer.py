@@ -1,4 +1,4 @@
-"""The result of checking a folder, by document and line as an editor asks for it."""
+"""The result of checking a folder, looked up by document and line."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from coldfork.source.files.reading import CannotRead
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a document: counted from 0, and so is the column."""
+    """A place in a document; line and column count from 0."""
 
     uri: str
-    """The URI of a file, or of a cell of a notebook that is open."""
+    """The URI of a file, or of a cell in an open notebook."""
     line: int
     column: int = 0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The findings of a folder, and of which versions of the buffers they are."""
+    """The findings in a folder, and the buffers that were checked."""
 
     folder: Path
     buffers: Mapping[str, Buffer]
@@ -40,12 +40,12 @@ class Answer:
 
     @cached_property
     def report(self) -> Report:
-        """The inspection less whatever the folder's baseline accepts."""
+        """The report of the inspection, without what the folder's baseline accepts."""
         return report_of(self.inspection)
 
     @cached_property
     def options(self) -> Options:
-        """Show everything, whoever it concerns."""
+        """Options that show everything, tests included."""
         return Options(locate=self.inspection.locate, cell=self.inspection.cell, tests=True)
 
     @cached_property
@@ -63,7 +63,7 @@ class Answer:
         )
 
     def place(self, path: str, line: int, column: int = 0) -> Place | None:
-        """A line of the report as an editor finds it; None in a notebook that is not open."""
+        """Return the editor's place for a line of the report; None in a notebook that is not open."""
         file = self.file(path)
         buffer = self.buffers.get(file)
         cell, inside = self.inspection.cell(path, line)
@@ -73,7 +73,7 @@ class Answer:
         return Place(cells[cell - 1], inside - 1, column) if 0 < cell <= len(cells) else None
 
     def file(self, path: str) -> str:
-        """The absolute path of a file of the report."""
+        """Return the absolute path of a file in the report."""
         return self.inspection.file(path)
 
     def at(self, uri: str, line: int) -> Iterator[tuple[Finding, Cause]]:
@@ -91,7 +91,7 @@ class Answer:
                 yield place, cause
 
     def lines(self, uri: str) -> list[str]:
-        """The lines of a document as they were checked, each with its end."""
+        """Return the lines of a document as they were checked, with their line ends."""
         for buffer in self.buffers.values():
             if uri in buffer.cells:
                 return buffer.cells[uri].splitlines(keepends=True)
@@ -102,5 +102,5 @@ class Answer:
         return text.splitlines(keepends=True)
 
     def version(self, uri: str) -> int | None:
-        """The version of a document that is open; a cell's is the editor's own affair."""
+        """Return the version of an open document; None for cells, whose versions are unknown."""
         return next((one.version for one in self.buffers.values() if one.uri == uri), None)

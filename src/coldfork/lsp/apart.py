@@ -1,4 +1,4 @@
-"""First checks in a process without threads, which may have helpers; the server then reads what it kept."""
+"""First checks in a separate process, which has no threads and so may fork; the server reads its cache."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from coldfork.source.files.workers import can_fork
 
 
 class Apart:
-    """A process that checks what is on disk for the cache, one folder after the other, until it is let go.
+    """A process that checks the files on disk to fill the cache, one folder at a time, until it is ended.
 
-    It has to be started before any thread is, and before anything is said on standard output, which is the
-    editor's: it has neither that nor standard input.
+    Create it before any thread, and before any output: standard output belongs to the editor. The process
+    itself has neither standard input nor output.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Apart:
         self._lines = self._ours.makefile("r", encoding="utf-8")
 
     def check(self, paths: tuple[Path, ...], settings: Mapping[str, Any], progress: Progress) -> None:
-        """Wait until some paths have been checked; does nothing where no process can be forked."""
+        """Wait until some paths have been checked; do nothing if processes cannot be forked here."""
         if not self._pid:
             return
         try:
@@ -55,7 +55,7 @@ class Apart:
             return
 
     def give_up(self) -> None:
-        """Have the process end as soon as it hears of it; another thread may be waiting for its answer."""
+        """Tell the process to end, without waiting; another thread may be waiting for its answer."""
         if self._pid:
             try:
                 self._ours.shutdown(socket.SHUT_RDWR)
@@ -63,7 +63,7 @@ class Apart:
                 pass  # it has ended
 
     def end(self) -> None:
-        """Have the process end, and wait until it has."""
+        """Tell the process to end, and wait until it has."""
         self.give_up()
         pid, self._pid = self._pid, 0
         if pid:
@@ -77,14 +77,14 @@ def _serve(ours: socket.socket) -> None:
         try:
             ours.sendall(_line(said))
         except OSError:
-            raise Cancellation from None  # the server is gone, or wants it no more
+            raise Cancellation from None  # the server has ended, or cancelled the check
 
     for line in ours.makefile("r", encoding="utf-8"):
         paths, settings = json.loads(line)
         try:
             inspect(configured(tuple(map(Path, paths)), {}, {}, settings), progress)
         except Exception:
-            pass  # the server comes to the same, and says so
+            pass  # the server's own check will fail in the same way, and report it
         progress()
 
 

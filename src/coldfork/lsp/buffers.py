@@ -1,4 +1,4 @@
-"""The documents that an editor has open, as the files that they would be on disk."""
+"""The documents that are open in an editor, as the files that they would be on disk."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NOTEBOOKS = ".ipynb"
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A file as it stands in an editor."""
+    """A file with its current text in an editor."""
 
     uri: str
-    """The editor's own: another spelling of the same is another document to some of them."""
+    """The URI as the editor spells it: to some editors, another spelling is another document."""
     version: int
     text: str
     cells: Mapping[str, str] = field(default_factory=dict)
@@ -28,9 +28,9 @@ class Buffer:
 
 
 def buffer_of(uri: str, workspace: Workspace) -> Buffer | None:
-    """Return a document as it stands now; None where it is not open, or no Python."""
+    """Return a document with its current text; None if it is not open, or not Python."""
     path = _path(uri) or ""
-    # The workspace knows documents by what their URIs stand for, as `%20` stands for a blank.
+    # The workspace stores documents under unquoted URIs, with a blank for `%20`.
     document = workspace.text_documents.get(unquote(uri))
     if document is not None and path.endswith(_SOURCES):
         return Buffer(uri, document.version or 0, document.source)
@@ -42,7 +42,7 @@ def buffer_of(uri: str, workspace: Workspace) -> Buffer | None:
 
 
 def file_of(uri: str, workspace: Workspace) -> str | None:
-    """The file of a document or of a cell; None for what has no file yet, and for other languages."""
+    """Return the file of a document or a cell; None if it has no file yet, or is not Python."""
     notebook = workspace.get_notebook_document(cell_uri=uri)
     path = _path(uri if notebook is None else notebook.uri)
     return path if path is not None and path.endswith((*_SOURCES, _NOTEBOOKS)) else None
@@ -58,7 +58,7 @@ def _text(workspace: Workspace, uri: str) -> str:
 
 
 def _as_file(cells: Sequence[types.NotebookCell], texts: Mapping[str, str]) -> str:
-    """The notebook as it would be saved, without what its cells have printed."""
+    """Return the notebook's JSON as it would be saved, without the outputs of its cells."""
     listed = [
         {"cell_type": "code", "source": texts[cell.document], "metadata": {}, "outputs": []}
         if cell.kind is types.NotebookCellKind.Code

@@ -1,4 +1,4 @@
-"""Checks folders one after the other in a thread of its own, always by the newest state of the buffers."""
+"""Checks folders in a thread, one at a time, always with the newest state of the buffers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.model.errors import CheckCancelledError, ColdforkError
 
 T = TypeVar("T")
 _SETTLED = 0.08
-"""So many seconds after the last key a check begins: a fast typist's keys come closer together."""
+"""Seconds from the last keystroke until a check begins; keystrokes of a fast typist are closer together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Wanted:
     buffers: Mapping[str, Buffer]
     """By absolute path."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """The editor's, which stand above those of the folder's configuration."""
+    """The editor's settings, which override the folder's configuration."""
 
 
 class Checker:
-    """Holds a session; `answered`, `failed` and `progressed` are called in its thread.
+    """Runs checks in a session; `answered`, `failed` and `progressed` are called in its thread.
 
-    What is checked for the first time is checked apart, as far as it is on disk, where that can be done.
+    The first check of a folder is made in a separate process if possible, from the files on disk.
     """
 
     def __init__(
@@ -58,17 +58,17 @@ class Checker:
         self._since: dict[Path, float] = {}
         self._errands: list[Callable[[], None]] = []
         self._known: set[Path] = set()
-        """The folders that have had an answer: a first one is never given up for a newer state."""
+        """The folders that have an answer; edits do not cancel the first check of a folder."""
         self._running: Path | None = None
         self._outdated = False
         self._given_up = False
         self._closed = False
-        # A daemon: an editor that is gone does not wait for a check.
+        # A daemon thread: a running check does not delay the exit.
         self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
         self._thread.start()
 
     def ask(self, wanted: Wanted) -> None:
-        """Have a folder checked; what was asked about it before is answered no more."""
+        """Have a folder checked; earlier requests for it are dropped."""
         with self._changed:
             self._waiting[wanted.folder] = wanted
             self._since[wanted.folder] = monotonic()
@@ -77,7 +77,7 @@ class Checker:
             self._changed.notify()
 
     def do(self, errand: Callable[[CheckSession], T]) -> Future[T]:
-        """Have something done with the session as soon as it is free."""
+        """Call a function with the session as soon as it is free."""
         done: Future[T] = Future()
 
         def run() -> None:
@@ -93,7 +93,7 @@ class Checker:
         return done
 
     def give_up(self, folder: Path) -> None:
-        """Give up the first check of a folder; the next edit asks for it again."""
+        """Cancel the first check of a folder; the next edit starts it again."""
         with self._changed:
             if folder == self._running:
                 self._given_up = True
@@ -101,7 +101,7 @@ class Checker:
             self._waiting.pop(folder, None)
 
     def close(self) -> None:
-        """End the thread after what it is doing, which is given up."""
+        """Cancel the current check, and end the thread."""
         with self._changed:
             self._closed = self._outdated = self._given_up = True
             self._apart.give_up()
@@ -121,7 +121,7 @@ class Checker:
                 return
 
     def _next(self) -> tuple[Wanted | None, Callable[[], None] | None]:
-        """Wait for the next folder or errand; neither at the end."""
+        """Wait for the next folder or errand, and return it; return neither after `close`."""
         while not self._closed:
             if self._errands:
                 return None, self._errands.pop(0)
@@ -147,7 +147,7 @@ class Checker:
         except ColdforkError as error:
             self._failed(wanted, str(error))
         except Exception as error:
-            # The next keystroke may mend it, and an editor without its server is worse off.
+            # The next edit may avoid the failure, and an editor is better off with a running server.
             self._failed(wanted, f"coldfork itself failed: {type(error).__name__}: {error}")
         finally:
             self._running = None
@@ -167,6 +167,6 @@ class Checker:
 
 
 def request_of(wanted: Wanted) -> CheckRequest:
-    """The check of a folder with its buffers, as the configuration near it has it."""
+    """Return the request to check a folder with its buffers, under its configuration."""
     overlays = {file: one.text.encode("utf-8", "surrogatepass") for file, one in wanted.buffers.items()}
     return configured(wanted.paths, {}, overlays, wanted.settings)

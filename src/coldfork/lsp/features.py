@@ -1,4 +1,4 @@
-"""`coldfork lsp`: what the server answers to each message of the protocol, on standard input and output."""
+"""`coldfork lsp`: the handlers for messages of the protocol, on standard input and output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EditedNotebook = (
 )
 
 
-# --- its life ---
+# --- life cycle ---
 
 
 async def _initialized(ls: Server, params: types.InitializedParams) -> None:
@@ -54,7 +54,7 @@ def _shutdown(ls: Server, params: None) -> None:
     ls.end()
 
 
-# --- what changes ---
+# --- changes ---
 
 
 def _edited(ls: Server, params: _Edited) -> None:
@@ -83,7 +83,7 @@ async def _folders_changed(ls: Server, params: types.DidChangeWorkspaceFoldersPa
     ls.check_all()
 
 
-# --- what is asked ---
+# --- requests ---
 
 
 def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
@@ -128,7 +128,7 @@ async def _resolved(ls: Server, params: types.CodeAction) -> types.CodeAction:
 
 
 def _resolves(capabilities: types.ClientCapabilities) -> bool:
-    """Whether an editor asks for the edits of an action once it is chosen."""
+    """Return whether an editor requests the edits of an action when it is chosen."""
     document = capabilities.text_document
     support = document.code_action.resolve_support if document and document.code_action else None
     return support is not None and "edit" in support.properties
@@ -156,7 +156,7 @@ _HANDLERS = (
 
 
 def main(apart: Apart) -> None:
-    """Serve until the editor says goodbye, or is gone."""
+    """Serve until the editor shuts the server down, or ends."""
     server = Server(apart)
     for name, handler in _HANDLERS:
         server.feature(name)(handler)

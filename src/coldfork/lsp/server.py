@@ -1,4 +1,4 @@
-"""The state of an editor's server: its folders, what was answered about them, and what is marked where."""
+"""The state of the server of an editor: its folders, their answers, and the published diagnostics."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 
 
 class Server(LanguageServer):
-    """Serves one editor; `features` has what it answers."""
+    """Serves one editor; the handlers of messages are in `features`."""
 
     def __init__(self, apart: Apart) -> None:
         super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS)
         self._apart = apart
         self._waiting = Waiting(self)
         self._buffers: dict[str, Buffer] = {}
-        """What is open, by absolute path; each is made anew only when it changes."""
+        """The open documents, by absolute path; each is replaced only when it changes."""
         self._settings: dict[Path, Mapping[str, Any]] = {}
         self._answers: dict[Path, Answer] = {}
         self._marked: dict[Path, set[str]] = {}
@@ -43,7 +43,7 @@ class Server(LanguageServer):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._checker: Checker | None = None
 
-    # --- what is checked ---
+    # --- checks ---
 
     def begin(self) -> None:
         """Check all folders for the first time."""
@@ -59,19 +59,19 @@ class Server(LanguageServer):
         self.check_all()
 
     def end(self) -> None:
-        """Give up what is being checked."""
+        """Cancel the running check, and end the checker."""
         if self._checker is not None:
             self._checker.close()
             self._checker = None
 
     def check_all(self) -> None:
-        """Check every folder, and every file that is open in none of them."""
+        """Check every folder, and every open file outside of them."""
         loose = {_folder_of(file, self._folders()) for file in self._buffers}
         for folder in (*self._folders(), *sorted(loose - set(self._folders()))):
             self._check(folder)
 
     def check(self, uri: str) -> None:
-        """Take in what has become of a document, and check its folder."""
+        """Read the new state of a document, and check its folder."""
         file = file_of(uri, self.workspace)
         if file is None:
             return
@@ -83,7 +83,7 @@ class Server(LanguageServer):
         self._check(_folder_of(file, self._folders()))
 
     async def ask_settings(self) -> None:
-        """Ask the editor what it has set for each folder, where it answers that."""
+        """Ask the editor for its settings for each folder, if it supports that."""
         workspace = self.client_capabilities.workspace
         folders = self._folders()
         if not (workspace and workspace.configuration and folders):
@@ -93,7 +93,7 @@ class Server(LanguageServer):
         self._settings = {folder: _set(one) for folder, one in zip(folders, found, strict=False)}
 
     def drop(self, folder: Path) -> None:
-        """Take what is marked in a folder out of the editor."""
+        """Remove a folder's answer, and its diagnostics from the editor."""
         self._waiting.end(folder)
         self._answers.pop(folder, None)
         for uri in self._marked.pop(folder, set()):
@@ -122,16 +122,16 @@ class Server(LanguageServer):
             return
         self._checker.ask(Wanted(folder, paths, mine, self._settings.get(folder, {})))
 
-    # --- what is shown ---
+    # --- display ---
 
     def known_command(self, name: str) -> str:
-        """A command of the editor; empty where it has not said that it knows it."""
+        """Return the name of an editor's command; empty if the editor did not announce it."""
         offered = self.client_capabilities.experimental
         commands = offered.get("commands") if isinstance(offered, dict) else None
         return name if isinstance(commands, (list, tuple)) and name in commands else ""
 
     def answer(self, uri: str) -> Answer | None:
-        """The answer about a document as it is now; None where there is none yet."""
+        """Return the answer for the current text of a document; None if there is none yet."""
         file = file_of(uri, self.workspace)
         if file is None:
             return None
@@ -148,7 +148,7 @@ class Server(LanguageServer):
         for uri in sorted(found.keys() | self._marked.get(answer.folder, set()) | answered):
             file = file_of(uri, self.workspace)
             if file is not None and file in self._buffers and self._buffers[file] != answer.buffers.get(file):
-                # Edited since; the answer about that is on its way.
+                # Edited since the check; the next answer is on its way.
                 continue
             self._publish(uri, found.get(uri, []), answer.version(uri))
         self._marked[answer.folder] = set(found)
@@ -161,7 +161,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(found)
 
     def _complain(self, wanted: Wanted, why: str) -> None:
-        """Say once why a folder cannot be checked; the next answer is news again."""
+        """Report why a folder cannot be checked; once for the same reason, until the next answer."""
         self._waiting.end(wanted.folder)
         if self._complaints.get(wanted.folder) != why:
             self._complaints[wanted.folder] = why
@@ -170,7 +170,7 @@ class Server(LanguageServer):
             )
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
-        """The action with the edits of its fix, which a check has approved."""
+        """Return the action with the edits of its fix, which a check has confirmed."""
         data = action.data if isinstance(action.data, dict) else {}
         answer = self.answer(str(data.get("uri")))
         if answer is None or self._checker is None or action.edit is not None:
@@ -179,19 +179,19 @@ class Server(LanguageServer):
         cause = str(data.get("cause"))
         edit = await asyncio.wrap_future(self._checker.do(lambda session: actions.mended(session, cause)))
         if edit is None:
-            why = "the fix would bring another finding, or leave this one; nothing was changed"
+            why = "the fix would cause another finding, or not remove this one; nothing was changed"
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, f"coldfork: {why}"))
         action.edit = edit
         return action
 
 
 def _set(settings: object) -> Mapping[str, Any]:
-    """What stands under `coldfork.configuration` in an editor's settings: the keys of `[tool.coldfork]`."""
+    """Return the keys of `[tool.coldfork]` that an editor sets under `coldfork.configuration`."""
     held = settings.get("configuration") if isinstance(settings, dict) else None
     return {key: value for key, value in held.items() if value is not None} if isinstance(held, dict) else {}
 
 
 def _folder_of(file: str, folders: Iterable[Path]) -> Path:
-    """The innermost folder of the editor that holds a file, else the file's own."""
+    """Return the innermost workspace folder that contains a file, or else the file's own folder."""
     holding = [folder for folder in folders if Path(file).is_relative_to(folder)]
     return max(holding, key=lambda folder: len(folder.parts), default=Path(file).parent)

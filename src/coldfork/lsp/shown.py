@@ -1,4 +1,4 @@
-"""An answer in the protocol's terms: diagnostics, hovers and lenses."""
+"""Conversion of an answer to objects of the protocol: diagnostics, hovers and lenses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.report.shared.quantities import plural
 
 SOURCE = "coldfork"
 SHOW_REFERENCES = "coldfork.showReferences"
-"""The command of an editor that shows the references of a position: a document's URI and the position."""
+"""An editor's command that shows the references to a position, given by a document's URI and position."""
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
@@ -24,7 +24,7 @@ _SEVERITIES = {
 
 
 class Shown:
-    """Turns an answer into protocol objects, in the units in which an editor counts columns."""
+    """Converts an answer to protocol objects, with columns in the editor's units."""
 
     def __init__(self, answer: Answer, codec: PositionCodec) -> None:
         self._answer = answer
@@ -32,7 +32,7 @@ class Shown:
         self._lines: dict[str, list[str]] = {}
 
     def diagnostics(self) -> dict[str, list[types.Diagnostic]]:
-        """The diagnostics of each document that has any."""
+        """Return the diagnostics of each document that has any."""
         found: dict[str, list[types.Diagnostic]] = {}
         for finding, cause in self._answer.shown:
             place = self._answer.place(finding.path, finding.line, finding.column)
@@ -41,14 +41,14 @@ class Shown:
         return found
 
     def hover(self, uri: str, line: int) -> types.Hover | None:
-        """The whole story of what is marked on a line."""
+        """Return the full text of the findings on a line."""
         told = [self._told(finding, cause) for finding, cause in self._answer.at(uri, line)]
         if not told:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(told)))
 
     def lenses(self, uri: str, command: str) -> Iterator[types.CodeLens]:
-        """How many modules each line of a document wakes; the command shows them, where there is one."""
+        """Yield how many modules each line of a document wakes, with the command that shows them, if any."""
         for place, cause in self._answer.causes(uri):
             if cause.warms > 1:
                 span = self.span(place)
@@ -57,7 +57,7 @@ class Shown:
                 yield types.CodeLens(span, types.Command(title, command, arguments=arguments))
 
     def references(self, uri: str, line: int, itself: bool) -> Iterator[types.Location]:
-        """The lines by which the modules that a line wakes come to it."""
+        """Yield the lines through which the modules that a line wakes reach it."""
         own = Place(uri, line)
         lines: dict[Place | None, None] = {}
         for place, cause in self._answer.causes(uri):
@@ -69,7 +69,7 @@ class Shown:
                 yield types.Location(found.uri, self.span(found))
 
     def span(self, place: Place, end: Place | None = None) -> types.Range:
-        """From a place to another, or to the end of its line."""
+        """Return the range from a place to another one, or to the end of its line."""
         lines = self._lines_of(place.uri)
         text = lines[place.line].rstrip() if place.line < len(lines) else ""
         until = end or Place(place.uri, place.line, max(len(text), place.column))

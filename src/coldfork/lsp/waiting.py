@@ -1,4 +1,4 @@
-"""The progress of the first check of each folder, in editors that show it."""
+"""Progress of the first check of each folder, in editors that can show it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pygls.lsp.server import LanguageServer
 
 
 class Waiting:
-    """Tells an editor how far the first checks are, and hears when somebody gives one up."""
+    """Reports the progress of first checks to an editor, and lets its user cancel them."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
         self._tokens: dict[Path, str] = {}
-        """Of the folders whose first check is not over."""
+        """The tokens of folders whose first check has not finished."""
         self._begun: set[str] = set()
-        """The tokens that the editor has agreed to."""
+        """The tokens that the editor has accepted."""
         self._asking: set[asyncio.Task[None]] = set()
         self._percentage: dict[str, int] = {}
 
     def begin(self, folder: Path, give_up: Callable[[], object]) -> None:
-        """Begin with a folder, where the editor shows such things."""
+        """Start to show progress for a folder, if the editor supports it."""
         window = self._server.client_capabilities.window
         if window and window.work_done_progress:
             token = self._tokens[folder] = f"coldfork-{len(self._tokens)}"
-            # Held, or the loop might lose it.
+            # The loop keeps only weak references to tasks.
             task = asyncio.get_running_loop().create_task(self._begin(folder, token, give_up))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
@@ -36,7 +36,7 @@ class Waiting:
         progress = self._server.work_done_progress
         await progress.create_async(token)
         if self._tokens.get(folder) != token:
-            return  # the check was over sooner
+            return  # the check has already finished
 
         def cancelled(_: object) -> None:
             give_up()
@@ -48,10 +48,10 @@ class Waiting:
         progress.tokens[token].add_done_callback(cancelled)
 
     def report(self, folder: Path, stage: str, done: int, total: int) -> None:
-        """Tell how far the check of a folder is in one of its stages."""
+        """Report how far the check of a folder is in one of its stages."""
         token = self._tokens.get(folder)
         if token is not None and token in self._begun and total:
-            # Reading is the first half; an editor is not to see less than before.
+            # Reading is the first half; the percentage never decreases.
             part = min(done / total, 1) / 2 + (0 if stage == "reading" else 0.5)
             percentage = max(int(part * 100), self._percentage.get(token, 0))
             if percentage != self._percentage.get(token):
@@ -60,7 +60,7 @@ class Waiting:
                 self._server.work_done_progress.report(token, said)
 
     def end(self, folder: Path) -> None:
-        """Be done with a folder, however it came out."""
+        """Finish the progress of a folder, whatever the outcome."""
         token = self._tokens.pop(folder, None)
         if token is not None and token in self._begun:
             self._server.work_done_progress.end(token, types.WorkDoneProgressEnd())

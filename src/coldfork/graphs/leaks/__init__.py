@@ -1,1 +1,1 @@
-"""What a captured graph took over from its warm-up: values by path, memory by who wrote it."""
+"""Detection of leaks from a warm-up into a captured graph, through Python values or memory."""

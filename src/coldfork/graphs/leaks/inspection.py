@@ -1,4 +1,4 @@
-"""Finds what a captured graph takes over from its warm-up: values by path, memory by who wrote it last."""
+"""Finds leaks from a warm-up into a graph: Python values by path, memory by its last writer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNWRITTEN = "memory that nothing has written"
 
 
 class Inspector(Inspection):
-    """Looks at the captures of some batches, one after the other, and reports on each."""
+    """Inspects the captures of some batches, one at a time, and reports on each."""
 
     watches = True
 
@@ -35,9 +35,9 @@ class Inspector(Inspection):
         *,
         recorded: bool = False,
     ) -> None:
-        """`recorded` says that graphs tell their steps themselves.
+        """Declare the tensors; `recorded` says that graphs record their own steps.
 
-        To note them would keep the memory between them in use, and the graph would take more than it needs.
+        Recording them here as well would keep intermediate memory alive and make the graph larger.
         """
         self._persistent = {key_of(tensor) for tensor in persistent}
         self._kept = tuple(persistent)
@@ -49,7 +49,7 @@ class Inspector(Inspection):
         self._places = Places()
         self._of_modules = set[int]()
         self.of_batches: set[int] = set[int]()
-        """Memory of before that was read, and that holds another batch's values each time."""
+        """Older memory that was read, and that holds new values in each step."""
         self._warm: Snapshot | None = None
         self._begin("")
 
@@ -62,9 +62,9 @@ class Inspector(Inspection):
         self._steps: list[OperatorStep] = []
         self._leaks: list[Leak] = []
         self.rebuilt: set[int] = set[int]()
-        """Memory that building the captured state wrote, and that the graph reads."""
+        """Memory that was written while the captured state was built, and that the graph reads."""
 
-    # --- what happens, in its order -----------------------------------------------------------------------
+    # --- steps of a capture, in order -----------------------------------------------------------------------
 
     @contextmanager
     def building(self, descriptor: BatchDescriptor, phase: Phase) -> Iterator[None]:
@@ -82,7 +82,7 @@ class Inspector(Inspection):
             for spot in spots(roots)
             if is_tensor(spot.value) and _is_kept_by_module(spot.holder, spot.key)
         }
-        # What other threads read is not seen; all that the function could hand to them counts as read.
+        # Reads by other threads are not seen, so every tensor that the function can reach counts as read.
         for spot in spots(roots):
             if is_tensor(spot.value):
                 self._is_input(spot.value)
@@ -109,8 +109,8 @@ class Inspector(Inspection):
         self._side_effects(before.changes(Snapshot(roots)))
 
     def captured(self, graph: Any) -> None:
-        """Look at what the graph reads."""
-        # A list of their own: what judges them is watched too, and none of the graph's.
+        """Inspect the reads and writes of a finished graph."""
+        # Copied: operators of the inspection itself are recorded too, and do not belong to the graph.
         steps = list(_steps_of(graph) if hasattr(graph, "records") else self._steps)
         made = {memory.key for memory in getattr(graph, "memories", ()) if memory.kind is Kind.POOL}
         run = CheckedRun(self._descriptor, "graph")
@@ -126,10 +126,10 @@ class Inspector(Inspection):
         self._steps.clear()
 
     def report(self, differs: bool | None = None) -> Report:
-        """What was found for the batch that was captured last.
+        """Return what was found for the batch captured last.
 
-        `differs` says whether a replay computes something else than a fresh run; where that is not known, the
-        evidence has to do.
+        `differs` says whether a replay differs from a fresh run; if that is unknown, the evidence alone
+        decides.
         """
         leaks = [] if differs is False else list(self._leaks)
         lazy: list[str] = []
@@ -143,7 +143,7 @@ class Inspector(Inspection):
         return Report(tuple(leaks), tuple(lazy))
 
     def batch_memory(self) -> frozenset[int]:
-        """Memory of before that holds another batch's values each time, and that only the graph wrote."""
+        """Return older memory that holds new values in each step, and that only the graph wrote."""
         return frozenset(
             key
             for key in self.of_batches
@@ -154,11 +154,11 @@ class Inspector(Inspection):
         )
 
     def unwritten(self) -> tuple[Leak, ...]:
-        """What reads memory that nothing wrote; an eager run too finds there what happens to lie there."""
+        """Return the leaks from memory that was never written; an eager run reads undefined values too."""
         return tuple(leak for leak in self._leaks if _UNWRITTEN in leak.message)
 
     def writer_of(self, graph_record: Any) -> tuple[str, Frame | None]:
-        """Who wrote what a record of a graph reads from outside, in words, and the line."""
+        """Return a description of what wrote the memory that a record reads from outside, and its line."""
         for use in graph_record.read:
             if use.memory.kind is not Kind.OUTSIDE:
                 continue
@@ -217,7 +217,7 @@ class Inspector(Inspection):
         return Watched(self._ledger, run, self._operators, self._places, self._is_input, steps)
 
     def _is_input(self, tensor: Any) -> bool:
-        """Without a declaration, all that was there but parameters is another batch's each time."""
+        """Return whether a tensor is an input; undeclared, any older tensor but a parameter counts as one."""
         storage = key_of(tensor)
         if self._inputs is not None:
             return storage in self._inputs or storage in self._persistent

@@ -1,4 +1,4 @@
-"""Who wrote each byte of memory last, and whether what was written depends on the batch."""
+"""The last writer of each byte of memory, and whether the value depends on the batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.model.states import Frame
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:
-    """One run of the program's code: which batch's, and what for."""
+    """One run of the program's code: for which batch, and why."""
 
     descriptor: str
     kind: str
@@ -23,7 +23,7 @@ class CheckedRun:
 
     @property
     def warms(self) -> bool:
-        """True for what a graph must not depend on."""
+        """Whether it is part of the warm-up, on which a graph must not depend."""
         return self.kind.endswith("warm-up")
 
     def __str__(self) -> str:
@@ -31,39 +31,39 @@ class CheckedRun:
 
 
 BEFORE = 0
-"""Was there before anything was watched."""
+"""The writer of memory from before anything was watched."""
 NOTHING = 1
-"""Was allocated, and never written."""
+"""The writer of memory that was allocated and never written."""
 _NO_DISPATCH = torch._C._disabled_torch_dispatch_impl
 _MOST_STRETCHES = 64
 _SMALL = 1 << 20
-"""So many cells are made at once; of more, only those that are written take memory."""
+"""Up to this many cells are allocated outright; larger arrays take memory only where written."""
 
 
 class Writer(NamedTuple):
-    """One operator that wrote, and in which run."""
+    """One operator that wrote memory, and its run."""
 
     name: str
     where: Frame | None
     run: CheckedRun | None
     depends: bool
-    """Whether what it wrote depends on the batch it ran for."""
+    """Whether the written values depend on the batch."""
 
 
 def key_of(tensor: Any) -> int:
-    """What tells a tensor's memory from any other while both exist."""
+    """Return a number that identifies a tensor's memory for as long as it exists."""
     return int(tensor.untyped_storage()._cdata)
 
 
 def has_memory(tensor: Any) -> bool:
-    """True for a tensor whose elements lie in one memory, wherever that is: who wrote there can be told."""
+    """Return whether all elements of a tensor are in one storage, so that its writers can be tracked."""
     return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_quantized
 
 
 def is_readable(tensor: Any) -> bool:
-    """True where, moreover, this process can read and write that memory: what lies there can be compared.
+    """Return whether this process can also read and write that storage, so that it can be compared.
 
-    A class that only adds methods to tensors is no obstacle; one that decides what operators do is.
+    Subclasses of tensors may add methods, but not change how operators are dispatched.
     """
     kind = type(tensor)
     if not issubclass(kind, torch.Tensor) or kind.__torch_dispatch__ is not _NO_DISPATCH or is_lazy(tensor):
@@ -73,7 +73,7 @@ def is_readable(tensor: Any) -> bool:
 
 
 class Ledger:
-    """The last writer of every byte that was written while it was kept."""
+    """Records the last writer of every byte written."""
 
     def __init__(self) -> None:
         self.writers: list[Writer] = [
@@ -83,29 +83,29 @@ class Ledger:
         self._pages: dict[int, _Page] = {}
 
     def new_writer(self, writer: Writer) -> int:
-        """Its number."""
+        """Register a writer, and return its number."""
         self.writers.append(writer)
         return len(self.writers) - 1
 
     def write(self, tensor: Any, writer: int) -> None:
-        """A writer overwrites these elements."""
+        """Note that a writer overwrites these elements."""
         if tensor.numel():
             self._page(tensor).write(tensor, writer)
 
     def last_writers(self, tensor: Any) -> list[int]:
-        """Who wrote these elements last."""
+        """Return the last writers of these elements."""
         if tensor.numel() == 0:
             return []
         page = self._pages.get(key_of(tensor))
         return [BEFORE] if page is None else page.writers(tensor)
 
     def writers_of(self, key: int) -> list[int]:
-        """Who wrote any part of some memory last."""
+        """Return the last writers of every part of a storage."""
         page = self._pages.get(key)
         return [BEFORE] if page is None else page.all_writers()
 
     def forget_dead(self) -> None:
-        """Let go of memory that is gone."""
+        """Drop the entries of freed memory."""
         for key in [key for key, page in self._pages.items() if page.alive.expired()]:
             del self._pages[key]
 
@@ -118,14 +118,14 @@ class Ledger:
 
 
 class _Page:
-    """The last writers of one storage: of stretches of it, or of each of its smallest elements."""
+    """The last writers of one storage, by byte ranges or else by cells of the smallest element size."""
 
     def __init__(self, storage: Any, unit: int, smaller: _Page | None) -> None:
         self.alive = StorageWeakRef(storage)
         self.nbytes = int(storage.nbytes())
         self._unit = unit
         self._stretches: list[tuple[int, int, int]] = [(0, self.nbytes, BEFORE)]
-        """Where each begins and ends, and who wrote it; as long as only such were written."""
+        """The start, end and writer of each contiguous range; unused once there are cells."""
         self._cells: Any = None
         if smaller is not None:  # the storage grew
             self._unit = smaller._unit
@@ -175,7 +175,7 @@ class _Page:
         return cells
 
     def _region(self, tensor: Any) -> Any:
-        """The cells that stand for a tensor's elements."""
+        """Return the cells of a tensor's elements."""
         item = tensor.element_size()
         if item % self._unit:
             finer = 1 if self._unit % item else item
@@ -190,7 +190,7 @@ class _Page:
 
 
 def _stretch(tensor: Any) -> tuple[int, int] | None:
-    """Where a tensor's bytes begin and end, if they lie side by side."""
+    """Return the start and end of a tensor's bytes, if they are contiguous."""
     if not tensor.is_contiguous():
         return None
     size = tensor.element_size()
@@ -201,7 +201,7 @@ def _stretch(tensor: Any) -> tuple[int, int] | None:
 def _cells(number: int, value: int) -> Any:
     if number <= _SMALL or value:
         return torch.full((number,), value, dtype=torch.int32)
-    # The system gives a page of it only when something is written there.
+    # The system allocates each page only when it is first written.
     return torch.frombuffer(mmap.mmap(-1, number * 4), dtype=torch.int32)
 
 

@@ -1,4 +1,4 @@
-"""Watching an eager run: which operator reads and writes which memory, and what it reads on the host."""
+"""Watches an eager run: the memory that each operator reads and writes, and reads on the host."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class OperatorStep:
     read: tuple[Any, ...]
     wrote: tuple[Any, ...]
     allocates: bool = False
-    """True when it only makes memory, and writes nothing there."""
+    """Whether it only allocates memory, and writes nothing."""
 
 
 class Watched(UncompiledMode):
-    """Lets every operator run, and notes who writes what."""
+    """Runs every operator, and notes what it writes."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Watched(UncompiledMode):
         self._steps = steps
         self._made = set[int]()
         self.host_reads: list[Frame | None] = []
-        """Where a value that depends on the batch came to the host."""
+        """The lines that read a value on the host that depends on the batch."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -67,12 +67,12 @@ class Watched(UncompiledMode):
         return result
 
     def note_host_read(self, name: str, tensor: Any) -> None:
-        """The host looks at a tensor here."""
+        """Note that the host reads a tensor here."""
         if has_memory(tensor) and self.depends(tensor):
             self.host_reads.append(as_frame(self._places.here(2)))
 
     def depends(self, tensor: Any) -> bool:
-        """True when what a tensor holds is another batch's each time."""
+        """Return whether a tensor's contents depend on the batch."""
         writers = self._ledger.writers
         return any(
             self._is_input(tensor) if number == BEFORE else writers[number].depends
@@ -100,7 +100,7 @@ class Watched(UncompiledMode):
             for tensor in fresh:
                 self._ledger.write(tensor, NOTHING)
             return
-        # What building a batch writes to memory that was there already is that batch's.
+        # Values that building a batch writes to existing memory depend on that batch.
         older = any(key not in self._made for key in aliased)
         depends = depends or (self._run.kind.startswith("build") and older)
         writer = self._ledger.new_writer(Writer(operator.name, where, self._run, depends))
@@ -109,7 +109,7 @@ class Watched(UncompiledMode):
 
 
 class HostReads(TorchFunctionMode):  # type: ignore[misc]
-    """Tells of reads on the host that no operator shows: how, and of which tensor."""
+    """Reports host reads that no operator shows: the function's name, and the tensor."""
 
     def __init__(self, note: Callable[[str, Any], None]) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class HostReads(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _read_of(operator: Operator, args: Any, kwargs: Any) -> list[Any]:
-    """The tensors whose contents an operator depends on."""
+    """Return the tensors whose contents an operator depends on."""
     written = [one.of(args, kwargs) for one in operator.written] if operator.blind else []
     skipped = {id(one) for one in tensors_in(written)}
     return [one for one in tensors_in((args, kwargs)) if id(one) not in skipped]

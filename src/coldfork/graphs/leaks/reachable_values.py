@@ -1,4 +1,4 @@
-"""The Python values that a forward function can see, each with the path by which a reader finds it."""
+"""The Python values that a forward function can reach, each with the path that leads to it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LEAVES = (int, float, complex, bool, str, bytes, type(None), type, ModuleType, 
 _OTHERS = ("coldfork", "logging", "threading", "_thread", "multiprocessing", "asyncio")
 _DEPTH = 12
 _LIMIT = 50_000
-"""So many values are looked at; what lies deeper goes unseen."""
+"""The most values that are visited; further ones are not seen."""
 
 
 class Spot(NamedTuple):
-    """One value, and where it is: the object that holds it and the key or name there."""
+    """One value, the object that holds it, and its key or name there."""
 
     path: str
     holder: Any
@@ -27,7 +27,7 @@ class Spot(NamedTuple):
 
 
 def spots(roots: Mapping[str, Any]) -> Iterator[Spot]:
-    """Every value that can be reached from some named objects, each holder once."""
+    """Yield every value that can be reached from some named objects, visiting each holder once."""
     seen = set[int]()
     waiting = deque((name, value, 0) for name, value in roots.items())
     count = 0
@@ -38,30 +38,30 @@ def spots(roots: Mapping[str, Any]) -> Iterator[Spot]:
         seen.add(id(holder))
         for where, key, value in _parts(holder):
             count += 1
-            # An object's own name is enough for what the state itself holds.
+            # Values held by the state itself are named without a prefix.
             inner = f"{path}{where}" if path else where.removeprefix(".")
             yield Spot(inner, holder, key, value)
             waiting.append((inner, value, depth + 1))
 
 
 def roots_of(forward: Any, state: Any) -> dict[str, Any]:
-    """What a forward function works on, by the names its author gave it."""
+    """Return the objects that a forward function works on, by their names in its source."""
     found: dict[str, Any] = {"": state}
     _add_roots(forward, found)
     return found
 
 
 def is_tensor(value: Any) -> bool:
-    """True for what lives in device memory."""
+    """Return whether a value is a tensor."""
     return isinstance(value, torch.Tensor)
 
 
 def is_leaf(value: Any) -> bool:
-    """True for what has no parts of interest."""
+    """Return whether a value has no parts to visit."""
     if isinstance(value, _LEAVES) or is_tensor(value):
         return True
     top = type(value).__module__.partition(".")[0]
-    # A module of torch is the program's; graphs, streams and pools, ours included, count on their own.
+    # A torch module belongs to the program; graphs, streams and pools, even of coldfork, are leaves.
     return top in _OTHERS or (top == "torch" and not isinstance(value, torch.nn.Module | Mapping))
 
 
@@ -124,7 +124,7 @@ def _attributes(holder: Any) -> Iterator[tuple[str, Any, Any]]:
     own = getattr(holder, "__dict__", None)
     for name, value in list(own.items()) if isinstance(own, dict) else ():
         if name in ("_parameters", "_buffers", "_modules"):
-            # A module shows these as attributes of its own.
+            # A module exposes these as its own attributes.
             yield from ((f".{inner}", inner, one) for inner, one in value.items() if one is not None)
         elif not name.startswith("_backward_") and not name.endswith("_hooks"):
             yield f".{name}", name, value

@@ -1,4 +1,4 @@
-"""What a run changed among the Python values that it could see."""
+"""The changes that a run makes to the Python values it can reach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 60
 
 
 class Change(NamedTuple):
-    """A value that is another one now."""
+    """A value that has changed."""
 
     path: str
     holder: Any
@@ -26,9 +26,9 @@ class Change(NamedTuple):
 
 
 class Snapshot:
-    """The values that could be reached at some moment.
+    """The values that could be reached at one moment.
 
-    It keeps their holders alive, so that none is mistaken for a later one.
+    It keeps their holders alive, so that no later object gets the id of one of them.
     """
 
     def __init__(self, roots: Mapping[str, Any]) -> None:
@@ -39,11 +39,11 @@ class Snapshot:
             self._values[id(spot.holder), spot.key] = spot.path, _print_of(spot.value), spot.value
 
     def holds(self, holder: Any) -> bool:
-        """True when an object could be reached."""
+        """Return whether an object could be reached."""
         return self._holders.get(id(holder), _NOTHING) is holder
 
     def changes(self, later: Snapshot) -> list[Change]:
-        """What is different in the objects that were there before."""
+        """Return the changes in a later snapshot to objects that are in this one."""
         found: list[Change] = []
         for place, (path, now, value) in later._values.items():
             holder = self._holders.get(place[0])
@@ -59,7 +59,7 @@ class Snapshot:
 
 
 class Calls:
-    """Which functions ran, so that the line that set a value can be found."""
+    """Records which functions ran, to find the line that set a value."""
 
     def __init__(self) -> None:
         self.codes: dict[CodeType, None] = {}
@@ -76,13 +76,13 @@ class Calls:
         self.codes[frame.f_code] = None
 
     def setter_of(self, name: Any) -> Frame | None:
-        """The line among what ran that sets an attribute or key of this name; None if there are several."""
+        """Return the line in these functions that sets this attribute or key, if there is only one."""
         found = list(_setters(self.codes, name)) if isinstance(name, str) else []
         return found[0] if len(set(found)) == 1 else None
 
 
 def profile_again(before: Any) -> None:
-    """Put back what `sys.getprofile` gave: a function, or a profiler that is none, such as cProfile's."""
+    """Restore the result of `sys.getprofile`: a function, or a profiler object such as cProfile's."""
     if before is None or callable(before):
         sys.setprofile(before)
     else:
@@ -104,7 +104,7 @@ def _setters(codes: Iterable[CodeType], name: str) -> Iterable[Frame]:
 
 
 def _print_of(value: Any) -> Any:
-    """What tells a value from another one: its contents if they cannot change, else which object it is."""
+    """Return a fingerprint of a value: its contents if it is immutable, or else its identity."""
     if isinstance(value, bool | int | float | complex | str | bytes | None):
         return type(value), repr(value)
     if is_tensor(value):

@@ -1,1 +1,1 @@
-"""Trials of a captured graph: a replay beside a fresh eager run, each in a process of its own."""
+"""Trials of a captured graph: replays compared with fresh eager runs, each in its own process."""

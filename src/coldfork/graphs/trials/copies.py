@@ -1,4 +1,4 @@
-"""Copies of this process in which something can be tried: nothing of it remains here."""
+"""Copies of this process in which code can run without any effect on this one."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ import torch
 _LENGTH = struct.Struct("<Q")
 _STATUS = struct.Struct("<q")
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
-"""What the work itself brings on, by an index outside its table for example."""
+"""Signals that the work itself causes, for example by an index outside its table."""
 _STUCK = signal.SIGVTALRM
 _DEATH_SIGNAL = 1
-"""The number under which the system is told what a process is to be sent when its parent ends."""
+"""The `prctl` option PR_SET_PDEATHSIG: the signal to send to a process when its parent ends."""
 _IDLE_SECONDS = 10
 _LITTLE = 0.005
-"""More than looking at the clock takes of a second."""
+"""Seconds of processor time: more than an idle copy uses in a second, for reading the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a copy found out."""
+    """The result of work in a copy."""
 
     value: Any = None
     error: str = ""
-    """What the work raised, where it raised something."""
+    """The exception that the work raised, as text; empty if none."""
     trouble: str = ""
-    """Why there is no answer, where the copy ended without one."""
+    """Why the copy ended without an answer; empty if it gave one."""
 
     @property
     def given(self) -> bool:
-        """True when the work came to its end."""
+        """Whether the work returned."""
         return not self.error and not self.trouble
 
 
 def reason_against(device: Any) -> str:
-    """Why captures on this device cannot be tried in copies of the process; empty where they can."""
+    """Return why captures on this device cannot be tried in copies of the process; empty if they can."""
     if torch.device(device).type != "cpu":
         return "a process with a device cannot be copied; capture on the CPU to have runs compared"
     if not sys.platform.startswith("linux"):
@@ -68,7 +68,7 @@ def reason_against(device: Any) -> str:
 
 
 class Standby:
-    """This process as it is now, kept to answer questions later, each in a further copy."""
+    """A copy of this process as it is now, kept to answer later questions, each in a copy of its own."""
 
     def __init__(self, work: Callable[[Any], Any], prepare: Callable[[], object] = lambda: None) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the copy
@@ -91,7 +91,7 @@ class Standby:
         os.close(answering)
 
     def ask(self, question: Any, limit: float, *, lasting: bool = False) -> Answer:
-        """What the work says to a question; what a `lasting` one changes is there for the next."""
+        """Return the answer of the work to a question; changes of a `lasting` one persist for the next."""
         if self._ahead is not None:
             asked, its_limit = self._ahead
             answer = self._received(its_limit)
@@ -101,7 +101,7 @@ class Standby:
         return self._received(limit)
 
     def ask_ahead(self, question: Any, limit: float) -> None:
-        """Let it work on a question that will be asked next, while this process does something else."""
+        """Start work on the question that will be asked next, while this process does something else."""
         if self._ahead is None:
             self._send(question, limit, lasting=False)
             self._ahead = question, limit
@@ -111,7 +111,7 @@ class Standby:
         rest = memoryview(_LENGTH.pack(len(body)) + body)
         with suppress(BrokenPipeError):
             while rest:
-                rest = rest[os.write(self._asking, rest) :]  # a signal may cut it short
+                rest = rest[os.write(self._asking, rest) :]  # a signal may interrupt the write
 
     def _received(self, limit: float) -> Answer:
         self._ahead = None
@@ -121,12 +121,12 @@ class Standby:
         return _answer(self._file.fileno(), _STATUS.unpack(status)[0], limit)
 
     def close(self) -> None:
-        """Let the copy go."""
+        """End the copy."""
         if not self._file.closed:
             self._file.close()
             os.close(self._asking)
             os.close(self._answered)
-            # Copies made later hold the other end of its pipe, so that it may not see this one closed.
+            # Later copies inherit the write end of its pipe, so it may never see the end of its input.
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
 
@@ -148,7 +148,7 @@ def _serve(work: Callable[[Any], Any], asked: int, answering: int, file: int) ->
 
 def _fork() -> int:
     with _past_the_guard(), warnings.catch_warnings():
-        # What Python and libraries warn of is meant for forks of the program's own.
+        # Warnings of Python and libraries about forks are meant for the program's own forks.
         warnings.simplefilter("ignore")
         return os.fork()
 
@@ -162,7 +162,7 @@ def _past_the_guard() -> AbstractContextManager[object]:
 
 
 def _end_with(parent: int) -> None:
-    """Let this copy be killed when the process that made it ends, however that comes about."""
+    """Have this copy killed when the process that made it ends, for whatever reason."""
     _system().prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:  # it has ended already
         os._exit(1)
@@ -180,16 +180,16 @@ def _work_and_leave(work: Callable[[], Any], file: int, limit: float, parent: in
         _work(work, file, limit)
         os._exit(0)
     finally:
-        # Not through Python's own ending: its handlers belong to the parent.
+        # Skip Python's own exit handlers, which belong to the parent.
         os._exit(1)
 
 
 def _work(work: Callable[[], Any], file: int, limit: float) -> None:
-    # Without a handler of Python's the alarm ends even a process that is stuck in C, its parent gone.
+    # With the default handler, the alarm ends even a process that is stuck in C after its parent has gone.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM,))
     signal.setitimer(signal.ITIMER_REAL, limit)
-    # The threads of torch's pools are not in the copy; with one thread none of them is waited for.
+    # The copy lacks the threads of torch's pools; with one thread, torch does not wait for them.
     torch.set_num_threads(1)
     done = threading.Event()
     threading.Thread(target=_end_when_idle, args=(done,), daemon=True).start()
@@ -206,7 +206,7 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
 
 
 def _end_when_idle(done: threading.Event) -> None:
-    """End a copy that waits for a thread which was not copied; it computes nothing meanwhile."""
+    """End a copy that uses no processor time because it waits for a thread that was not copied."""
     idle, before = 0, time.process_time()
     while not done.wait(1):
         now = time.process_time()
@@ -217,7 +217,7 @@ def _end_when_idle(done: threading.Event) -> None:
 
 
 def revive_executors() -> None:
-    """Let executors start threads of their own here: those that they count on were not copied."""
+    """Make executors start new threads here, since their threads were not copied."""
     for one in gc.get_objects():
         if not issubclass(type(one), ThreadPoolExecutor):
             continue
@@ -228,7 +228,7 @@ def revive_executors() -> None:
 
 
 def _leave_no_trace() -> None:
-    """Nobody sees what the copy writes, nor a report of a crash."""
+    """Discard the copy's output and its crash reports."""
     faulthandler.disable()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -1,4 +1,4 @@
-"""Inputs that only vary together: lengths, the offsets between them, and what else is made from the same."""
+"""Inputs that can only vary together, such as lengths and the offsets computed from them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.graphs.trials.copies import Answer
 
 _LARGEST_GROUP = 4
 _MOST_RUNS = 64
-"""So many runs are spent on finding what varies together."""
+"""The most runs that are spent on finding groups."""
 _ATTEMPTS = 3
 _LONGEST = 1 << 12
 _FARTHEST = 9
@@ -23,11 +23,10 @@ Run = Callable[[Question], Answer]
 
 
 def grouped(question: Question, held: Mapping[int, Any], run: Run) -> Question:
-    """The question with groups for what did not vary by itself, as far as the program takes them.
+    """Return the question with groups for the inputs that did not vary alone, if the program accepts them.
 
-    `held` are the inputs of whole numbers, by number, with what they hold. What held among them goes on to
-    hold: lengths that sum up to offsets, differences, totals. Which of it the program asks for, its own
-    checks say.
+    `held` are the integer inputs, by number, with their values. Relations among them are preserved: lengths
+    that add up to offsets, differences, totals. The program's own checks show which of them it requires.
     """
     left = held.keys() - question.varying
     tries = islice(_candidates(held, left), _MOST_RUNS // _ATTEMPTS)
@@ -46,7 +45,7 @@ def grouped(question: Question, held: Mapping[int, Any], run: Run) -> Question:
 
 
 def moved(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -> dict[int, Any]:
-    """Values for the members of a group, from those that they hold."""
+    """Return new values for the members of a group, by changing those that they hold."""
     steps = _steps(group, held, attempt, generator)
     before = steps.cumsum(0) - steps
     follow = {
@@ -64,7 +63,7 @@ def moved(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -
 def _steps(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -> Any:
     offsets = [held[number] for number, role in group.members if role is Role.OFFSETS]
     if offsets and attempt % 2 == 0:
-        # Other lengths with the same sum: tokens go from one sequence to the next.
+        # Other lengths with the same sum: tokens move from one sequence to another.
         lengths = offsets[0].reshape(-1).to(torch.int64).diff()
         least = min(1, int(lengths.min()))
         free = int(lengths.sum()) - least * group.size
@@ -75,7 +74,7 @@ def _steps(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) 
 
 
 def _candidates(held: Mapping[int, Any], left: Iterable[int]) -> Iterator[Group]:
-    """Every way in which some inputs may belong together, the small groups first."""
+    """Yield every group that some inputs could form, small groups first."""
     wanted = set(left)
     sizes = sorted({size for one in held.values() for size in _sizes(one)}, reverse=True)
     for number in range(2, _LARGEST_GROUP + 1):

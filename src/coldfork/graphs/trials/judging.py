@@ -1,4 +1,4 @@
-"""Whether a replay's results, and the memory that it leaves, are those of the fresh run beside it."""
+"""Judges whether a replay's results, and the memory that it leaves, equal those of a fresh run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _OTHER_FILLING = 1000.0
 
 RunFresh = Callable[[Question], Answer]
 TryOut = Callable[[Trial], Answer]
-"""Replays a batch on the inputs of a fresh run."""
+"""Replays a batch on the inputs of a fresh run, in a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The answer of one replay beside one fresh run."""
+    """The result of comparing one replay with one fresh run."""
 
     differs: bool | None
-    """None where they could not be compared."""
+    """None if they could not be compared."""
     gaps: tuple[NotCompared, ...] = ()
     undefined: bool = False
-    """True when results depend on memory that was only allocated, eager runs' results too."""
+    """Whether results depend on memory that was never written, even those of eager runs."""
     fresh: tuple[Step, ...] = ()
-    """The operators of the fresh run, where the replay differs from it."""
+    """The operators of the fresh run, if the replay differs from it."""
     replayed: tuple[Step, ...] = ()
 
 
@@ -50,15 +50,15 @@ class Judge:
     ) -> None:
         self._descriptor = descriptor
         self._parts = list(parts)
-        """The parts of memory of before that the graph writes."""
+        """The parts of older memory that the graph writes."""
         self._declared = declared
-        """The memory that the program says it keeps up to date, or fills for each batch."""
+        """The memory declared as kept up to date by the program, or as filled for each batch."""
         self._read = read
         """The memory that the graph reads."""
         self._run_fresh = run_fresh
 
     def judge(self, trial: Trial, try_out: TryOut) -> Judgement:
-        """Replay beside a fresh run; once more with what the graph goes on from put back."""
+        """Compare a replay with a fresh run; if they differ, again with what the graph writes restored."""
         fresh, question = trial.fresh, trial.question
         undefined: Mapping[str, Any] | None = None
         for restored in (False, True):
@@ -85,17 +85,17 @@ class Judge:
         return self._explained(trial, try_out)
 
     def gap(self, what: str, why: str, remedy: str) -> NotCompared:
-        """Something that was not compared."""
+        """Return a note about something that was not compared."""
         return NotCompared(self._descriptor, what, why, remedy)
 
     def failed(self, answer: Answer, remedy: str) -> NotCompared:
-        """All of a batch, where a run did not come to its end."""
+        """Return a note that none of a batch was compared, because a run did not finish."""
         return self.gap("results", answer.trouble or answer.error, _MORE_TIME if answer.trouble else remedy)
 
     def _both(
         self, question: Question, fresh: EagerRun, replayed: Replay, parts: list[View]
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[NotCompared, ...]]:
-        """The values of both runs, by name, and what there is no telling of."""
+        """Return the values of both runs by name, and the gaps in what can be compared."""
         theirs, mine = _everything(fresh, parts), _everything(replayed, parts)
         every = named(fresh.kept)
         theirs.update({name: every[name] for name in replayed.matched.values})
@@ -120,7 +120,7 @@ class Judge:
         return theirs, mine, tuple(dict.fromkeys(gaps))
 
     def _undefined(self, question: Question, theirs: Mapping[str, Any], parts: list[View]) -> dict[str, Any]:
-        """The values that come of memory which a fresh run never wrote; no replay can be held to them."""
+        """Return masks of values that depend on memory a fresh run never wrote; a replay may differ there."""
         other = self._run_fresh(replace(question, filling=_OTHER_FILLING))
         again = self._run_fresh(question)
         if not other.given or not again.given:
@@ -139,12 +139,12 @@ class Judge:
         return Judgement(True, fresh=steps[0], replayed=steps[1])
 
 
-_MORE_TIME = "let the forward function need no thread that a copy of the process does not have"
+_MORE_TIME = "make the forward function work without threads, which a copy of the process does not have"
 _NOTHING = "the forward function returned nothing, and its graph leaves nothing in memory"
 _NAME_IT = "return what it computes, or name the memory that it writes in persistent="
 _NO_COUNTERPART = "what an eager run writes in its place was not found, or is too large"
-_MAKE_BEFORE = "make that memory before the check begins, or let the state that holds it be reached"
-_GOES_ON = "it goes on from what it held, and was made after the check had begun"
+_MAKE_BEFORE = "allocate that memory before the check begins, or let the forward function reach its holder"
+_GOES_ON = "it is updated from its own contents, and was allocated after the check had begun"
 _LEFT_OUT = "it may be left out of the graph, or be done once for all batches"
 _PLAIN = "return plain tensors"
 
@@ -158,7 +158,7 @@ def _unexcused(found: Mapping[str, Any], excused: set[str]) -> dict[str, Any]:
 
 
 def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]:
-    """All that a run returned, or left in the memory of before that the graph writes."""
+    """Return everything that a run returned, or left in the older memory that the graph writes."""
     found = {f"result{name}": tensor for name, tensor in run.results.items()}
     for number, part in enumerate(parts):
         left = run.left.get(part.key)

@@ -1,4 +1,4 @@
-"""Memory that outlives a run: what an operator wrote there counts like a result, returned or not."""
+"""Writes to memory that outlives a run; they are compared like results, whether returned or not."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from coldfork.model.states import Frame
 from coldfork.virtual.capturing.records import Place, as_frame
 
 _LARGEST = 64 << 20
-"""Larger memory is told by the part of it that was written, or not at all."""
+"""Larger tensors are not copied as a whole; only the written part is compared, if that is small enough."""
 _LARGEST_OF_BEFORE = 1 << 20
-"""The same for memory of before, which is compared by its place."""
+"""The same limit for older memory, which is compared by its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One operator that wrote memory which is still in use at the end of the run."""
+    """One operator's write to memory that is still in use at the end of the run."""
 
     name: str
     where: Frame | None
     part: View
     values: Any = None
-    """The contents of that part at the end; None where it is too large."""
+    """The contents of that part at the end; None if it is too large."""
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """The same value for the same call in another run."""
+        """The operator and its line; equal for the same call in another run."""
         return self.name, self.where
 
     def __str__(self) -> str:
@@ -49,32 +49,32 @@ class Kept:
 
     writes: list[Write] = field(default_factory=list)
     paths: dict[str, Any] = field(default_factory=dict)
-    """The tensors in memory that the run made, by the path under which the program finds them."""
+    """The tensors in memory that the run allocated, by their path in the program."""
 
 
 @dataclass(slots=True)
 class Matched:
-    """Memory that a graph writes, beside what a fresh run wrote in its place."""
+    """A graph's writes, matched with those of a fresh run."""
 
     values: dict[str, Any] = field(default_factory=dict)
-    """The values that the replay left, by the names of the fresh run's."""
+    """The values that the replay left, by their names in the fresh run."""
     excused: set[str] = field(default_factory=set)
-    """Of these names, and of memory of before, what need not agree: the same went to another place."""
+    """Names, of these values and of older memory, that need not agree: the same was written elsewhere."""
     accumulating: set[str] = field(default_factory=set)
-    """Memory that goes on from what it held and was made after the beginning, so its start is unknown."""
+    """Names of memory that the graph updates, but whose start value is unknown: it is not older memory."""
     alone: tuple[str, ...] = ()
-    """Writes that have no counterpart in the fresh run."""
+    """Writes without a counterpart in the fresh run."""
 
 
 class WriteLog:
-    """Which operator wrote what, as long as a run goes on; it keeps no memory in use."""
+    """Logs what each operator of a run wrote, without keeping the memory alive."""
 
     def __init__(self) -> None:
         self._writes: dict[tuple[str, Place | None, View], None] = {}
         self._alive: dict[int, StorageWeakRef] = {}
 
     def note(self, name: str, place: Place | None, tensors: Iterable[Any]) -> None:
-        """An operator writes these tensors."""
+        """Note that an operator writes these tensors."""
         for tensor in tensors:
             if not is_readable(tensor):
                 continue
@@ -82,16 +82,16 @@ class WriteLog:
             if part.key not in self._alive:
                 self._alive[part.key] = StorageWeakRef(tensor.untyped_storage())
             entry = name, place, part
-            self._writes.pop(entry, None)  # the last of several counts
+            self._writes.pop(entry, None)  # only the last one counts
             self._writes[entry] = None
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Discard all entries."""
         self._writes.clear()
         self._alive.clear()
 
     def kept(self, forward: Any, state: Any, output: Any, beginning: Beginning) -> Kept:
-        """The writes to memory that is still in use, but for what was returned."""
+        """Return the writes to memory that is still in use, except that of returned tensors."""
         returned = keys_in(output)
         storages = {
             key: storage
@@ -117,10 +117,10 @@ def match(
     found: Iterable[tuple[str, Any]],
     continued: frozenset[int],
 ) -> Matched:
-    """Find for what a graph wrote, with its storage, what the same operators wrote in a fresh run.
+    """Match a graph's writes, given with their storages, with those of the same operators in a fresh run.
 
-    `by_place` names the memory of before that is compared by its place; `found` are the tensors of this
-    process by their path, and `continued` the memory that the graph reads before it writes it.
+    `by_place` names the older memory that is compared by its place; `found` are the tensors of this process
+    by their path, and `continued` is the memory that the graph reads before it writes it.
     """
     pairs = _aligned([write.kind for write, _ in mine], [write.kind for write in fresh.writes])
     paths = {key_of(tensor): (path, tensor) for path, tensor in found if path in fresh.paths}
@@ -162,26 +162,26 @@ def match(
 
 
 def named(kept: Kept) -> dict[str, Any]:
-    """The values of a run by the names under which they are compared."""
+    """Return the values of a run by the names under which they are compared."""
     values = {f"kept {number}": write.values for number, write in enumerate(kept.writes)}
     return {**values, **{f"path {path}": one for path, one in kept.paths.items()}}
 
 
 def described(name: str, kept: Kept) -> str:
-    """Some of these in words."""
+    """Describe a value by its name."""
     kind, _, rest = name.partition(" ")
     return str(kept.writes[int(rest)]) if kind == "kept" else rest
 
 
 def keys_in(output: Any) -> set[int]:
-    """The memory of the tensors that were returned."""
+    """Return the keys of the memory of returned tensors."""
     if is_tensor(output):
         return {key_of(output)} if is_readable(output) else set()
     return {key_of(one.value) for one in spots({"": output}) if is_readable(one.value)}
 
 
 def found_in(forward: Any, state: Any, keys: set[int]) -> list[tuple[str, Any]]:
-    """The tensors in some memory by the paths under which a program finds them."""
+    """Return the tensors in some memory with their paths in the program."""
     return list(_by_path(forward, state, keys))
 
 

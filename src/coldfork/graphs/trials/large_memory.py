@@ -1,7 +1,7 @@
-"""Memory too large to be sent between processes: other values for all of it, and the pages that changed.
+"""Memory too large to send between processes: new values for all of it, and the pages that changed.
 
-A copy of this process maps a few random pages over the whole of it, again and again, and privately: only a
-page that is written takes memory, and the system knows which these are.
+A copy of this process maps a few random pages repeatedly and privately over all of it: only pages that are
+written take memory, and the system knows which ones they are.
 """
 
 from __future__ import annotations
@@ -19,55 +19,55 @@ from typing import Any
 import torch
 
 LARGE = 4 << 20
-"""From here on memory is mapped instead of copied."""
+"""From this size on, memory is mapped instead of copied."""
 _PAGE = mmap.PAGESIZE
 _PERIOD = 1021 * _PAGE
-"""How often the values repeat: no power of two, so that no two blocks of a cache hold the same."""
+"""The period of the values: not a power of two, so that no two blocks of a cache are equal."""
 _FIXED = 0x10
 _PRESENT, _SWAPPED, _OF_FILE = 63, 62, 61
-"""Bits that the system keeps for each page of a process."""
+"""Bits in the system's entry for each page of a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Values for some large memory, told by a number."""
+    """Values for some large memory, determined by a seed."""
 
     dtype: Any
     seed: int
 
     @property
     def nbytes(self) -> int:
-        """It takes no memory to speak of."""
+        """Zero: the values repeat, and take almost no memory."""
         return 0
 
     def pages(self, numbers: Any) -> Any:
-        """Some pages of it, as rows of bytes."""
+        """Return some of its pages, as rows of bytes."""
         return _values(self.dtype, self.seed).view(-1, _PAGE)[numbers % (_PERIOD // _PAGE)]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The pages of some memory that are not as they were, and its ends, which fill no page."""
+    """The changed pages of some memory, and its ends, which do not fill a page."""
 
     numbers: Any
-    """Which, in their order."""
+    """The page numbers, ascending."""
     values: Any
-    """A row of bytes for each."""
+    """A row of bytes for each page."""
     ends: Any
 
 
 def takes_pattern(dtype: Any) -> bool:
-    """True for values of which any will do: numbers, and bytes that stand for some."""
+    """Return whether any bytes are valid values: floating-point numbers, or bytes that encode some."""
     return bool(dtype.is_floating_point or dtype in (torch.int8, torch.uint8))
 
 
 def is_large(storage: Any) -> bool:
-    """True for memory that is mapped, on a system that can."""
+    """Return whether some memory is large enough to be mapped, on a system that can."""
     return storage is not None and storage.nbytes() >= LARGE and sys.platform.startswith("linux")
 
 
 def fill(storage: Any, pattern: Pattern) -> None:
-    """Let memory hold the values; for a copy of this process, as it replaces the memory itself."""
+    """Map the values over some memory; only in a copy of this process, since the mapping replaces it."""
     first, last = _whole_pages(storage)
     start = storage.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
@@ -80,7 +80,7 @@ def fill(storage: Any, pattern: Pattern) -> None:
 
 
 def changed(storage: Any, pattern: Pattern) -> Pages:
-    """The pages that are not as `fill` left them."""
+    """Return the pages that differ from what `fill` mapped."""
     first, last = _whole_pages(storage)
     start = storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
@@ -93,7 +93,7 @@ def changed(storage: Any, pattern: Pattern) -> Pages:
 
 
 def put_back(storage: Any, pages: Pages) -> None:
-    """Change the same pages here."""
+    """Write these pages to the memory here."""
     first, last = _whole_pages(storage)
     base = first - storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
@@ -103,7 +103,7 @@ def put_back(storage: Any, pages: Pages) -> None:
 
 
 def side_by_side(pattern: Pattern, one: Pages, other: Pages) -> tuple[Any, Any]:
-    """All that either changed, as it is in the one and in the other."""
+    """Return the pages that either one changed, with the values of each."""
     numbers = torch.cat([one.numbers, other.numbers]).unique()
     both = []
     for pages in (one, other):
@@ -125,7 +125,7 @@ def _as(dtype: Any, parts: Iterable[Any]) -> Any:
 
 @cache
 def _values(dtype: Any, seed: int) -> Any:
-    """The bytes that repeat."""
+    """Return the bytes of one period."""
     chance = torch.Generator().manual_seed(seed)
     number = _PERIOD // dtype.itemsize
     if not dtype.is_floating_point:
@@ -136,7 +136,7 @@ def _values(dtype: Any, seed: int) -> Any:
 
 
 class _File:
-    """The bytes that repeat, to be mapped; it takes a descriptor as long as it is there."""
+    """A file with the bytes of one period, to be mapped; it keeps a descriptor open while it exists."""
 
     def __init__(self, values: Any) -> None:
         self.number = os.memfd_create("coldfork-values")
@@ -153,13 +153,13 @@ def _file_of(dtype: Any, seed: int) -> _File:
 
 
 def keep(patterns: Iterable[Pattern]) -> None:
-    """Make the values of these once, for all copies of this process that come later."""
+    """Make the values of these patterns once, for all later copies of this process."""
     for pattern in patterns:
         _file_of(pattern.dtype, pattern.seed)
 
 
 def forget() -> None:
-    """Let go of all that was kept."""
+    """Free everything that `keep` made."""
     _file_of.cache_clear()
     _values.cache_clear()
 
@@ -191,7 +191,7 @@ def _system() -> Any:
 
 
 def _written_pages(first: int, last: int) -> Any:
-    """The pages that are this process's own and no longer the file's."""
+    """Return the pages that are private to this process, and so no longer those of the file."""
     with Path("/proc/self/pagemap").open("rb", buffering=0) as told:
         told.seek(first // _PAGE * 8)
         entries = torch.frombuffer(bytearray(told.read((last - first) // _PAGE * 8)), dtype=torch.int64)
@@ -201,7 +201,7 @@ def _written_pages(first: int, last: int) -> Any:
 
 
 def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> Any:
-    """The same by looking at all of it, where the system does not tell."""
+    """Return the changed pages by comparing all of them, if the system does not report them."""
     base = first - whole.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
     found = [torch.zeros(0, dtype=torch.int64)]
@@ -214,7 +214,7 @@ def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> Any:
 
 @cache
 def _system_tells() -> bool:
-    """Try it on a page that is read and one that is written."""
+    """Return whether the system reports written pages, tried on one page read and one written."""
     file = os.memfd_create("coldfork-trial")
     try:
         os.ftruncate(file, 2 * _PAGE)

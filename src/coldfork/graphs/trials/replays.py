@@ -1,4 +1,4 @@
-"""A replay of a captured batch on another batch's inputs, in a copy of the process that captured it."""
+"""Replays of a captured batch on other inputs, in a copy of the process that captured it."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ _LARGEST_OF_EARLIER = 1 << 20
 
 @dataclass(slots=True)
 class Replay:
-    """What a replay computed."""
+    """The results of a replay."""
 
     results: dict[str, Any] = field(default_factory=dict)
     left: dict[int, Any] = field(default_factory=dict)
     pages: dict[int, Pages] = field(default_factory=dict)
-    """The pages of large memory that it changed."""
+    """The changed pages of large memory."""
     matched: Matched = field(default_factory=Matched)
-    """Its writes to memory that is still in use, beside those of the fresh run."""
+    """Its writes to memory that is still in use, matched with those of the fresh run."""
     steps: list[Step] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A batch that was captured before, and values for its inputs which it takes."""
+    """A batch that was captured earlier, and values for its inputs that it accepts."""
 
     number: int
-    """Which of the batches."""
+    """The number of the batch."""
     inputs: tuple[View, ...]
     given: tuple[Any, ...]
 
@@ -70,19 +70,19 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The state from which a replay is to begin."""
+    """The starting conditions of a replay."""
 
     question: Question
     fresh: EagerRun
     restored: bool = False
-    """Whether what the graph itself writes is put back to what it was at the beginning, as it was for the
-    fresh run: a cache or a counter goes on from there."""
+    """Whether memory that the graph itself writes is first restored to its contents before the fresh run,
+    since a cache or a counter continues from there."""
     after: tuple[Earlier, ...] = ()
-    """The batches that are replayed before it, each on values of its own."""
+    """The batches to replay before it, each on its own values."""
 
 
 class Replayer:
-    """Replays one batch, as far as it is the same as a fresh run before it."""
+    """Replays one batch under the same conditions as a fresh run."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Replayer:
         make: Make,
         prepare: Prepare | None = None,
     ) -> None:
-        """`captured` are the batches that may be replayed before it, with the memory that each writes."""
+        """Accept the batch, and in `captured` those that may be replayed before it, with what each writes."""
         self._prepare = prepare
         self._batch = batch
         self._make = make
@@ -101,20 +101,20 @@ class Replayer:
         self._read = read_keys(batch)
 
     def replay(self, trial: Trial) -> Replay:
-        """Take over the inputs of a fresh run, and replay."""
+        """Copy the inputs of the fresh run, and replay."""
         question, fresh = trial.question, trial.fresh
         earlier: list[Any] = []
-        # Of large memory all holds other values then, whoever wrote there.
+        # Large memory is overwritten as a whole, so earlier writes to it do not matter.
         open_to_others = self._read - patterns_in(question.inputs, fresh.given).keys()
         for one in trial.after:
             batch, written = self._captured.get(one.number, (None, frozenset()))
-            # Graphs that came before run between the steps of this one, and leave there what they write.
+            # Earlier graphs run between steps of this one, and their writes remain.
             if open_to_others & written:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
         if question.prepared and self._prepare is not None:
-            # It may fill more than the inputs; these are the fresh run's afterwards.
+            # This may fill more than the inputs, which are set to those of the fresh run afterwards.
             Draws().reseed(question.seed)
             self._prepare(self._batch.descriptor, question.seed)
         self._give(question.inputs, fresh.given)
@@ -143,7 +143,7 @@ class Replayer:
         descriptor = self._batch.descriptor
         if descriptor.mode is not Mode.PIECEWISE:
             return self._batch.replay()
-        # What runs between the pieces is given this batch's state, as an engine gives it in each step.
+        # The code between the pieces gets this batch's state, as an engine would pass it in each step.
         _, state = self._make(descriptor, Phase.CAPTURE)
         return self._batch.replay_pieces(state)
 
@@ -159,7 +159,7 @@ class Replayer:
         own = written_keys(self._batch)
         for use in (use for batch in (*earlier, self._batch) for use in _writes(batch)):
             if use.memory.key not in own:
-                continue  # what only others write is theirs
+                continue  # written by other batches only
             before = fresh.before.get(use.memory.key)
             if before is not None:
                 part = view_of(use.tensor)
@@ -175,12 +175,12 @@ class Replayer:
 
 
 def name_of(key: int) -> str:
-    """The name of some memory of before where runs are compared."""
+    """Return the name of some older memory in comparisons of runs."""
     return f"memory {key:x}"
 
 
 def _kept_writes(batch: Any) -> Iterator[tuple[Write, Any]]:
-    """The writes of the graphs to memory that the program still uses, but for what they return."""
+    """Yield the writes of the graphs to memory that the program still uses, except returned tensors."""
     returned = keys_in(batch.output)
     for piece in batch._pieces:
         returned |= keys_in(piece.output)
@@ -194,13 +194,13 @@ def _kept_writes(batch: Any) -> Iterator[tuple[Write, Any]]:
             if memory.kind is Kind.OUTSIDE or (memory.kind is Kind.POOL and not memory.block.is_free()):
                 write = Write(record.name, record.where, view_of(use.tensor))
                 entry = write.name, record.place, write.part
-                found.pop(entry, None)  # the last of several counts
+                found.pop(entry, None)  # only the last one counts
                 found[entry] = write, memory.storage
     yield from found.values()
 
 
 def continued_keys(batch: Any) -> frozenset[int]:
-    """The memory from outside that a batch's graphs read before they write it."""
+    """Return the keys of outside memory that a batch's graphs read before they write it."""
     found, written = set[int](), set[int]()
     for record in records_of(batch):
         outside = {use.memory.key for use in record.read if use.memory.kind is Kind.OUTSIDE}
@@ -210,7 +210,7 @@ def continued_keys(batch: Any) -> frozenset[int]:
 
 
 def records_of(batch: Any) -> Iterator[Any]:
-    """What the graphs of a batch recorded."""
+    """Yield the records of a batch's graphs."""
     for graph in batch.graphs:
         yield from graph.records
 
@@ -221,12 +221,12 @@ def read_keys(batch: Any) -> frozenset[int]:
 
 
 def written_keys(batch: Any) -> frozenset[int]:
-    """The memory from outside that a batch's graphs write."""
+    """Return the keys of outside memory that a batch's graphs write."""
     return frozenset(use.memory.key for use in _writes(batch))
 
 
 def written_parts(batch: Any) -> list[Any]:
-    """The parts of it, as views."""
+    """Return the parts of outside memory that a batch's graphs write, as views."""
     return list(dict.fromkeys(view_of(use.tensor) for use in _writes(batch)))
 
 
@@ -241,7 +241,7 @@ def _generators(batch: Any) -> list[Any]:
 
 
 class Mirror:
-    """Captures the batches in the order in which the program does, and replays them."""
+    """Captures the batches in the program's order, and replays them."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class Mirror:
         self._last: Any = None
 
     def answer(self, question: Question | Trial) -> Replay | None:
-        """Capture a batch, or replay the one that was captured last."""
+        """Capture a batch, or replay the one captured last."""
         if isinstance(question, Question):
             self._capture(question)
             return None

@@ -1,4 +1,4 @@
-"""What a run computed, and where two runs of the same batch disagree."""
+"""The results of a run, and the elements in which two runs of the same batch disagree."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from coldfork.graphs.leaks.reachable_values import is_tensor, spots
 from coldfork.graphs.trials.beginning import plainly
 
 Results = Mapping[str, Any]
-"""Tensors by the name under which a reader finds them."""
+"""Tensors by their path in the output."""
 
 _CLOSE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 2e-2}
-"""Kernels that a program chooses between may round otherwise; so much of a value may be rounding."""
+"""Relative tolerances: a program may choose between kernels that round differently."""
 _CLOSE_EIGHT_BITS = 0.2
 
 
 def results_of(output: Any) -> dict[str, Any]:
-    """The tensors of what a forward function returned, as they are now."""
+    """Return copies of the tensors that a forward function returned."""
     found = {name: tensor for name, tensor in _tensors_of(output).items() if is_readable(tensor)}
     with torch._C.DisableTorchFunctionSubclass():
         return {name: plainly(tensor).detach().clone() for name, tensor in found.items()}
 
 
 def unread_in(output: Any) -> tuple[str, ...]:
-    """The kinds of those that cannot be read here, and so cannot be compared."""
+    """Return the kinds of returned tensors that cannot be read here, and so cannot be compared."""
     every = _tensors_of(output).values()
     return tuple(sorted({type(one).__name__ for one in every if not is_readable(one)}))
 
@@ -41,7 +41,7 @@ def _tensors_of(output: Any) -> dict[str, Any]:
 
 
 def disagreements(one: Results, other: Results) -> dict[str, Any]:
-    """For each result that differs, which elements do; all of them where it is another kind of tensor."""
+    """Return a mask of differing elements for each result that differs; all if shape or type differ."""
     found: dict[str, Any] = {}
     for name in one.keys() | other.keys():
         mask = _apart(one.get(name), other.get(name))
@@ -51,7 +51,7 @@ def disagreements(one: Results, other: Results) -> dict[str, Any]:
 
 
 def without(found: Mapping[str, Any], excused: Mapping[str, Any]) -> dict[str, Any]:
-    """What is left of disagreements when some elements do not count."""
+    """Return the disagreements without the elements that are excused."""
     left: dict[str, Any] = {}
     for name, mask in found.items():
         other = excused.get(name)

@@ -1,4 +1,4 @@
-"""The operators of a run, one by one, and which of their differences from a replay's come from which line."""
+"""The operators of a run, and the lines that explain how they differ from those of a replay."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coldfork.virtual.capturing.replay import below
 _SHOWN = 40
 _WEIGHTS = 97
 _AT_ONCE = _WEIGHTS << 14
-"""So many elements of a tensor are looked at together."""
+"""The number of elements of a tensor that are summed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +34,22 @@ class Step:
     name: str
     where: Frame | None
     numbers: tuple[str, ...] = ()
-    """What it was given besides tensors."""
+    """Its arguments other than tensors, as text."""
     digest: tuple[float, float] = (0.0, 0.0)
-    """Tells what it computed from something else."""
+    """Two sums that identify its results."""
     host: bool = False
-    """Whether it brings a value to the host."""
+    """Whether it reads a value on the host."""
     number: int = -1
-    """Which record of its graph it is, counted over all graphs of a batch."""
+    """The number of its record, counted over all graphs of a batch."""
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """What is the same for the same call in another run."""
+        """The operator and its line; equal for the same call in another run."""
         return self.name, self.where
 
 
 class Trace(UncompiledMode):
-    """Writes down the operators of an eager run."""
+    """Records the operators of an eager run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,21 +72,21 @@ class Trace(UncompiledMode):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch a block, and what it reads on the host without an operator."""
+        """Watch a block, including host reads that are not operators."""
         with self, HostReads(self.note_host_read):
             yield
 
     def keep_host_reads(self) -> None:
-        """Forget what was computed so far, and keep what came to the host."""
+        """Drop all steps so far except host reads."""
         self.steps = [step for step in self.steps if step.host]
 
     def note_host_read(self, name: str, tensor: Any = None) -> None:
-        """The host looks at a value here."""
+        """Note that the host reads a value here."""
         self.steps.append(Step(name, as_frame(self._places.here(2)), host=True))
 
 
 def trace_of(records: Iterable[Any]) -> Iterator[Step]:
-    """Execute what a graph recorded, and tell of each operator."""
+    """Execute the records of a graph, and yield a step for each operator."""
     with below():
         for number, record in enumerate(records):
             record.call(*record.args, **record.kwargs)
@@ -98,13 +98,13 @@ def trace_of(records: Iterable[Any]) -> Iterator[Step]:
 
 
 def numbers_in(arguments: Any) -> tuple[str, ...]:
-    """What an operator is given besides tensors, as text."""
+    """Return the arguments of an operator other than tensors, as text."""
     leaves = pytree.tree_leaves(arguments)
     return tuple(repr(one)[:_SHOWN] for one in leaves if isinstance(one, bool | int | float | complex | str))
 
 
 def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
-    """Two sums that hardly agree by chance."""
+    """Return two sums of the elements, plain and weighted, which are unlikely to agree by chance."""
     plain, weighted = 0.0, 0.0
     for tensor in tensors:
         if not is_readable(tensor):
@@ -119,7 +119,7 @@ def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
 
 
 def _sums(flat: Any) -> Any:
-    """The sum of each 97th element, from the first, the second and so on."""
+    """Return 97 sums, each of every 97th element, from the first element, the second and so on."""
     whole = flat.numel() // _WEIGHTS * _WEIGHTS
     rows, rest = flat[:whole].reshape(-1, _WEIGHTS), flat[whole:]
     sums = rows.sum(0, dtype=torch.float64)
@@ -133,13 +133,13 @@ _MOST = 6
 _ROUNDING = 1e-4
 
 Origin = Callable[[int], tuple[str, Frame | None]]
-"""Who wrote what a record of the graph reads, in words, and its line."""
+"""Returns a description and the line of what wrote the memory that a record of the graph reads."""
 
 
 def explanations(
     descriptor: str, fresh: Sequence[Step], replayed: Sequence[Step], origin: Origin
 ) -> list[Leak]:
-    """What makes the results differ, the first cause first."""
+    """Return leaks that explain why the results differ, the most likely causes first."""
     causes = _Causes(descriptor, fresh, replayed)
     every = (*causes.constants(), *causes.skipped(), *causes.memory(origin), *causes.host_reads())
     return list(islice(dict.fromkeys(every), _MOST))
@@ -168,13 +168,13 @@ class _Causes:
                 yield Leak(LeakKind.CONSTANT, self._descriptor, mine.name, message, mine.where, _line(read))
 
     def skipped(self) -> Iterator[Leak]:
-        """Work that the graph does without."""
+        """Work that the graph skips."""
         for step in self._left_out:
             message = f"a fresh run computes {step.name}, and the graph does not"
             yield Leak(LeakKind.SKIPPED, self._descriptor, step.name, message, _line(self._wrong), step.where)
 
     def memory(self, origin: Origin) -> Iterator[Leak]:
-        """Memory that no longer holds what it does in a fresh run, where nothing else explains it."""
+        """Memory whose contents differ from those in a fresh run, if nothing else explains the difference."""
         wrong = self._wrong
         if wrong is None or self._left_out or any(one.numbers != other.numbers for one, other in self._pairs):
             return
@@ -183,16 +183,16 @@ class _Causes:
         yield Leak(LeakKind.MEMORY, self._descriptor, wrong.name, message, wrong.where, line)
 
     def host_reads(self) -> Iterator[Leak]:
-        """Values that a fresh run takes to the host, which a graph cannot."""
+        """Values that a fresh run reads on the host, which a graph cannot."""
         for step in self._host:
-            message = f"{step.name} brings a value to the host; the graph goes by what was read before it"
+            message = f"{step.name} reads a value on the host; the graph keeps the one read before capture"
             yield Leak(
                 LeakKind.HOST_READ, self._descriptor, step.name, message, _line(self._wrong), step.where
             )
 
 
 def _read_before(fresh: Sequence[Step]) -> dict[int, Step]:
-    """For each step the last value that came to the host before it."""
+    """Return, for each step, the last host read before it."""
     found: dict[int, Step] = {}
     last = None
     for step in fresh:
@@ -208,7 +208,7 @@ def _line(step: Step | None) -> Frame | None:
 
 
 def _aligned(eager: Sequence[Step], replayed: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step]]:
-    """The calls that both made, and those that only the fresh run made."""
+    """Return the pairs of calls that both made, and the calls that only the fresh run made."""
     kinds = [step.kind for step in eager], [step.kind for step in replayed]
     pairs: list[tuple[Step, Step]] = []
     left_out: list[Step] = []

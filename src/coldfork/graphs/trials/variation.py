@@ -1,4 +1,4 @@
-"""Other values for the inputs of a batch: different in every way that its shapes leave open."""
+"""Other values for the inputs of a batch, varied as far as its shapes and checks allow."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from coldfork.graphs.trials.beginning import CAREFUL, Question
 from coldfork.graphs.trials.copies import Answer
 
 CONTRARY = -1
-"""Flags all alike, other than the first was: whether any or all are set may be another answer then."""
+"""All flags the negation of the first one, which may change whether any or all of them are set."""
 WILD = 0
-"""All values anew."""
+"""All values are new."""
 BOLD = 1
-"""The same, but integers that rise keep rising: they may be where each sequence of a batch begins."""
+"""The same, but ascending integers stay ascending: they may be offsets of a batch's sequences."""
 TIGHT = 2
-"""The same, and where integers did not vary, few of them are guessed."""
+"""The same, but integers stay in their range, or vary by 2 at most if they were all equal."""
 MILD = 3
-"""Floating-point values anew, and integers among those that were there, or next to them."""
+"""New floating-point values; integers are permuted, or if all equal, increased by at most one."""
 
 _LARGEST_GUESSES = {WILD: 7, BOLD: 7, TIGHT: 2}
-"""Where only zeros were seen: few tables are smaller than the first, and hardly any than the last."""
+"""The largest step above the minimum: most tables have an index of 7, and nearly all one of 2."""
 
 
 def varies(kind: Any) -> bool:
-    """True for values of which only some may be allowed."""
+    """Return whether a program may allow only some values of this type, such as indices."""
     return not (kind.is_floating_point or kind.is_complex)
 
 
 def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool = False) -> Any:
-    """Values for a tensor of this kind; None where it has to stay as it is.
+    """Return values for a tensor of this kind; None if it has to stay as it is.
 
-    `strictly`, whole numbers that are all distinct stay so, and those that rise at each step keep rising.
+    With `strictly`, distinct integers stay distinct, and strictly ascending ones stay so.
     """
     kind = tensor.dtype
     if kind.is_complex:
@@ -52,10 +52,10 @@ def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool =
 
 
 def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhere: bool) -> Any:
-    """The values with one of them, or all, at a level, as far as there are such values of this kind.
+    """Return the values with one of them, or all, set to a level, if the type has such values.
 
-    Integers that rise keep rising, in steps as high as that; what was never negative stays so. True and False
-    are levels of flags alone.
+    Ascending integers stay ascending, with the level as their step; integers that were never negative stay
+    so. True and False are levels of flags only.
     """
     if values is None:
         values = tensor.clone()
@@ -77,18 +77,18 @@ def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhe
 
 
 def _numbers(shape: Any, generator: Any) -> Any:
-    """Of both signs, none of them zero, and whole numbers apart, so that rounding loses no difference."""
+    """Return non-zero numbers of both signs, far enough apart that rounding hides no difference."""
     sizes = torch.randint(1, 12, shape, generator=generator) + 0.25
     signs = torch.randint(2, shape, generator=generator) * 2 - 1
     return sizes * signs
 
 
 def _integers(tensor: Any, boldness: int, generator: Any, strictly: bool) -> Any:
-    """Between the smallest and the largest that were there, or a little beyond."""
+    """Return integers from the range of those present, or a little beyond."""
     flat = tensor.reshape(-1).to(torch.int64)
     low, high = int(flat.min()), int(flat.max())
     if boldness in _LARGEST_GUESSES:
-        # Beyond what was there, but only in the boldest ways, or where what was there says nothing.
+        # Beyond that range, but only at the boldest levels or if all were equal.
         if boldness != TIGHT or low == high:
             high = max(high, low + _LARGEST_GUESSES[boldness])
         new = torch.randint(low, high + 1, flat.shape, generator=generator)
@@ -108,7 +108,7 @@ def _integers(tensor: Any, boldness: int, generator: Any, strictly: bool) -> Any
 def _distinct(flat: Any, low: int, high: int, generator: Any, *, rising: bool) -> Any:
     if not rising:
         return torch.randperm(high + 1 - low, generator=generator)[: flat.numel()] + low
-    # Between the ends, which stay.
+    # The first and the last one stay.
     first, last = (int(one) for one in flat[[0, -1]])
     inner = torch.randperm(last - first - 1, generator=generator)[: flat.numel() - 2] + first + 1
     return torch.cat([flat[:1], inner.sort().values, flat[-1:]])
@@ -120,17 +120,17 @@ def _rises(flat: Any) -> bool:
 
 _MOST_PLACES = 1 << 20
 _ATTEMPTS = 10
-"""So many values of a kind are tried before milder ones: the program may ask for what few have."""
+"""Attempts at one boldness before a milder one: the program may accept only a few values."""
 
 Run = Callable[[Question], Answer]
 """Runs a batch on other values."""
 
 
 def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
-    """A question that the program does not take, with the boldest values that it takes for each input alone.
+    """Return a rejected question with the boldest values that the program accepts for each input alone.
 
-    An index has to stay within its table; the lengths beside it need not stay as they are for that.
-    `choosable` are the inputs of which only some values may be allowed, by number.
+    For example, an index has to stay within its table, but the lengths next to it may still vary.
+    `choosable` are the numbers of the inputs for which only some values may be allowed.
     """
     wished = question.boldness
     found = replace(question, boldness=(CAREFUL,) * len(wished))
@@ -145,12 +145,12 @@ def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
 
 
 def _varied(answer: Answer, number: int) -> bool:
-    """Whether the program took other values; one that takes only those it had is none the wiser."""
+    """Return whether a run succeeded with values of this input that really were different."""
     return bool(answer.trouble) or (not answer.error and number in answer.value.varied)
 
 
 def taken(question: Question, run: Run) -> tuple[Question, Answer]:
-    """The answer to a question, and the question itself: milder than it was where the program failed."""
+    """Return the answer to a question, and the question, made milder if the program failed on it."""
     for milder in _milder(question):
         for attempt in range(_ATTEMPTS if milder.varying or milder.groups else 1):
             question = replace(milder, attempt=attempt)
@@ -186,12 +186,12 @@ def varied_since(first: Any, run: Any, question: Question) -> frozenset[int]:
 
 
 def wildly(question: Question) -> Question:
-    """The same, without regard to what looks like an order."""
+    """Return the question without keeping ascending integers ascending."""
     return replace(question, boldness=tuple(WILD if one == BOLD else one for one in question.boldness))
 
 
 def with_contrary_flags(question: Question) -> Question:
-    """The same, with each tensor of flags that may vary all of one kind."""
+    """Return the question with all flags contrary, in each tensor of flags that may vary."""
     each = zip(question.inputs, question.boldness, strict=True)
     contrary = (CONTRARY if view.dtype is torch.bool and one != CAREFUL else one for view, one in each)
     return replace(question, boldness=tuple(contrary))

@@ -114,7 +114,7 @@ def test_a_killed_supervisor_is_told(bench: Bench) -> None:
     bench.write("import os, time; os.kill(os.getppid(), 9); time.sleep(600)")
     said = isolated(bench, "--", "script.py")
     assert said.status == 1
-    assert said.errors.startswith("coldfork: the script's supervisor was killed, so nobody knows")
+    assert said.errors.startswith("coldfork: the script's supervisor was killed, so it is unknown")
     assert report(bench)["state"] == "abandoned"
 
 

@@ -1,1 +1,1 @@
-"""The command line: one module per command. Commands parse, call and turn results into an exit status."""
+"""The command line. Commands parse options, call other packages, and turn results into exit statuses."""

@@ -1,4 +1,4 @@
-"""`coldfork check --confirm`: imports what was found, runs its programs where asked, and announces both."""
+"""`coldfork check --confirm`: imports the modules of findings, runs programs if asked, and announces both."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from coldfork.launch.probe.trial import ProbeSetup
 
 RUN = "run"
-"""The word behind --confirm= that has programs run."""
+"""The value of --confirm= that also runs programs."""
 
 
 def confirmed(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
-    """Import the modules of these findings, run their programs if asked to, and say what that showed."""
+    """Import the modules of these findings, run their programs if asked to, and return the outcome."""
     from coldfork.cli.surroundings import import_setup
     from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.launch.probe.confirmation import untested
@@ -69,7 +69,7 @@ def _ran(findings: Sequence[Finding], setup: ProbeSetup, inspection: Inspection)
 
 
 def _announce_programs(plan: RunPlan) -> None:
-    """Say what is about to be run: it may do anything."""
+    """Announce the programs that will be run, since they may do anything."""
     count, limit = len(plan.commands), f"{plan.limit:g} s (--timeout)"
     if count == 1:
         head = f"--confirm=run runs a program, with all that it does, for {limit} at most:"
@@ -83,11 +83,11 @@ def _announce_programs(plan: RunPlan) -> None:
 
 _MANY_MODULES = 10
 _USUAL_SECONDS = 5
-"""What importing PyTorch takes on many machines."""
+"""The time that importing PyTorch takes on many machines."""
 
 
 def _announce(plan: ConfirmationPlan) -> None:
-    """Say what importing many modules will come to, and how to have fewer."""
+    """Announce how long importing many modules may take, and how to import fewer."""
     if plan.modules <= _MANY_MODULES:
         return
     most = 2 * plan.modules
@@ -103,5 +103,5 @@ def _announce(plan: ConfirmationPlan) -> None:
 
 
 def undone(settings: dict[str, Any]) -> str:
-    """What was left undone of a confirmation."""
+    """Return which part of an interrupted confirmation was left undone."""
     return "modules were not imported" + (" or programs not run" if settings["confirm"] == RUN else "")

@@ -1,4 +1,4 @@
-"""What commands share: options that mean the same everywhere, and the exit statuses."""
+"""Options and exit statuses that have the same meaning in all commands."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from coldfork.cli.failures import DEBUG
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FINDINGS = 1
-"""What was looked for was found."""
+"""The exit status if the command found what it looked for."""
 
-#: `main` looks for the flag among the arguments, because an error may come before they are parsed.
+#: `main` searches the arguments for the flag, because an error may occur before they are parsed.
 debug_option = click.option(
     DEBUG, is_flag=True, expose_value=False, help="Show the traceback when coldfork itself fails."
 )
@@ -37,7 +37,7 @@ colour_option = click.option(
 
 
 def format_option(names: Iterable[str]) -> Callable[[Command], Command]:
-    """`--format`, for a command that prints text unless it is asked for another of these."""
+    """Return a `--format` option with these formats, text by default."""
     return click.option(
         "--format",
         "form",

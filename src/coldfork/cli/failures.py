@@ -1,24 +1,24 @@
-"""How the command ends that could not do its work: the statuses, and what is said."""
+"""Exit statuses and messages of a command that could not do its work."""
 
 from __future__ import annotations
 
 ERROR = 2
 """The command could not do its work."""
 INTERRUPTED = 130
-"""The status that a shell gives a program that Ctrl-C ended."""
+"""The status that a shell reports for a program ended by Ctrl-C."""
 DEBUG = "--debug"
-"""Shows the traceback when coldfork itself fails; looked for everywhere, for options may be what is wrong."""
+"""Shows the traceback of internal errors; searched for in all arguments, since parsing may have failed."""
 
 
 def note(text: str) -> None:
-    """Say something beside the result, on standard error."""
+    """Print a message on standard error."""
     from coldfork.cli import output
 
     output.note(text)
 
 
 def explained(error: Exception, *, debug: bool) -> int:
-    """Say in a line what went wrong with this command, or show where; the exit status."""
+    """Print a line about an error, or its traceback, and return the exit status."""
     import errno
 
     from coldfork.model.errors import ColdforkError

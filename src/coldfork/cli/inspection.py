@@ -1,4 +1,4 @@
-"""From the command line to an inspection, for `check` and `baseline`, with a bar while it lasts."""
+"""Inspections for `check` and `baseline`, from the command line, with a progress bar."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from coldfork.report.shared.progress import ProgressBar
 
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:
-    """Check the paths as flags, environment and configuration say; the settings come with the answer."""
+    """Check the paths under flags, environment and configuration; return the inspection and the settings."""
     request, settings = asked(context, paths)
     with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
         return inspections.inspect(request, bar.update), settings
 
 
 def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[Trace, dict[str, Any]]:
-    """Check the paths, and tell what is believed at a line; the settings come with the answer."""
+    """Check the paths, and return what the analysis believes at a line, and the settings."""
     from coldfork.checking import inspection
 
     request, settings = asked(context, paths)
@@ -38,7 +38,7 @@ def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[
 
 
 def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest, dict[str, Any]]:
-    """The request that flags, environment and configuration come to, and the settings."""
+    """Return the request that follows from flags, environment and configuration, and the settings."""
     chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)
@@ -50,7 +50,7 @@ def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest
 def _with_standard_input(
     paths: tuple[Path, ...], name: str | None
 ) -> tuple[tuple[Path, ...], dict[str, bytes]]:
-    """The paths with `-` as the file that standard input stands in for, and what it holds."""
+    """Return the paths with `-` replaced by the file's name, and the content of standard input."""
     if Path("-") not in paths:
         if name is not None:
             raise UsageError("--stdin-filename names what standard input holds; give - as a path")
@@ -63,7 +63,7 @@ def _with_standard_input(
 
 @contextmanager
 def _kept_to_the_end() -> Iterator[None]:
-    """Keep the garbage collector from what is made here: it lives to the end of the process anyway."""
+    """Keep the garbage collector from objects made in the block: they live until the process ends."""
     gc.disable()
     try:
         yield
@@ -73,7 +73,7 @@ def _kept_to_the_end() -> Iterator[None]:
 
 
 def complain(inspection: Inspection) -> None:
-    """Say on standard error which paths are missing, and that nothing was there to check."""
+    """Print which paths are missing, and whether there was nothing to check, on standard error."""
     for path in inspection.missing:
         output.note(f"{path}: no such file or folder; the other paths were checked")
     if not inspection.observation.statistics.modules and not inspection.skipped:

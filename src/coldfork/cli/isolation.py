@@ -1,8 +1,8 @@
-"""The work of `coldfork exec`, for click and without it: options in, an exit status out.
+"""The work of `coldfork exec`, with or without click: from options to an exit status.
 
-Most command lines of `exec` need nothing of click, which takes longer to load than a script to run. They are
-read here. One that holds anything but options with values that are plainly right is left to click, which
-explains what is wrong with it, or shows the help.
+Most command lines of `exec` do not need click, which takes longer to load than a script takes to run; they
+are parsed here. Any that contains more than options with clearly valid values is left to click, which
+reports what is wrong, or shows the help.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from coldfork.launch.script.request import Progress, ScriptRequest
 
 TIMED_OUT = 124
-"""GNU `timeout` ends with the same."""
+"""The exit status after a timeout; the same as that of GNU `timeout`."""
 OVER_MEMORY = 137
-"""Containers whose memory is used up end with the same."""
+"""The exit status after too much memory; the same as that of containers out of memory."""
 
 
 # --- the command line ---
@@ -51,7 +51,7 @@ def _count(text: str) -> int:
 
 
 def variable(text: str) -> tuple[str, str | None]:
-    """NAME=VALUE, and NAME alone for a variable to take away."""
+    """Parse NAME=VALUE, or NAME alone for a variable to remove."""
     name, equals, value = text.partition("=")
     if not name:
         raise ValueError(f"{text!r} is neither NAME=VALUE nor NAME")
@@ -59,12 +59,12 @@ def variable(text: str) -> tuple[str, str | None]:
 
 
 def modules(text: str) -> tuple[str, ...]:
-    """Names with commas between them."""
+    """Split names at commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def number_of_runs(text: str) -> int | str:
-    """A number, or `all`."""
+    """Parse a number, or `all`."""
     if text == "all":
         return text
     if not text.isdecimal() or int(text) < 1:
@@ -87,7 +87,7 @@ VALUES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--python": ("python", str),
     "--warm": ("warm", modules),
 }
-"""The options that have a value: what they are called behind it all, and how the value is read."""
+"""The options with a value: the name of the parameter, and the function that parses the value."""
 SWITCHES = {
     "--inherit-env": ("inherit_env", True),
     "--no-inherit-env": ("inherit_env", False),
@@ -98,9 +98,9 @@ SWITCHES = {
 
 
 def read(words: Sequence[str]) -> dict[str, Any] | None:
-    """The options of an `exec` and its script, by their names; None where click has to look at it."""
+    """Parse the options and the script of an `exec`; return None if click has to do it."""
     if "_COLDFORK_COMPLETE" in os.environ:
-        # A shell asks what could stand here.
+        # A shell asks for completions.
         return None
     options: dict[str, Any] = {}
     rest = list(words)
@@ -133,7 +133,7 @@ def read(words: Sequence[str]) -> dict[str, Any] | None:
 
 
 def status(options: dict[str, Any]) -> int:
-    """Run a script, and say what went wrong; the exit status."""
+    """Run a script, print errors, and return the exit status."""
     try:
         return run(**options)
     except KeyboardInterrupt:
@@ -143,7 +143,7 @@ def status(options: dict[str, Any]) -> int:
 
 
 def run(*, quiet: bool = False, **options: Any) -> int:
-    """Run a script with the options of a request; the exit status of this command."""
+    """Run a script with the options of a request, and return the exit status of this command."""
     from coldfork.launch.plumbing import terminal
     from coldfork.launch.script import foreground
     from coldfork.launch.script.request import ScriptRequest
@@ -164,7 +164,7 @@ def _in_sight(
     request: ScriptRequest,
     stream: TextIO | None,
 ) -> Foreground:
-    """Run a script, and show how far it is where somebody looks."""
+    """Run a script, with a progress bar if the stream is a terminal."""
     from coldfork.report.shared.terminals import is_terminal
 
     tell: Callable[[str], object] = (lambda line: None) if stream is None else note
@@ -179,7 +179,7 @@ def _in_sight(
 
 
 def _report(done: Foreground, request: ScriptRequest) -> None:
-    """Say what the script could not say itself; of one that ended as it should, nothing."""
+    """Print what the script could not report itself; nothing if it ended normally."""
     report = done.run_dir / "report.json"
     see = f"; see {report}" if done.no_report is None and report.exists() else ""
     if request.report and done.no_report is not None:
@@ -197,7 +197,7 @@ def _report(done: Foreground, request: ScriptRequest) -> None:
         note(f"{done.explained()}{see}")
     elif done.outcome == "lost":
         note(
-            "the script's supervisor was killed, so nobody knows how the script ended; what it started was "
+            "the script's supervisor was killed, so it is unknown how the script ended; what it started was "
             f"ended{see}"
         )
     for said in done.notes:

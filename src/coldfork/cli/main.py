@@ -1,4 +1,4 @@
-"""The entry point of the `coldfork` command: scripts are run at once, and everything else by click."""
+"""The entry point of the `coldfork` command: runs scripts at once, and everything else through click."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     cli: Program
 
-#: Where each subcommand lives and what it does, so that `--help` imports none of them.
+#: The place and the summary of each subcommand, so that `--help` imports none of them.
 COMMANDS = {
     "demo": ("coldfork.cli.commands.demo:demo", "Break and mend a small program, step by step."),
     "check": (
@@ -78,7 +78,7 @@ def main() -> NoReturn:
     """Run the command line and exit."""
     words = sys.argv[1:]
     if words[:1] == ["exec"]:
-        # Who waits for a script does not wait for the rest of the command as well, nor for click.
+        # Scripts start sooner if click and the other commands are not loaded.
         from coldfork.cli import isolation
 
         options = isolation.read(words[1:])
@@ -89,20 +89,20 @@ def main() -> NoReturn:
 
 
 def _leave(status: int) -> NoReturn:
-    """End with this status, and leave the taking down of the interpreter to the system: it takes 8 ms."""
+    """Exit with this status without finalising the interpreter, which would take 8 ms."""
     atexit._run_exitfuncs()
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        # Python has a message and a status of its own for that.
+        # Let Python report this with its own message and status.
         sys.exit(status)
     os._exit(status)
 
 
 def __getattr__(name: str) -> object:
-    """`cli`, the whole command, made when it is asked for."""
+    """Create `cli`, the whole command, on first use."""
     if name == "cli":
         return _program()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

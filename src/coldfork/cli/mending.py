@@ -1,4 +1,4 @@
-"""`coldfork check --fix` and `--diff`: mends what a check finds, shows the patch, proves it."""
+"""`coldfork check --fix` and `--diff`: mends the findings of a check, shows the patch, proves it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from coldfork.report.shared.progress import ProgressBar
 from coldfork.report.shared.quantities import plural
 
 _STAND_IN = "h100"
-"""The device that mended modules are imported before, where none is named."""
+"""The virtual device of a proof, if none is named."""
 
 
 def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, dict[str, Any]]:
-    """Mend what the paths hold, in memory; the settings come with it."""
+    """Mend the files in the paths, in memory; return the result and the settings."""
     from coldfork.checking.session import CheckSession
     from coldfork.rules.registry import selection
 
@@ -50,13 +50,13 @@ def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, di
 
 
 def show(done: Mending) -> tuple[MendedFile, ...]:
-    """Print the patch; the files that it changes."""
+    """Print the patch, and return the files that it changes."""
     output.write_bytes(patch(done.files, _from_here))
     return done.files
 
 
 def apply(done: Mending) -> tuple[MendedFile, ...]:
-    """Write the files, each whole or not at all, and say what was mended; those that were written."""
+    """Write the files, each whole or not at all, print what was mended, and return the files written."""
     written = tuple(file for file in done.files if _write(file))
     for file in done.files:
         if file not in written:
@@ -68,7 +68,7 @@ def apply(done: Mending) -> tuple[MendedFile, ...]:
 
 
 def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any]) -> Proof:
-    """Import these files as they were and as they are now, run the project's tests, and compare."""
+    """Import these files before and after mending, run the project's tests on both, and compare."""
     from coldfork.cli.surroundings import import_setup
     from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.mending.proving import ProofRequest, prove
@@ -90,7 +90,7 @@ def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any
 
 
 def tell(proof: Proof | None, settings: dict[str, Any], options: Options) -> None:
-    """Write the proof of a patch: to the file that is named, else beside the patch."""
+    """Write the proof of a patch, to the output file if there is one, or else to standard error."""
     if proof is None:
         return
     from coldfork.report.proof import proof_markdown, proof_text
@@ -114,7 +114,7 @@ def _write(file: MendedFile) -> bool:
 
 
 def reported(done: Mending) -> Report:
-    """The report of what is left, with the fixes not asked for, and why there is none for the rest."""
+    """Return the report of remaining findings, with fixes not applied, and why others have none."""
     return replace(done.report, fixes=done.left)
 
 

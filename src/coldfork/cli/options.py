@@ -1,4 +1,4 @@
-"""Settings as options of a command, flags that take a word behind = only, and the values in the end."""
+"""Settings as options of a command, flags with an optional word after =, and the resolved values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: Who speaks before the configuration file does.
+#: The sources that override the configuration file.
 _SPOKEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
@@ -37,7 +37,7 @@ def options(settings: Iterable[Setting] = SETTINGS) -> Callable[[_Function], _Fu
 
 
 def resolve(context: click.Context, configuration: Configuration) -> dict[str, Any]:
-    """Each setting's value by name: flag before environment variable before configuration before default."""
+    """Return each setting's value by name, from its flag, environment variable, configuration or default."""
     return {setting.name: _resolved(setting, context, configuration.values) for setting in SETTINGS}
 
 
@@ -46,7 +46,7 @@ def _resolved(setting: Setting, context: click.Context, configured: Mapping[str,
     if source not in _SPOKEN:
         return configured.get(setting.name, setting.default)
     value = context.params[setting.parameter]
-    # Folders may hold commas; names may not, and people separate them so.
+    # Names are separated by commas or blanks; names of folders may contain them.
     items = _split(value) if setting.kind is Kind.TEXTS and not setting.is_path else value
     for item in items if isinstance(items, tuple) else (items,):
         reason = setting.refuse(str(item)) if setting.refuse else None
@@ -104,19 +104,19 @@ def _complete_rules(
 
 
 def paths_argument(function: _Function) -> _Function:
-    """Give a command the files and folders to check."""
+    """Add the argument for files and folders to check to a command."""
     return click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))(function)
 
 
 class WordedFlag(click.Option):
-    """A flag that may have a word behind =. Its value is true, false or the word."""
+    """A flag that may have a word after =. Its value is true, false or the word."""
 
     def __init__(self, *arguments: Any, word: str, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.word = word
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The flag and its word, and the help."""
+        """Return the flag with its word, and the help."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
@@ -125,10 +125,10 @@ class WordedFlag(click.Option):
 
 
 class WordedCommand(click.Command):
-    """A command that lets its `WordedFlag`s have their words."""
+    """A command that parses the words of its `WordedFlag`s."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the line with the flags bare, as click knows them, then give back their words."""
+        """Parse the arguments with bare flags, which click understands, and then restore their words."""
         flags = [option for option in self.params if isinstance(option, WordedFlag)]
         worded = [flag for flag in flags if _has_word(flag, args)]
         rest = super().parse_args(ctx, _bare(flags, args))
@@ -138,17 +138,17 @@ class WordedCommand(click.Command):
 
 
 def _has_word(flag: WordedFlag, args: Sequence[str]) -> bool:
-    """Whether the last mention of a flag on a line has its word."""
+    """Return whether the last use of a flag in the arguments has its word."""
     names = (*flag.opts, *flag.secondary_opts)
     said = [arg for arg in _options(args) if arg.partition("=")[0] in names]
     return bool(said) and said[-1] in _with_word(flag)
 
 
 def _bare(flags: Sequence[WordedFlag], args: list[str]) -> list[str]:
-    """The line with each flag's word taken off."""
+    """Return the arguments with the flags' words removed."""
     options = len(list(_options(args)))
     return [
-        _without_word(flags, arg) if number < options else arg  # what follows -- is no option
+        _without_word(flags, arg) if number < options else arg  # arguments after -- are not options
         for number, arg in enumerate(args)
     ]
 
@@ -175,7 +175,7 @@ def _options(args: Sequence[str]) -> Iterator[str]:
 
 
 def typed(context: click.Context, but: Collection[str]) -> tuple[str, ...]:
-    """The command as it was typed, without these options."""
+    """Return the command as it was typed, without these options."""
     words = context.command_path.split()
     for parameter in context.command.params:
         name = str(parameter.name)
@@ -207,7 +207,7 @@ PROBE_SETTINGS = (
     replace(_BY_NAME["format"], choices=tuple(FORMATS["probe"])),
     *(_BY_NAME[name] for name in ("output", "color")),
 )
-"""What `probe` takes of them."""
+"""The settings of `probe`."""
 
 PRELOAD_SETTINGS = (
     replace(
@@ -218,12 +218,12 @@ PRELOAD_SETTINGS = (
     next(setting for setting in PROBE_SETTINGS if setting.name == "python"),
     replace(
         _BY_NAME["timeout"],
-        help="How many seconds may pass without any module being loaded to its end; then that is given up.",
+        help="How many seconds may pass without a module finishing its import; then the import is ended.",
     ),
     replace(_BY_NAME["format"], choices=tuple(FORMATS["preload"])),
     _BY_NAME["color"],
 )
-"""What `preload` takes of them; its `--output` is for the list."""
+"""The settings of `preload`; its `--output` is for the list."""
 
 _OF_CONFIRM = {
     "virtual": "With --confirm or --prove: give the imports and programs this many virtual devices, for "
@@ -236,4 +236,4 @@ CHECK_SETTINGS = tuple(
     replace(setting, help=_OF_CONFIRM[setting.name]) if setting.name in _OF_CONFIRM else setting
     for setting in SETTINGS
 )
-"""What `check` takes: all of them."""
+"""The settings of `check`: all of them."""

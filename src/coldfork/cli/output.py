@@ -1,4 +1,4 @@
-"""Where results go: standard output or a file, in any encoding, and in colour on a terminal only."""
+"""Writes results to standard output or a file, in any encoding, with colour only on terminals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal on standard output, else those that a demonstration asks for, if any."""
-    # Not COLUMNS: what reads a pipe must not get other lines because a shell or a test runner exports that.
+    """Return the columns of the terminal on standard output, or else those set by a demonstration, if any."""
+    # Not COLUMNS: output into a pipe must not depend on what a shell or a test runner exports.
     told = os.environ.get("COLDFORK_COLUMNS", "")
     return terminals.columns(sys.stdout) or (int(told) if told.isdecimal() and told != "0" else None)
 
@@ -23,9 +23,9 @@ def terminal_width() -> int | None:
 def wants_colour(
     choice: str, environment: Mapping[str, str] = os.environ, *, stream: TextIO | None = None
 ) -> bool:
-    """Whether to colour: `--color` decides, then NO_COLOR and FORCE_COLOR, then whether it is a terminal.
+    """Return whether to colour: by `--color`, then NO_COLOR and FORCE_COLOR, then if it is a terminal.
 
-    It is about standard output, or about the stream given.
+    The stream is standard output unless another one is given.
     """
     if choice != "auto":
         return choice == "always"
@@ -38,19 +38,19 @@ def wants_colour(
 
 
 def encoding() -> str:
-    """The encoding that standard output speaks."""
+    """Return the encoding of standard output."""
     return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
 def write(text: str, encoding: str | None = None) -> None:
-    """Write to standard output; a reader that went away is no error. `encoding` overrides the stream's."""
+    """Write to standard output; a closed pipe is not an error. `encoding` overrides the stream's."""
     stream = sys.stdout
     if stream is not None:
         write_bytes(text.encode(encoding or stream.encoding or "utf-8", "backslashreplace"))
 
 
 def write_bytes(content: bytes) -> None:
-    """Write to standard output what is no text of an encoding of ours."""
+    """Write bytes to standard output."""
     stream = sys.stdout
     if stream is None:
         return
@@ -66,17 +66,17 @@ def write_bytes(content: bytes) -> None:
 
 
 def save(text: str, file: Path, *, private: bool = False) -> None:
-    """Write to a file, whole or not at all; a private one is for its owner's eyes, who may share it."""
+    """Write text to a file, whole or not at all; a private file is readable by its owner only."""
     save_bytes(text.encode("utf-8", "backslashreplace"), file, mode=0o600 if private else 0o666)
 
 
 def save_bytes(content: bytes, file: Path, *, mode: int = 0o666) -> None:
-    """Write to a file, whole or not at all; with a `mode` of 0 it keeps the permissions that it has."""
+    """Write bytes to a file, whole or not at all; a `mode` of 0 keeps the present permissions."""
     target = file.resolve()
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.exists() and not target.is_file():
-            # A pipe or a device has to be written to as it is; a folder refuses by itself.
+            # Pipes and devices cannot be replaced by a new file; a folder raises an error here.
             target.write_bytes(content)
             return
         try:
@@ -93,7 +93,7 @@ def save_bytes(content: bytes, file: Path, *, mode: int = 0o666) -> None:
 
 
 def note(text: str) -> None:
-    """Say something beside the result, on standard error."""
+    """Print a message on standard error."""
     try:
         if sys.stderr is not None:
             spoken = getattr(sys.stderr, "encoding", None) or "utf-8"
@@ -104,9 +104,9 @@ def note(text: str) -> None:
 
 
 def mute(stream: TextIO | None = None) -> None:
-    """Let all further output go nowhere, so that the interpreter's last flush does not fail.
+    """Discard all further output, so that the interpreter's last flush does not fail.
 
-    Its failure would become the exit status. It is about standard output, or about the stream given.
+    Its failure would become the exit status. The stream is standard output unless another one is given.
     """
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stdout if stream is None else stream).fileno())

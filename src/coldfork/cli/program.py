@@ -1,4 +1,4 @@
-"""The `coldfork` command with all its subcommands, each of which is imported when it is called."""
+"""The `coldfork` command, whose subcommands are imported when they are called."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Settings come from flags, then COLDFORK_* variables, then [tool.coldfork] in pyp
 
 
 class Program(click.Group):
-    """The command group: imports a subcommand when it is called, and never shows a traceback unasked."""
+    """The command group: imports a subcommand when it is called, and shows tracebacks only with --debug."""
 
     commands_by_name: Mapping[str, tuple[str, str]] = {}
-    """Where each subcommand lives, and what it does."""
+    """The place and the summary of each subcommand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order in which they are met."""
+        """Return the names, in the order of the help."""
         return list(self.commands_by_name)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -51,7 +51,7 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown subcommand with the near match."""
+        """Refuse an unknown subcommand, and suggest a similar one."""
         name = args[0]
         if name not in self.commands_by_name and not name.startswith("-") and not ctx.resilient_parsing:
             from coldfork.rules.registry import near_match
@@ -84,7 +84,7 @@ class Program(click.Group):
 
 
 def program(commands: Mapping[str, tuple[str, str]]) -> Program:
-    """The whole command, with these subcommands."""
+    """Return the whole command, with these subcommands."""
 
     @click.group(cls=Program, epilog=EPILOG, context_settings=_CONTEXT)
     @click.version_option(__version__, prog_name="coldfork", message="%(prog)s %(version)s")

@@ -1,4 +1,4 @@
-"""How commands write a result: for people or for programs, to standard output or to a file."""
+"""Output of results, for people or for programs, to standard output or to a file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _FOR_PEOPLE = ("text", "concise")
 
 
 def is_for_people(form: str) -> bool:
-    """Whether people read this format, in the encoding of their terminal; programs read UTF-8."""
+    """Return whether a format is for people, and so in their terminal's encoding; programs get UTF-8."""
     return form in _FOR_PEOPLE
 
 
 def rendering(settings: Mapping[str, Any]) -> Options:
-    """Tell a renderer about the stream and the user's wishes for it."""
+    """Return the options of a renderer for the output stream and the user's settings."""
     on_screen = is_for_people(settings["format"]) and not settings["output"]
     return Options(
         version=__version__,
@@ -31,7 +31,7 @@ def rendering(settings: Mapping[str, Any]) -> Options:
 
 
 def rule_texts(names: Iterable[str]) -> dict[str, RuleText]:
-    """The pages of these rules, for formats that show them."""
+    """Return the pages of these rules, for formats that show them."""
     from coldfork.rules.registry import page
 
     pages = [page(name) for name in names]
@@ -39,7 +39,7 @@ def rule_texts(names: Iterable[str]) -> dict[str, RuleText]:
 
 
 def deliver(text: str, settings: Mapping[str, Any], *, private: bool = False) -> None:
-    """Write the result to the file that the settings name, else to standard output."""
+    """Write the result to the file in the settings, or else to standard output."""
     if settings["output"]:
         output.save(text, Path(settings["output"]), private=private)
     else:
@@ -47,6 +47,6 @@ def deliver(text: str, settings: Mapping[str, Any], *, private: bool = False) ->
 
 
 def note_delivery(count: int, noun: str, settings: dict[str, Any]) -> None:
-    """Say how many of these were written to a file."""
+    """Print how many of these were written, if they were written to a file."""
     if settings["output"]:
         output.note(f"wrote {plural(count, noun)} to {settings['output']}")

@@ -1,4 +1,4 @@
-"""`coldfork mcp`: the tools `check`, `explain` and `fix` for whoever speaks the Model Context Protocol."""
+"""`coldfork mcp`: the tools `check`, `explain` and `fix`, served by the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _USUAL_LIMIT = 20
 
 
 class Tools:
-    """The tools, on one session that keeps what it read. They are called from threads, one at a time."""
+    """The tools, which share a session that caches files. They are called from threads, one at a time."""
 
     def __init__(self) -> None:
         self._session = CheckSession(hurried=False)
         self._turn = threading.Lock()
 
     def check(self, paths: list[str], profile: str | None = None, limit: int = _USUAL_LIMIT) -> str:
-        """Find the lines that wake a device when a module is imported; a JSON object a line, causes first.
+        """Find the lines that wake a device when a module is imported; one JSON object a line, causes first.
 
         Nothing is imported or run. `limit` is how many causes are listed; 0 lists all.
         """
@@ -50,7 +50,7 @@ class Tools:
             return _records(inspection, paths, profile, limit)
 
     def explain(self, rule: str = "", log: str = "") -> str:
-        """Explain a rule by its name, or a log: the text of a traceback or of what a program printed."""
+        """Explain a rule by its name, or a log: the text of a traceback, or the output of a program."""
         with self._turn, _Told():
             if rule:
                 from coldfork.rules.registry import page
@@ -67,9 +67,10 @@ class Tools:
     def fix(
         self, paths: list[str], profile: str | None = None, unsafe: bool = False, write: bool = False
     ) -> str:
-        """Mend what can be mended; the patch, then the records of what is left.
+        """Mend what can be mended, and return the patch, then the records of the remaining findings.
 
-        `unsafe` also mends where that may change what the program does. Without `write` no file is changed.
+        `unsafe` also applies fixes that may change what the program does. Without `write`, no file is
+        changed.
         """
         with self._turn, _Told():
             allowed = Applicability.UNSAFE if unsafe else Applicability.SAFE
@@ -82,7 +83,7 @@ class Tools:
 
 
 class _Told:
-    """Turns what coldfork refuses into the error of a tool, which its caller reads."""
+    """Turns coldfork's errors into tool errors, which the agent sees."""
 
     def __enter__(self) -> None:
         return None

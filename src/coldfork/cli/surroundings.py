@@ -1,4 +1,4 @@
-"""What imports are watched in, as the settings say."""
+"""The setup for watched imports, from the settings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def import_setup(settings: dict[str, Any]) -> ProbeSetup:
-    """The circumstances in which the modules of a check are imported and its programs run."""
+    """Return the setup in which the modules of a check are imported and its programs run."""
     from coldfork.launch.probe.probe import interpreter
     from coldfork.source.files.site_packages import search_path
 
     named = settings["python"]
     program = str(Path(named, "bin", "python")) if named and Path(named).is_dir() else named
-    # The dependencies whose sources were read are those that the imports find.
+    # The imports find the same dependencies whose sources were read.
     beside = [Path(folder) for folder in settings["site-packages"]]
     after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
     return surroundings(settings, interpreter(program, neighbours=(Path(".venv"),)), after=after)
@@ -31,7 +31,7 @@ def surroundings(
     before: tuple[str, ...] = (),
     after: tuple[str, ...] = (),
 ) -> ProbeSetup:
-    """What imports are watched in, as the settings say; modules are sought in `before` and `after`, too."""
+    """Return the setup for watched imports; modules are also searched for in `before` and `after`."""
     from coldfork.launch.probe.trial import ProbeSetup
 
     base = dict(os.environ)
@@ -49,10 +49,10 @@ def surroundings(
 
 
 def _is_bisecting(folder: Path) -> bool:
-    """True inside a work tree in which `git bisect` is under way.
+    """Return whether a folder is in a work tree in which `git bisect` is under way.
 
-    It checks out several versions of a file within a second. Python takes a compiled file for current when
-    the second and the size fit, so that one written for one commit would be run for the next.
+    Bisecting can check out several versions of a file within a second. Python considers a compiled file
+    current if the second and the size match, so it would run the one of an earlier commit.
     """
     for above in (folder.absolute(), *folder.absolute().parents):
         git = _git_folder(above / ".git")
@@ -62,7 +62,7 @@ def _is_bisecting(folder: Path) -> bool:
 
 
 def _git_folder(git: Path) -> Path | None:
-    """Where git keeps the state of a work tree: `.git` itself, or the folder that the file `.git` names."""
+    """Return git's folder for a work tree: `.git` itself, or the folder that the file `.git` names."""
     if git.is_dir():
         return git
     try:

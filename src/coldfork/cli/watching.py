@@ -1,4 +1,4 @@
-"""`coldfork check --watch`: checks again whenever a file changes that the last answer rests on."""
+"""`coldfork check --watch`: checks again whenever a file changes that the last result depends on."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from coldfork.report.shared.progress import ProgressBar
 from coldfork.report.shared.quantities import plural
 
 Judge = Callable[[Inspection, dict[str, Any]], tuple[int, Callable[[], None]]]
-"""Returns the exit status that a check comes to, and a function that prints the result."""
+"""Returns the exit status of a check, and a function that prints its result."""
 Times = Mapping[str, tuple[int, int] | None]
-"""Size and time of change by path; None for what is not there."""
+"""Size and modification time by path; None for a missing file."""
 
 _SOURCES = (".py", ".pyw", ".ipynb", ".so", ".pyd", configuration.FILE, "setup.cfg", "setup.py")
 _NEVER_READ = frozenset({"__pycache__", "node_modules"})
 _INTERVAL = 0.2
 _SHARE = 10
-"""Looking takes at most one part in so many of the time."""
+"""The pause between two looks at the files is this many times as long as a look takes."""
 _MOST_NAMED = 3
 
 
 def watch(context: click.Context, paths: tuple[Path, ...], judge: Judge) -> int:
-    """Check until Ctrl-C; the status of the last check."""
+    """Check until Ctrl-C, and return the status of the last check."""
     return _Rounds(context, paths, judge).run()
 
 
 class _Rounds:
-    """The checks one after the other."""
+    """The sequence of checks."""
 
     def __init__(self, context: click.Context, paths: tuple[Path, ...], judge: Judge) -> None:
         self._context = context
@@ -49,7 +49,7 @@ class _Rounds:
         self._judge = judge
         self._watched = _Watched(paths_or_default(paths))
         self._status: int | None = None
-        """What the last check came to: known before its result is printed, for Ctrl-C may come in between."""
+        """The status of the last check; set before its result is printed, as Ctrl-C may come in between."""
 
     def run(self) -> int:
         """Check until Ctrl-C."""
@@ -76,7 +76,7 @@ class _Rounds:
         show()
 
     def _check_again(self, session: CheckSession) -> None:
-        """The same, where what cannot be checked now may be mended meanwhile."""
+        """Check again; print an error instead of ending, since the next change may correct it."""
         try:
             self._check(session)
         except ColdforkError as error:
@@ -89,41 +89,41 @@ def _checked(inspection: Inspection) -> Iterator[str]:
 
 
 class _Watched:
-    """The files that an answer rests on, and how they were before it was asked for.
+    """The files that a result depends on, and their state before the check.
 
-    They are looked at again and again: that works on every system and for files of other machines, too.
+    They are polled, which works on every system, and also for files on other machines.
     """
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self._paths = paths
         self._rest: frozenset[str] = frozenset()
-        """What lies elsewhere: packages, the configuration, the baseline."""
+        """The files outside the paths: packages, the configuration, the baseline."""
         self._times: Times = {}
         self._began = 0
         self._pause = _INTERVAL
 
     @property
     def count(self) -> int:
-        """How many files there are."""
+        """The number of existing files."""
         return sum(times is not None for times in self._times.values())
 
     def begin(self) -> None:
-        """A check begins: what changes from now on is for the next one."""
+        """Note that a check begins: changes from now on are for the next one."""
         self._began = time.time_ns()
         self._times = self._look()
 
     def end(self, request: CheckRequest, files: Iterable[str]) -> None:
-        """A check is over, and rests on these files besides."""
+        """Note that a check has ended, and depends on these files as well."""
         settings = request.configuration.file
         others = (None if settings is None else str(settings), request.baseline)
         self._rest = frozenset((*files, *(str(Path(other).absolute()) for other in others if other)))
         new = self._rest - self._times.keys()
-        # What was met only now counts as changed where that happened since the check began.
+        # Files that are new here count as changed if they changed after the check began.
         late = {file: times for file in new if (times := _times(file)) is None or times[1] < self._began}
         self._times = {**self._times, **dict.fromkeys(new, (-1, -1)), **late}
 
     def changed(self) -> str:
-        """Wait until something has changed, and nothing more does; what that was, in words."""
+        """Wait until files have changed and then stay unchanged; return a description of the changes."""
         before = self._times
         seen = before
         while True:
@@ -142,7 +142,7 @@ class _Watched:
 
 
 def _words(before: Times, now: Times) -> str:
-    """`src/a.py changed, src/b.py is gone`."""
+    """Describe changes, such as `src/a.py changed, src/b.py is gone`."""
     kinds = {
         file: "was added" if before.get(file) is None else "is gone" if now.get(file) is None else "changed"
         for file in sorted(before.keys() | now.keys())
@@ -154,7 +154,7 @@ def _words(before: Times, now: Times) -> str:
 
 
 def _below(path: str) -> Iterator[str]:
-    """The file, or the sources in the folder."""
+    """Yield the file, or the sources in the folder."""
     try:
         entries = list(os.scandir(path))
     except NotADirectoryError:

@@ -1,1 +1,1 @@
-"""One module for each command: parse, call, exit status."""
+"""The commands, a module each: they parse options, call other packages and set the exit status."""

@@ -35,10 +35,10 @@ _file_argument = click.argument("file", default=baseline_file.DEFAULT_FILE, type
 def baseline() -> None:
     """Accept today's findings, so that only new ones fail.
 
-    A baseline is a JSON file to commit, one accepted finding a line. Findings are known by rule, module,
-    chain and source text, so that they are recognised after lines have moved. It also says which modules
-    are warm, so that a module which becomes warm by an accepted line is new. FILE is coldfork-baseline.json
-    by default.
+    A baseline is a JSON file to commit, with one accepted finding per line. Findings are identified by
+    rule, module, chain and source text, so they are recognised after lines have moved. The file also lists
+    warm modules, so that a module newly warmed by an accepted line is reported. FILE is
+    coldfork-baseline.json by default.
     """
 
 
@@ -49,7 +49,7 @@ def baseline() -> None:
 @debug_option
 @click.pass_context
 def write(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
-    """Accept every finding of today: FILE is written from scratch."""
+    """Accept all current findings: FILE is written from scratch."""
     from coldfork.cli.inspection import complain, inspect
     from coldfork.rules.causes.newcomers import warm_modules
 
@@ -81,9 +81,9 @@ def show(file: Path) -> None:
 @debug_option
 @click.pass_context
 def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
-    """Drop from FILE what is found no longer; nothing is added.
+    """Drop findings that are gone from FILE; nothing is added.
 
-    Check the same paths as when it was written: what lies outside them is found no longer.
+    Check the same paths as when it was written: findings outside them count as gone.
     """
     from coldfork.cli.inspection import complain, inspect
     from coldfork.rules.causes.newcomers import still_warm
@@ -98,7 +98,7 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
         if pruned != held:
             output.save(baseline_file.dump(pruned), file)
     else:
-        raise UsageError(f"{file} stays as it is: what lies in a missing path cannot be called gone")
+        raise UsageError(f"{file} was not changed: findings in a missing path may not be gone")
     gone, known, new = (len(part) for part in (comparison.gone, comparison.known, comparison.new))
     output.write(f"{plural(gone, 'finding')} gone, {known} still there, {new} new.\n")
     if new:
@@ -106,7 +106,7 @@ def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: o
 
 
 def _refuse_foreign(file: Path) -> None:
-    """Keep a slip of the fingers from writing a baseline over a source file."""
+    """Refuse to overwrite a file that is not a baseline, such as a source file named by mistake."""
     if file.is_dir():
         raise UsageError(
             f"{file} is a folder; name the file first: "

@@ -1,4 +1,4 @@
-"""`coldfork check`: what importing the code does to accelerators, read from its source."""
+"""`coldfork check`: finds in source code what importing it does to accelerators."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _ONCE = frozenset({
     "fix", "fix_only", "diff", "prove", "format", "watch", "limit", "output", "confirm", "virtual", "timeout",
 })  # fmt: skip
-"""The options that a command to run next does not repeat."""
+"""The options that are left out of a suggested next command."""
 _FOR_AN_AGENT = 20
-"""So many causes are enough to begin with."""
+"""The most causes that are listed for an agent by default."""
 
 _EPILOG = """\b
 Examples:
@@ -63,7 +63,7 @@ Next: coldfork rule NAME explains a finding.
 @click.option(
     "--stdin-filename",
     metavar="FILE",
-    help="With - as a path: the file that standard input stands in for, where it lies in its package.",
+    help="With - as a path: the file that standard input stands for, in its package.",
 )
 @click.option(
     "--fix",
@@ -82,19 +82,20 @@ Next: coldfork rule NAME explains a finding.
 @click.option(
     "--prove",
     is_flag=True,
-    help="With --fix or --diff: import the mended modules as they were and as they are now, in copies, and "
-    "compare; run the tests, too, where test-command says how.",
+    help="With --fix or --diff: import the modules before and after mending, in copies, and compare; also "
+    "run test-command, if it is set.",
 )
 @click.option(
     "--trace",
     metavar="FILE:LINE",
-    help="Print what was believed at this line, instead of findings: values, conditions, where it stopped.",
+    help="Instead of findings, print what the analysis knows at this line: values, conditions, where it "
+    "stopped.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="Check again whenever a file changes that the result rests on, until Ctrl-C; the exit status is "
-    "that of the last check.",
+    help="Check again whenever a file changes that the result depends on, until Ctrl-C; the exit status "
+    "is that of the last check.",
 )
 @debug_option
 @click.pass_context
@@ -102,9 +103,9 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     """Find the lines that wake an accelerator when a module is imported.
 
     PATHS are files, notebooks and folders; without any, `src` is checked if it exists, else the current
-    folder. - is what standard input holds.
-    Nothing is imported unless --confirm or --prove asks for it, and no program is run unless
-    --confirm=run does, or --prove where the project says what its tests are.
+    folder. - stands for standard input.
+    Nothing is imported unless --confirm or --prove asks for it, and no program is run except by
+    --confirm=run, or by --prove if test-command is set.
     """
     from coldfork.cli.inspection import complain, inspect
 
@@ -137,7 +138,7 @@ def _status(report: Report, inspection: Inspection, settings: dict[str, Any]) ->
 
 
 def _watch(context: click.Context, paths: tuple[Path, ...]) -> NoReturn:
-    """Check until somebody ends it."""
+    """Check until Ctrl-C."""
     from coldfork.checking.reporting import report_of
     from coldfork.cli.inspection import complain
     from coldfork.cli.watching import watch
@@ -171,7 +172,7 @@ def _is_to_mend(context: click.Context) -> bool:
 
 
 def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Mend what is found, or print the patch; and prove it."""
+    """Mend what is found or print the patch, and prove it if asked to."""
     from coldfork.cli import mending
     from coldfork.cli.inspection import complain
 
@@ -193,7 +194,7 @@ def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 
 def _refuse_idle_options(context: click.Context) -> None:
-    """Refuse what was typed for imports where there are none; variables and files may hold it for others."""
+    """Refuse typed options for imports if nothing is imported; variables and files may set them anyway."""
     if context.params["confirm"] or context.params["prove"]:
         return
     for name in ("virtual", "timeout"):
@@ -204,7 +205,7 @@ def _refuse_idle_options(context: click.Context) -> None:
 
 
 def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Print what a check of the paths believes at one line."""
+    """Print what the analysis knows at one line."""
     from coldfork.cli.inspection import trace
     from coldfork.report.findings import trace_text
 
@@ -215,12 +216,12 @@ def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 
 def _is_unknown(report: Report) -> bool:
-    """True when something was not followed, so that silence means nothing."""
+    """Return whether something was not followed, so that a lack of findings proves nothing."""
     return bool(report.unfinished or report.skipped)
 
 
 def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, bool]:
-    """What there is to say, and whether somebody interrupted what --confirm asks for."""
+    """Return the report, and whether a confirmation was interrupted."""
     from coldfork.checking.reporting import report_of
 
     report = report_of(inspection)
@@ -245,7 +246,7 @@ def _options(inspection: Inspection, settings: dict[str, Any]) -> Options:
 
 
 def _limit(settings: dict[str, Any]) -> int | None:
-    """How many causes are listed; an agent reads all that it is given."""
+    """Return how many causes to list; fewer by default for an agent, which reads all of them."""
     asked = settings["limit"]
     usual = _FOR_AN_AGENT if settings["format"] == "agent" else None
     return usual if asked is None else asked or None
@@ -253,7 +254,7 @@ def _limit(settings: dict[str, Any]) -> int | None:
 
 def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
-    # The formats that show no rule's page get none, which saves importing them.
+    # Pages of rules are loaded only for the formats that show them.
     rules = rule_texts(inspection.request.rules) if form in ("sarif", "junit", "rdjson") else {}
     shown = replace(_options(inspection, settings), rules=rules)
     tables = ""
@@ -265,11 +266,11 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
     if tables and (file or is_for_people(form)):
         output.write(tables if file else f"\n{tables}")
     elif tables:
-        # Standard output belongs to a program that reads one document.
+        # Standard output holds one document, for a program to read.
         output.note(f"statistics\n{tables.rstrip()}")
     selection = Selection(report, shown)
     if form == "concise" and (left := selection.limit_line()):
         output.note(left)
     if form in ("concise", "github", "gitlab", "rdjson") and (folded := selection.fold_line()):
-        output.note(folded)  # these have no place for it: every line is a cause
+        output.note(folded)  # these formats have no place for it: every line is a cause
     note_delivery(len(report.causes), "cause", settings)

@@ -1,4 +1,4 @@
-"""`coldfork completion`: the script that makes a shell complete commands, flags and rule names."""
+"""`coldfork completion`: prints the script with which a shell completes commands, flags and rules."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def completion(context: click.Context, shell: str) -> None:
     maker = get_completion_class(shell)
     if maker is None:
         raise click.UsageError(f"click knows no completion for {shell}")
-    # `source` would run bash to ask for its version; the template alone needs nothing.
+    # `source()` would run bash to find its version; the template does not need that.
     script = maker(context.find_root().command, {}, "coldfork", "_COLDFORK_COMPLETE")
     output.write(script.source_template % script.source_vars() + "\n")

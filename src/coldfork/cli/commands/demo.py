@@ -1,4 +1,4 @@
-"""`coldfork demo`: writes a small broken program, and walks through what finds and mends it."""
+"""`coldfork demo`: writes a small broken program, and shows the commands that find and mend the bug."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def demo(context: click.Context, /, name: str, *, keep: bool, listed: bool) -> N
     """Break and mend a small program, step by step.
 
     The program is written to a temporary folder. The commands that find its line, crash it and mend it are
-    run there, and what they print is shown. Without a GPU: the device is a virtual one.
+    run there, and their output is shown. No GPU is needed: the device is virtual.
     """
     if listed:
         output.write("".join(f"{one:<12}{what}\n" for one, what in DEMOS.items()))

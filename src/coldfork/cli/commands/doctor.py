@@ -1,4 +1,4 @@
-"""`coldfork doctor`: whether a machine and an environment are fit for accelerators in several processes."""
+"""`coldfork doctor`: checks whether a machine and an environment are fit for accelerators."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ Exit status: 0 fit, warnings or none, 1 a check failed, 2 it could not be found 
     help="Also say which installed packages wake a device on import: reads them all, in minutes the first "
     "time and in seconds from then on.",
 )
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Show what is well and what was skipped, too, a line each."
-)
+@click.option("-v", "--verbose", is_flag=True, help="Also show passed and skipped checks, a line each.")
 @format_option(FORMATS["checkup"])
 @output_option
 @colour_option
@@ -85,7 +83,7 @@ def doctor(
         from coldfork.diagnose.anonymous import anonymous
 
         checkup = anonymous(checkup)
-    # Who asks for some checks wants to hear what they say, be it good or bad.
+    # Checks that were named are shown even if they passed.
     options = replace(rendering(settings), everything=verbose or bool(checks))
     deliver(renderer("checkup", form)(checkup, options), settings)
     context.exit(FINDINGS if checkup.count(Health.FAIL) else 0)

@@ -30,7 +30,7 @@ Next: report.json in the run directory says what it did to accelerators.
 def _variables(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str | None]:
-    """Read variables to set, and those to take away."""
+    """Parse variables to set or remove."""
     try:
         return dict(map(isolation.variable, given))
     except ValueError as error:
@@ -38,14 +38,14 @@ def _variables(
 
 
 def _modules(_context: click.Context, _parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """Read names with commas between them."""
+    """Split names at commas."""
     return () if given is None else isolation.modules(given)
 
 
 def _number_of_runs(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> int | str | None:
-    """Read a number, or `all`."""
+    """Parse a number, or `all`."""
     try:
         return None if given is None else isolation.number_of_runs(given)
     except ValueError as error:
@@ -79,12 +79,12 @@ def _number_of_runs(
     "--max-cpu",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="End it when all its processes together have used so many seconds of processor time.",
+    help="End it when all its processes together have used this many seconds of processor time.",
 )
 @click.option(
     "--max-device-memory",
     metavar="SIZE",
-    help="Have MPS, or the frameworks that can be told, give each process no more of each device than this.",
+    help="Limit each process to this much memory of each device, by MPS or by frameworks that support it.",
 )
 @click.option(
     "--grace",
@@ -109,7 +109,7 @@ def _number_of_runs(
 @click.option(
     "--inherit-env/--no-inherit-env",
     default=True,
-    help="Whether it gets our environment, or only what programs need to start.  [default: inherit]",
+    help="Whether it gets this environment, or only what programs need to start.  [default: inherit]",
 )
 @click.option(
     "--log-dir",
@@ -127,13 +127,13 @@ def _number_of_runs(
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="Run it again when it ends badly, so many times at most.  [default: 0]",
+    help="Run it again if it fails, at most this many times.  [default: 0]",
 )
 @click.option(
     "--keep-runs",
     metavar="N|all",
     callback=_number_of_runs,
-    help="How many runs are kept beside each other; the oldest are deleted.  [default: 50 in the state "
+    help="How many run directories to keep; the oldest are deleted.  [default: 50 in the state "
     "folder, 1000 in a folder of --log-dir]",
 )
 @click.option("--python", metavar="PATH", help="The interpreter to run it with.")
@@ -159,7 +159,7 @@ def exec_(
     """Run a Python script isolated from whatever started it.
 
     It runs in a new interpreter with `spawn` as its default start method, with an environment in which
-    engines start their workers safely, and in a process tree that is ended with it. What it did to
-    accelerators and how it ended is left in a run directory.
+    engines start their workers safely, and in a process tree that is ended with it. A run directory keeps
+    what it did to accelerators and how it ended.
     """
     context.exit(isolation.run(script=script, args=args, **options))

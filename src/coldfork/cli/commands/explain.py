@@ -1,4 +1,4 @@
-"""`coldfork explain`: from a log to the story that it tells, the guilty line, and what to do."""
+"""`coldfork explain`: finds the failure in a log, the guilty line, and what to do about it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Examples:
   kubectl logs POD | coldfork explain           what is piped in
   coldfork explain --source src/ worker.log     and look in the sources for what woke the device
   coldfork explain -- python train.py           run it, and explain what it printed if it fails
-  coldfork explain --timeout 60 -- python t.py  the same of one that hangs, with where each process stood
+  coldfork explain --timeout 60 -- python t.py  the same for one that hangs, with where each process stood
   coldfork explain --format markdown train.log  for a bug report
 
 \b
-A log may hold several processes, prefixes, colours, wrapped lines and broken-off tracebacks. The line that
-woke the device in the parent is mostly not in it: a recording names it (coldfork run --follow PROGRAM), or
+A log may hold several processes, prefixes, colours, wrapped lines and incomplete tracebacks. The line that
+woke the device in the parent is usually not in it: a recording names it (coldfork run --follow PROGRAM), or
 --source and --python let coldfork check look for it.
 Exit status: 0 at least one story was recognised, 1 none was, 2 the log could not be read. With a command,
 the command's own.
@@ -44,10 +44,10 @@ Next: coldfork run --follow PROGRAM records what a log does not tell.
 
 
 class _WithCommand(click.Command):
-    """Takes what stands behind `--` as a command."""
+    """Treats the arguments after `--` as a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the command out of the line before the options are read."""
+        """Remove the command from the arguments before the options are parsed."""
         index = args.index("--") if "--" in args else len(args)
         rest = super().parse_args(ctx, args[:index])
         command = tuple(args[index + 1 :])
@@ -101,8 +101,8 @@ def explain(
 ) -> None:
     """Say what a log tells: the failure, the guilty line, and what to do.
 
-    FILE is a log, a traceback or a dump of stacks; several are read together, and without any, standard
-    input. Behind `--` stands a command instead: it is run, and what it printed is explained if it fails.
+    FILE is a log, a traceback or a dump of stacks; several are read together. Without any, standard input
+    is read. A command may follow `--` instead: it is run, and its output is explained if it fails.
     """
     from coldfork.diagnose.sources import Sources
 
@@ -144,12 +144,12 @@ def _logs(files: Sequence[Path]) -> Iterator[Log]:
 def _run_and_explain(
     command: Sequence[str], where: Sources, timeout: float | None, settings: dict[str, Any]
 ) -> int:
-    """Run the command; if it failed, say what it printed means."""
+    """Run the command, and explain its output if it failed."""
     from coldfork.diagnose.commands import run
 
     def respawning(log: BinaryIO) -> None:
         output.note(
-            "the program goes on starting processes that fail alike; what it printed so far, explained"
+            "the program keeps starting processes that fail in the same way; its output so far, explained"
         )
         _say(_of_command(log, None, where), settings)
 
@@ -166,7 +166,7 @@ def _run_and_explain(
 
 
 def _has_failed(said: Explanation) -> bool:
-    """Whether a process failed, although the command ended well: its workers may have died."""
+    """Return whether a process failed although the command succeeded: its workers may have died."""
     from coldfork.knowledge.troubles import named
 
     return any(
@@ -192,7 +192,7 @@ def _of_command(
 
 
 def _rendered(said: Explanation, settings: dict[str, Any]) -> str:
-    """The text in the format asked for; in that of a bug report without what names a user or a machine."""
+    """Return the text in its format; for a bug report, without the names of users and machines."""
     if settings["format"] == "markdown":
         from coldfork.diagnose.anonymous import anonymous
 
@@ -201,7 +201,7 @@ def _rendered(said: Explanation, settings: dict[str, Any]) -> str:
 
 
 def _say(said: Explanation, settings: dict[str, Any]) -> None:
-    """Write it to the file that was named, else to standard error: standard output is the command's."""
+    """Write it to the output file, or else to standard error: standard output belongs to the command."""
     text = _rendered(said, settings)
     if settings["output"]:
         output.save(text, Path(settings["output"]))

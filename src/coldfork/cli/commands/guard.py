@@ -1,4 +1,4 @@
-"""`coldfork guard`: switches the fork guard on for every program of a Python interpreter."""
+"""`coldfork guard`: switches on the fork guard in every program of a Python interpreter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REFUSES = {
     "warn": "refuses nothing, and warns; raise and strict refuse",
     "log": "refuses nothing, and writes to the log; raise and strict refuse",
 }
-"""What each mode does, for `status`."""
+"""The effect of each mode, for `status`."""
 
 python_option = click.option(
     "--python",
@@ -51,9 +51,9 @@ python_option = click.option(
 def guard() -> None:
     """Warn of forks that would break the child, or refuse them, in every program.
 
-    The guard examines a process before it forks. Where the child would be handed a runtime that it cannot
-    use, it says so in the parent, with the import that woke the runtime and what to do instead; and where the
-    child then touches it, its error says so too.
+    The guard examines a process before it forks. If the child would inherit a runtime that it cannot use,
+    the guard says so in the parent, with the import that woke the runtime and what to do instead; if the
+    child then uses it, its error says so too.
     """
 
 
@@ -165,7 +165,7 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
 
 
 def _bodies() -> list[str]:
-    """What is read of a worker before it is started."""
+    """Return the lines about what is read of a worker before it is started."""
     from coldfork.start.guard import interpreters
 
     seconds = f"{interpreters.SECONDS:g} seconds"

@@ -19,7 +19,7 @@ It needs the extra `lsp`: pip install 'coldfork[lsp]'. Settings come from [tool.
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--stdio", is_flag=True, help="Talk on standard input and output, as it does anyway.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output; this is the default.")
 @debug_option
 def lsp(stdio: bool) -> None:
     """Serve an editor: findings while you type, and their fixes."""
@@ -27,7 +27,7 @@ def lsp(stdio: bool) -> None:
         raise UsageError("the language server needs pygls: pip install 'coldfork[lsp]'")
     from coldfork.lsp.apart import Apart
 
-    # Before the rest is imported, which may start threads.
+    # Created first: later imports may start threads.
     apart = Apart()
     from coldfork.lsp.features import main
 

@@ -1,4 +1,4 @@
-"""`coldfork mcp`: the server of tools, which agents start."""
+"""`coldfork mcp`: the tool server that agents start."""
 
 from __future__ import annotations
 

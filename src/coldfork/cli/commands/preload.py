@@ -1,4 +1,4 @@
-"""`coldfork preload`: finds what a server may import before it forks workers, and why not the rest."""
+"""`coldfork preload`: finds the modules that a server may import before it forks workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from coldfork.model.preloads import Preloading
 
 _WITHOUT_A_DEVICE = "h100"
-"""What the imports are set before on a machine that has none."""
+"""The virtual device for the imports on a machine without a device."""
 
 _EPILOG = """\b
 Examples:
@@ -37,8 +37,8 @@ Examples:
   coldfork preload --python .venv/bin/python engine.worker
 
 \b
-Exit status: 0 the list was made, or is clean; 1 a list that was kept is clean no more; 2 wrong usage, or an
-import that a worker could not do either; 130 interrupted.
+Exit status: 0 the list was made, or is clean; 1 a checked list is no longer clean; 2 wrong usage, or an
+import that would fail in a worker, too; 130 interrupted.
 Next: coldfork.zygote(preload="preload.toml") starts a server that has imported the list.
 """
 
@@ -73,10 +73,10 @@ def preload(
     """Find what a server may import before it forks workers, and why not the rest.
 
     MODULE is what a worker imports, a dotted name as in an import statement. All of it is imported in fresh
-    processes, as a zygote would: a module that wakes a device, leaves a thread, a process, a connection or a
-    held lock behind, reads a variable that each worker has its own of, or draws random numbers that nobody
-    draws anew, is left out, with the line that does it. What it would have imported and is clean is kept.
-    Each module that is kept is proven in a forked child, in which the device has to be usable.
+    processes, as a zygote would. A module is left out, with the line at fault, if it wakes a device; leaves a
+    thread, a process, a connection or a held lock behind; reads a variable that differs between workers; or
+    draws random numbers that are not drawn again. The clean modules that it imports are kept. Each kept
+    module is tested in a forked child, in which the device must be usable.
     """
     settings = options.resolve(context, configuration.read(Path()))
     request = _request(modules, kept, target, settings)

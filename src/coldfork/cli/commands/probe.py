@@ -21,7 +21,7 @@ from coldfork.model.probes import ProbeStatus, Probing
 from coldfork.report.formats import renderer
 
 UNJUDGED = 125
-"""What `git bisect run` takes for "this commit cannot be tested"."""
+"""The status that tells `git bisect run` that a commit cannot be tested."""
 STATUSES = {ProbeStatus.COLD: 0, ProbeStatus.WOKEN: 1, ProbeStatus.UNKNOWN: UNJUDGED}
 RULES = ("device-init-at-import", "driver-init-at-import")
 
@@ -70,14 +70,14 @@ def probe(
     """Import modules in fresh interpreters, and name the line that woke a device.
 
     MODULE is a dotted name as in an import statement, found as `python -c 'import MODULE'` would find it from
-    the current folder. Each is imported in an interpreter of its own, which is watched: what it
-    initialises, by which line, through which imports. A module that wakes a device is imported a second
-    time, to see the exact call.
+    the current folder. Each is imported in its own interpreter, which is watched: what it initialises, by
+    which line, through which imports. A module that wakes a device is imported a second time, to see the
+    exact call.
     """
     try:
         settings = options.resolve(context, configuration.read(Path()))
     except ConfigurationError as error:
-        # An old commit may have had a configuration that means nothing today: that does not make it bad.
+        # An old commit may have a configuration that is invalid today, which does not make the commit bad.
         output.note(str(error))
         context.exit(UNJUDGED)
     from coldfork.launch.plumbing.ask import command_signals
@@ -109,7 +109,7 @@ def _probe(
 
 
 def refuse_name(name: str) -> None:
-    """Refuse what no import statement could name."""
+    """Refuse a name that no import statement could contain."""
     if all(part.isidentifier() for part in name.split(".")):
         return
     hint = ""

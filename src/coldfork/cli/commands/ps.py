@@ -1,4 +1,4 @@
-"""`coldfork ps`: the Python processes that run, and the state of accelerators in each, seen from outside."""
+"""`coldfork ps`: shows running Python processes, and the state of accelerators in each, from outside."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Examples:
 
 \b
 Exit status: 0 no accelerator is poisoned in any of them, 1 one is, 2 it could not be found out.
-Nothing is stopped, nothing runs inside the processes, and no debugger is needed. What does not show from
-outside is said to be unknown, with the reason. A process that coldfork run records is told of with what it
-recorded, the line that woke a device included.
+Nothing is stopped, nothing runs inside the processes, and no debugger is needed. What cannot be seen from
+outside is reported as unknown, with the reason. For a process that coldfork run records, the recording is
+used as well, including the line that woke a device.
 """
 
 
@@ -65,9 +65,9 @@ def ps(
 ) -> None:
     """Show what is awake or poisoned in Python processes that run.
 
-    Without PID, all of this user; with PID, that process and everything it started. Of each: how it was
-    started, which accelerators are cold, awake or poisoned in it and on what evidence, and whose threads
-    it runs.
+    Without PID, all of this user; with PID, that process and everything it started. For each: how it was
+    started, which accelerators are cold, awake or poisoned in it and on what evidence, and which libraries
+    run threads in it.
     """
     settings = {"format": form, "output": target, "color": colour}
     look = _looking(pids)
@@ -88,7 +88,7 @@ def ps(
 
 
 def _looking(pids: tuple[int, ...]) -> Callable[[], Census]:
-    """What takes one look; refused where there is nothing to look at."""
+    """Return a function that takes a census once; raise on a system where that is impossible."""
     if not sys.platform.startswith("linux"):
         raise UsageError(f"coldfork ps needs Linux, because it reads /proc; this is {sys.platform}")
     import os

@@ -1,4 +1,4 @@
-"""`coldfork report`: shows a recording, or how two of them differ."""
+"""`coldfork report`: shows a recording, or the differences between two."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _show(
         text = show_two(recording, read(other), shown)
     else:
         text = renderer("recording", chosen)(recording, shown)
-    # Commands, paths and sources of a machine: who made it says who else may read it.
+    # It holds commands, paths and sources of a machine, so only its owner may read the file.
     deliver(text, settings, private=True)
     if target:
         output.note(f"wrote {target}")

@@ -1,4 +1,4 @@
-"""`coldfork rule`: the rules' pages in the terminal."""
+"""`coldfork rule`: prints the pages of rules in the terminal."""
 
 from __future__ import annotations
 

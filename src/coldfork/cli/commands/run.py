@@ -42,10 +42,10 @@ _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 class _AsPython(click.Command):
-    """Takes its own long options, and leaves Python's options and the program's arguments alone."""
+    """Parses its own long options, and leaves Python's options and the program's arguments alone."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the line as Python reads its own, with our options taken out."""
+        """Parse the arguments as Python does its own, after removing the options of coldfork."""
         from coldfork.launch.watch.run import split
 
         taken, line = split(args, {name: needs for option in self.params for name, needs in _names(option)})
@@ -60,7 +60,7 @@ def _names(option: click.Parameter) -> list[tuple[str, bool]]:
 
 
 def _size(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
-    """Read a number of bytes, such as 500k or 64M."""
+    """Parse a number of bytes, such as 500k or 64M."""
     from coldfork.launch.watch.run import SMALLEST_LIMIT
 
     match = _SIZE.fullmatch(text)
@@ -154,14 +154,14 @@ def run(
     try:
         found = _conclude(plan, done, quiet=quiet, strict=strict)
     except KeyboardInterrupt:
-        # Whoever interrupts us here does not want to read the verdict; the program has ended already.
+        # The program has already ended, and the user does not want to read the verdict.
         pass
     status = terminal.end_like(done.ending)
     context.exit(status or (FINDINGS if found and strict else 0))
 
 
 def _conclude(plan: WatchPlan, done: WatchedRun, *, quiet: bool, strict: bool) -> bool:
-    """Report what was recorded; True if it is a reason for `--strict` to fail."""
+    """Report what was recorded, and return whether `--strict` has a reason to fail."""
     if quiet and not strict:
         return False
     unwritten = f"{plan.recording} could not be written: {done.obstacle}" if done.obstacle else ""
@@ -215,6 +215,6 @@ def _next_commands(plan: WatchPlan, summed_up: Outcome, recording: Recording) ->
 
 
 def _exact(summed_up: Outcome) -> str | None:
-    """The module whose exact line is worth another run."""
+    """Return the module for which another run could find the exact line."""
     waker = summed_up.wake.waker if summed_up.wake else None
     return waker.module if waker is not None and waker.line is None else None

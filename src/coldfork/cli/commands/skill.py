@@ -1,4 +1,4 @@
-"""`coldfork skill`: the text that teaches a coding agent to check, explain, fix and prove."""
+"""`coldfork skill`: prints the text that teaches a coding agent to check, explain, fix and prove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`coldfork warm`: servers that keep modules imported, from which scripts are forked."""
+"""`coldfork warm`: manages servers that keep modules imported and fork scripts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Examples:
   coldfork warm start torch transformers          have both imported once, and kept ready
   coldfork exec --warm torch,transformers post.py run a script that finds them imported
   coldfork warm status                            what is ready, and what it costs
-  coldfork warm stop                              end it all; scripts that run go on
+  coldfork warm stop                              end all servers; running scripts continue
 
 \b
-exec --warm needs no start before: without a server it starts the script as ever, and a server for the next.
-A server is used only while what it imported is what a new process would import: after a change of a file or
-of a variable that was read, in another control group or namespace, the start is a cold one and says why.
+exec --warm works without a server, too: it starts the script as usual, and a server for the next one.
+A server is used only while a new process would import the same. After a change to a file or a variable that
+was read, or in another control group or namespace, the start is a cold one and says why.
 Exit status: 0 done, 2 it could not be done.
 """
 
@@ -49,7 +49,7 @@ def warm() -> None:
     "--idle",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="End everything after so long without a request.  [default: 1800]",
+    help="End everything after this many seconds without a request.  [default: 1800]",
 )
 @debug_option
 def start(modules: tuple[str, ...], python: str | None, idle: float | None) -> None:
@@ -92,7 +92,7 @@ def status(form: str, target: str | None, colour: str) -> None:
 @warm.command()
 @debug_option
 def stop() -> None:
-    """End all servers and their keeper; scripts that run go on."""
+    """End all servers and their keeper; running scripts continue."""
     from coldfork.launch.server.warm import control
 
     ended = control.stop()

@@ -1,1 +1,1 @@
-"""Demonstrations for newcomers: small broken programs, and the commands that find and mend what is broken."""
+"""Demonstrations for newcomers: small broken programs, and the commands that find and mend the bugs."""

@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """The samples need no device, so the line that touches it goes."""
+    """Return the demonstration; its samples need no device, so the line that uses it is removed."""
     return Demo(
         "a training whose DataLoader's workers crash",
         {"train.py": TRAIN, **hardware.BESIDE_TORCH},

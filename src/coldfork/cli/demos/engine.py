@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """From the line to the crash, and from the fix to the proof."""
+    """Return the demonstration, from the line to the crash, and from the fix to the proof."""
     return Demo(
         "an engine whose worker crashes",
         {

@@ -1,4 +1,4 @@
-"""A program that wakes the device itself and forks afterwards."""
+"""A server that wakes the device and forks afterwards."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """The program needs the device in both processes, so it is the way to start them that changes."""
+    """Return the demonstration; both processes need the device, so the start method is changed."""
     if machine.driver:
-        machine = replace(machine, torch=False)  # the spawned child would import torch once more
+        machine = replace(machine, torch=False)  # a spawned child would have to import torch again
     return Demo(
         "a server that asks the GPU and forks afterwards",
         {"serve.py": SERVE, **hardware.files(machine)},

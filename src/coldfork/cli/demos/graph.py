@@ -1,4 +1,4 @@
-"""A CUDA graph that leaves out what the warm-up had done already."""
+"""A CUDA graph without the work that its warm-up had already done."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ print("replay: ", manager.replay(batch, hidden=torch.ones(4)).tolist())
 
 
 def demo(_machine: Machine) -> Demo:
-    """Wrong numbers without an error, the check that finds the line, and the line."""
+    """Return the demonstration: wrong numbers without an error, the check that finds the line, the fix."""
     return Demo(
         "a CUDA graph that replays something else than it should",
         {"graph.py": GRAPH},

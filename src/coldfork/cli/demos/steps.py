@@ -1,4 +1,4 @@
-"""A demonstration: the files that it writes, and what is typed about them with what result."""
+"""A demonstration: the files that it writes, and the commands to type, with their results."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something that a reader could type in the folder of the demonstration."""
+    """A command to type in the folder of the demonstration."""
 
     why: str
-    """The sentence that stands before it."""
+    """The sentence that introduces it."""
     line: str
     """`coldfork ...` or `python ...`."""
     status: int
-    """How it ends when all is as told."""
+    """The exit status that it should have."""
     says: str
-    """What its output has to hold."""
+    """The text that its output must contain."""
 
     @property
     def needs_device(self) -> bool:
@@ -27,7 +27,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A line that is changed by hand."""
+    """A change of a line by hand."""
 
     why: str
     file: str
@@ -40,15 +40,15 @@ Step = Command | Edit
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A walk through some steps."""
+    """A demonstration in stages."""
 
     title: str
     files: Mapping[str, str]
     stages: tuple[tuple[Step, ...], ...]
-    """Steps of one stage do not depend on each other, and are run at the same time."""
+    """The steps; those of one stage are independent, and run at the same time."""
 
     def shown(self) -> Iterator[str]:
-        """The files that a reader may want to look at."""
+        """Yield the files that a reader may want to look at."""
         for name in self.files:
             if name.endswith((".py", ".log")) and not name.endswith("__init__.py"):
                 yield name
@@ -56,12 +56,12 @@ class Demo:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this machine has that makes a difference."""
+    """The abilities of this machine that affect a demonstration."""
 
     torch: bool
     """Whether PyTorch can be imported."""
     driver: bool
-    """Whether the virtual device has a driver library, for programs that do without torch."""
+    """Whether the virtual device has a driver library, for programs without torch."""
 
     @property
     def device(self) -> bool:

@@ -1,4 +1,4 @@
-"""Walks through a demonstration: runs its commands, shows what they print, and says what differed."""
+"""Walks through a demonstration: runs its commands, shows their output, and reports differences."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from coldfork.cli.demos.steps import Command, Demo, Edit, Machine, Step
 
 WIDTH = 80
 _PATIENCE = 10
-"""Seconds that a command has to end when it is interrupted."""
+"""Seconds that an interrupted command has to end."""
 
 
 def machine() -> Machine:
-    """Look at this machine."""
+    """Return what this machine can do."""
     from importlib.util import find_spec
 
     from coldfork.virtual import compiling, stubs
 
     try:
-        # Made now, by one process: the commands that need it at the same time find it.
+        # Compiled now, once, for the commands that will need it at the same time.
         compiling.library(Path(stubs.__file__).with_name("native") / "driver.c", stubs.DRIVER)
         driver = True
     except compiling.CannotCompileError:
@@ -39,7 +39,7 @@ def machine() -> Machine:
 
 
 class Walk:
-    """One demonstration in one folder."""
+    """A run of one demonstration in a folder."""
 
     def __init__(self, demo: Demo, folder: Path, machine: Machine, *, colour: bool) -> None:
         self._demo = demo
@@ -59,7 +59,7 @@ class Walk:
             file.write_text(text, encoding="utf-8")
 
     def go(self) -> None:
-        """Take every step that this machine can take."""
+        """Take every step that is possible on this machine."""
         for stage in self._demo.stages:
             commands = [step for step in stage if isinstance(step, Command) and self._possible(step)]
             with self._running(commands) as running:
@@ -67,7 +67,7 @@ class Walk:
                     self._take(step, running)
 
     def outcome(self, seconds: float) -> str:
-        """How it went, in a few lines."""
+        """Return a summary in a few lines."""
         lines = [f"not as told: {one}" for one in self.differed]
         done = self.steps - len(self.differed)
         lines.append(f"{done} of {self.steps} steps came out as told, in {seconds:.1f} s.")
@@ -121,7 +121,7 @@ class Walk:
 
     @contextmanager
     def _running(self, commands: list[Command]) -> Iterator[dict[Command, subprocess.Popen[bytes]]]:
-        """Run these at the same time; whoever is still running at the end is ended."""
+        """Run these at the same time; end those that are still running at the end."""
         running: dict[Command, subprocess.Popen[bytes]] = {}
         try:
             for command in commands:
@@ -143,12 +143,12 @@ def _arguments(line: str) -> list[str]:
     program, *arguments = shlex.split(line)
     if program == "python":
         return [sys.executable, *arguments]
-    # -P: the files of the demonstration do not pass for modules of coldfork.
+    # -P: files of the demonstration must not be imported in place of modules of coldfork.
     return [sys.executable, "-P", "-m", program, *arguments]
 
 
 def _environment(folder: Path, *, colour: bool) -> dict[str, str]:
-    """This environment, without what would make the commands do something else than for a newcomer."""
+    """Return this environment, without settings that would change what the commands do for a newcomer."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -159,7 +159,7 @@ def _environment(folder: Path, *, colour: bool) -> dict[str, str]:
         "COLDFORK_COLUMNS": str(WIDTH),
         "FORCE_COLOR" if colour else "NO_COLOR": "1",
         "PYTHONIOENCODING": "utf-8",
-        "PYTHONUNBUFFERED": "1",  # what a child prints stands before what its parent prints later
+        "PYTHONUNBUFFERED": "1",  # keeps the output of a child before later output of its parent
     }
 
 
@@ -176,7 +176,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def filled(text: str) -> str:
-    """Lines for a terminal of 80 columns."""
+    """Wrap text for a terminal of 80 columns."""
     return "".join(
         f"{textwrap.fill(line, WIDTH - 1, break_long_words=False, break_on_hyphens=False)}\n"
         for line in text.splitlines()

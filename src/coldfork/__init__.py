@@ -133,9 +133,9 @@ _HOOKS = {
     "load_ipython_extension": "coldfork.plugins.notebook",
     "unload_ipython_extension": "coldfork.plugins.notebook",
 }
-"""What other programs look for by a name of theirs, and people never write."""
+"""Functions that other programs look up by name; people never write these names."""
 _VARIABLES = frozenset({"COLDFORK_GUARD", "COLDFORK_VIRTUAL"})
-"""Those of which people think that they have an effect wherever coldfork is."""
+"""The variables that people expect to have an effect wherever coldfork is installed."""
 
 
 def __getattr__(name: str) -> object:

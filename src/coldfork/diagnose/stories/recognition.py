@@ -11,7 +11,7 @@ from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.knowledge.troubles import Trouble
 
 _STATEMENT = re.compile(r"(?:^|[:(>|=-]|[^\x00-\u02ff]|\w+(?:Error|Exception)\(['\"])\s*$")
-"""What introduces a message; a sentence in another script, which needs no blanks, does so by its letters."""
+"""The end of text that may precede a message; in scripts without blanks, any letter may."""
 
 _QUOTED = re.compile(r"['\"`(\[{=]")
 

@@ -1,4 +1,4 @@
-"""What was there before anything of a capture ran: memory by its place, and sources of random numbers."""
+"""The state before a capture: memory by its place, and sources of random numbers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.trials.large_memory import is_large
 
 CAREFUL = 4
-"""How far an input goes of which only numbers may vary: others, which may be places in a table, stay."""
+"""The least boldness: only floating-point numbers vary; integers stay, as they may be indices."""
 _AT_ONCE = 100_000
-"""Of so many objects the collector is asked at a time what they hold."""
+"""The number of objects whose referents the collector is asked for at a time."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter))
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of some memory, by numbers that name the same part in a copy of the process."""
+    """A part of some memory, by numbers that identify the same part in a copy of the process."""
 
     key: int
     dtype: Any
@@ -36,38 +36,38 @@ class View:
     stride: tuple[int, ...]
 
     def on(self, storage: Any) -> Any:
-        """The part of this storage, as a tensor without a history."""
+        """Return this part of a storage, as a tensor without autograd history."""
         return torch.empty(0, dtype=self.dtype).set_(storage, self.offset, self.shape, self.stride)
 
 
 def view_of(tensor: Any) -> View:
-    """Where a tensor lies."""
+    """Return a tensor's part of its memory."""
     return View(
         key_of(tensor), tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
     )
 
 
 def distinct_part_of(tensor: Any) -> View:
-    """The same, with each element once: those of an expanded tensor lie upon each other."""
+    """Return the same part with each element once: elements of an expanded tensor share memory."""
     view = view_of(tensor)
     shape = tuple(1 if not step else size for size, step in zip(view.shape, view.stride, strict=True))
     reach = 1 + sum((size - 1) * step for size, step in zip(shape, view.stride, strict=True) if size)
     steps = sorted((step, size) for size, step in zip(shape, view.stride, strict=True) if size > 1)
     inner = 1
     for step, size in steps:
-        if step < inner:  # windows that overlap
+        if step < inner:  # overlapping windows
             return replace(view, shape=(reach,), stride=(1,))
         inner = step * (size - 1) + inner
     return replace(view, shape=shape)
 
 
 def bytes_of(storage: Any) -> Any:
-    """A storage's contents as they are."""
+    """Return a storage's contents as a tensor of bytes."""
     return torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
 def plainly(tensor: Any) -> Any:
-    """A readable tensor, without what a class of its own makes of access to it."""
+    """Return a readable tensor as a plain one, without the overrides of its subclass."""
     if type(tensor) in _PLAIN:
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -75,7 +75,7 @@ def plainly(tensor: Any) -> Any:
 
 
 def known_objects() -> list[Any]:
-    """All objects that the collector knows, with those that an engine has frozen before it captures."""
+    """Return all objects known to the collector, including those that an engine froze before a capture."""
     if not gc.get_freeze_count():
         return gc.get_objects()
     gc.unfreeze()
@@ -86,17 +86,17 @@ def known_objects() -> list[Any]:
 
 
 def _tensors(objects: list[Any]) -> Iterator[Any]:
-    """The tensors among a million objects, found without a line of Python for each of them."""
-    # By their types: other objects may do anything when they are asked for their class.
+    """Yield the tensors among a million objects, without executing Python code for each of them."""
+    # By their types: `isinstance` may run code of the program's objects.
     return compress(objects, map(type.__subclasscheck__, repeat(torch.Tensor), map(type, objects)))
 
 
 class Beginning:
-    """The memory of all tensors that exist now."""
+    """The memory of all tensors that exist when it is created."""
 
     def __init__(self) -> None:
         self._tensors: dict[int, list[weakref.ref[Any]]] = {}
-        # These keep a place from being given to other memory, not the memory itself.
+        # These reserve the addresses of storages, without keeping their memory.
         self._places: list[StorageWeakRef] = []
         for one in filter(is_readable, _tensors(known_objects())):
             self._add(one)
@@ -109,25 +109,25 @@ class Beginning:
         self._tensors.setdefault(key, []).append(weakref.ref(tensor))
 
     def holds(self, key: int) -> bool:
-        """True for memory that was there."""
+        """Return whether some memory existed at the beginning."""
         return key in self._tensors
 
     def objects(self, key: int) -> list[Any]:
-        """The tensors that see some memory, as the program holds them."""
+        """Return the program's tensors on some memory."""
         return [tensor for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
 
     def largest(self, key: int) -> Any:
-        """The tensor that sees most of some memory; None when the memory is gone."""
+        """Return the tensor with the most elements of some memory; None if the memory has been freed."""
         alive = map(plainly, self.objects(key))
         return max(alive, key=lambda tensor: tensor.numel(), default=None)
 
     def storage(self, key: int) -> Any:
-        """The memory itself, None when it is gone."""
+        """Return the memory itself; None if it has been freed."""
         tensor = self.largest(key)
         return None if tensor is None else tensor.untyped_storage()
 
     def contents(self, keys: Iterable[int]) -> dict[int, Any]:
-        """The present contents of each of these memories that is still there and not too large."""
+        """Return the present contents of each of these memories that still exists and is not too large."""
         found = ((key, self.storage(key)) for key in keys)
         return {
             key: bytes_of(storage).clone()
@@ -137,13 +137,13 @@ class Beginning:
 
 
 class Draws:
-    """Everything in this process that random numbers are drawn from."""
+    """All sources of random numbers in this process."""
 
     def __init__(self, private: Iterable[Any] | None = None) -> None:
         self._private = list(_private() if private is None else private)
 
     def reseed(self, seed: int) -> None:
-        """Let all of them begin anew."""
+        """Seed all of them."""
         random.seed(seed)
         torch.default_generator.manual_seed(seed)
         numpy = sys.modules.get("numpy.random")
@@ -160,7 +160,7 @@ class Draws:
 
 
 def _private() -> Iterator[Any]:
-    """Generators that the program made; not all of them are known to the collector, but their holders are."""
+    """Yield the program's generators; the collector knows their holders, if not all of themselves."""
     numpy = sys.modules.get("numpy.random")
     kinds = {torch.Generator, random.Random}
     if numpy is not None:
@@ -176,72 +176,72 @@ def _private() -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A value at which some inputs are tried: the host may compare it with a number of the program's."""
+    """A value at which some inputs are tried, since the host may compare them with a number near it."""
 
     value: int | float
     inputs: frozenset[int]
-    """By their numbers."""
+    """The numbers of the inputs."""
     everywhere: bool = True
-    """Whether all elements hold it, or one."""
+    """Whether all elements get the value, or only one."""
 
 
 class Role(StrEnum):
-    """How an input follows when each sequence of a batch gets longer or shorter."""
+    """How an input changes when the sequences of a batch get longer or shorter."""
 
     SAME = "same"
-    """One number for each sequence, by as much."""
+    """One number for each sequence, which changes by as much as its length."""
     OFFSETS = "offsets"
-    """Where each sequence begins, and the end of the last."""
+    """The start of each sequence, and the end of the last one."""
     STARTS = "starts"
-    """Where each sequence begins."""
+    """The start of each sequence."""
     TOTAL = "total"
-    """One number for all of them."""
+    """One number for all sequences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Inputs, by number, that are changed by the same steps."""
+    """Inputs, by number, that change together."""
 
     members: tuple[tuple[int, Role], ...]
     size: int
-    """How many sequences there are."""
+    """The number of sequences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One run of one batch from the state in which nothing of a capture had run."""
+    """A run of one batch from the state before any capture."""
 
     number: int
-    """Which of the batches."""
+    """The number of the batch."""
     inputs: tuple[View, ...]
-    """The memory that holds another batch's values each time."""
+    """The memory that holds new values in each step."""
     boldness: tuple[int, ...]
-    """How far the values of each input may go."""
+    """How far the values of each input may vary."""
     seed: int
     kept: frozenset[int]
-    """Memory that the program brings up to date for each batch."""
+    """Memory that the program updates for each batch."""
     written: frozenset[int]
-    """Memory of before that the graph writes."""
+    """Older memory that the graph writes."""
     filling: float = 0.0
-    """What memory holds that was only allocated."""
+    """The value that newly allocated memory is filled with."""
     compiled: bool = False
-    """Whether functions that the program compiles run compiled."""
+    """Whether the program's compiled functions run compiled."""
     traced: bool = False
-    """Whether to tell of each operator."""
+    """Whether to record each operator."""
     deciding: bool = False
-    """Whether to tell what came to the host, and what the program compares values with."""
+    """Whether to record host reads, and the numbers that the program compares values with."""
     level: Level | None = None
-    """Where inputs are tried beside a number of the program's."""
+    """The value at which some inputs are tried, if any."""
     attempt: int = 0
-    """Counts the values that were tried with this seed."""
+    """The number of the attempt with this seed; each has other values."""
     groups: tuple[Group, ...] = ()
-    """The inputs that are varied together."""
+    """The inputs that vary together."""
     forgotten: frozenset[int] = frozenset()
-    """What the program had kept before, and makes anew; by the numbers of places."""
+    """The numbers of the places whose older contents are forgotten, and which the program fills again."""
     prepared: bool = False
-    """Whether the program itself fills its inputs, from the seed."""
+    """Whether the program fills its inputs itself, from the seed."""
 
     @property
     def varying(self) -> frozenset[int]:
-        """The inputs, by number, that vary by themselves in all ways."""
+        """The numbers of the inputs that vary freely."""
         return frozenset(number for number, one in enumerate(self.boldness) if one != CAREFUL)

@@ -1,4 +1,4 @@
-"""Whether a replay computes what a fresh eager run computes, on inputs that the warm-up never saw."""
+"""Compares replays with fresh eager runs, on inputs that the warm-up never saw."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ from coldfork.graphs.trials.variation import (
 from coldfork.virtual.capturing.compiled.calls import times_compiled
 
 _SEEDS = (11, 23, 37)
-"""Of the numbers that each trial is given."""
+"""The seeds of the trials of each batch."""
 _SHORTEST_LIMIT = 60.0
 _LIMIT_OF_RUNS = 50.0
-"""A fresh run may take so many times as long as its capture did."""
+"""The limit of a fresh run, as a multiple of the time that its capture took."""
 _LIMIT_FAR_AWAY = 20.0
-"""So long one may take on values that the program may never meet."""
+"""The limit in seconds for runs on values that the program may never meet."""
 _FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
-"""So many further steps are prepared for all sizes together, and for each, where the host reads inputs."""
+"""The further steps to try if the host reads inputs: for all sizes together, and limits for each."""
 _NO_OTHER_VALUES = "the forward function took no other values than those that were there"
 _PREPARED_ALIKE = "prepare= fills in the same for each seed", "let it fill in another step for each seed"
 _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"
 
 Named = Iterable[tuple[str, Any]]
-"""Tensors by the names that the caller knows them by."""
+"""Tensors with the caller's names for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +70,38 @@ class Way:
 
     try_out: TryOut
     after: tuple[Earlier, ...] = ()
-    """The replays that come before it."""
+    """The batches to replay before it."""
     compiled: bool = True
-    """Whether functions that the program compiled ran compiled when the graph was captured."""
+    """Whether the program's compiled functions ran compiled during the capture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the comparison of one batch says."""
+    """The result of the comparison of one batch."""
 
     differs: bool | None
-    """None where nothing could be compared."""
+    """None if nothing could be compared."""
     gaps: tuple[NotCompared, ...] = ()
-    """All that could not be compared, and why."""
+    """Everything that could not be compared, and why."""
     undefined: bool = False
-    """True when results depend on memory that was only allocated, eager runs' results too."""
+    """Whether results depend on memory that was never written, even those of eager runs."""
     fresh: tuple[Step, ...] = ()
-    """The operators of a fresh run, where a replay differs from it."""
+    """The operators of a fresh run, if a replay differs from it."""
     replayed: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of a batch while it was captured."""
+    """Observations of a batch during its capture."""
 
     inputs: frozenset[int]
-    """Memory of before that was read, and that holds another batch's values each time."""
+    """Older memory that was read, and that holds new values in each step."""
     rebuilt: frozenset[int]
-    """Memory that building the captured state filled."""
+    """Memory that was written while the captured state was built."""
 
 
 class Comparison:
-    """Compares the batches of one manager with fresh runs, as all was when it began."""
+    """Compares the batches of one manager with fresh runs that start from the state before any capture."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Comparison:
         manner: Manner,
         prepare: Prepare | None,
     ) -> None:
-        # Copies compute beside this process; threads that wait for each other on cores that are taken spin.
+        # Copies compute beside this process, and more threads than cores would slow each other down.
         self._threads = torch.get_num_threads()
         torch.set_num_threads(1)
         self._prepare = prepare
@@ -123,7 +123,7 @@ class Comparison:
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
-        # Its copies need it as this process does; read once, it is there for all of them.
+        # Imported once here, so that its copies need not import it again.
         importlib.import_module("torch.fx.experimental.symbolic_shapes")
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
@@ -136,20 +136,20 @@ class Comparison:
         self._began = time.monotonic()
 
     def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
-        """Make a copy cheap to copy: what maps a file's pages is not copied with it."""
+        """Map large memory to a file in a standby copy, which makes further copies of it cheap."""
         declared = (*self._persistent, *(self._inputs or ()))
         fill_large(declared, patterns_for(declared, _SEEDS[0], self._beginning), self._beginning)
         prepare()
 
     def close(self) -> None:
-        """Let go of the processes that were kept."""
+        """End the standby processes."""
         self._fresh.close()
         self._mirror.close()
         forget()
         torch.set_num_threads(self._threads)
 
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
-        """Try a batch that was just captured."""
+        """Compare a batch that was just captured."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
         question = self._question(batch, seen)
         self._fresh.ask_ahead(question, limit)
@@ -164,8 +164,8 @@ class Comparison:
         return outcome
 
     def _mirrored(self, question: Question, limit: float) -> tuple[Way | None, Answer]:
-        """The same once more with a warm-up on these values: one on zeros leaves nothing that would show."""
-        # To compile everything once more would take long; what is cut into pieces is so by its compiler.
+        """Capture again with a warm-up on these values, since leftovers of one on zeros might not show."""
+        # Compiling takes long, so only piecewise batches do it again: their compiler cuts them into pieces.
         compiled = self._descriptors[question.number].mode is Mode.PIECEWISE
         answer = self._mirror.ask(replace(question, compiled=compiled), limit, lasting=True)
         if not answer.given:
@@ -173,7 +173,7 @@ class Comparison:
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
     def _earlier_plans(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
-        """What the program had kept before the check, and makes from a batch where it is not there."""
+        """Return the places filled before the check that the program fills again from a batch if empty."""
         read = read_keys(batch) - self._declared() - written_keys(batch)
         new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
         if not new and self._looked_for is not None:
@@ -195,7 +195,7 @@ class Comparison:
         kept = seen.rebuilt | {view.key for view in self._persistent}
         return Question(
             self._descriptors.index(batch.descriptor),
-            # What the program keeps up to date holds other values for each batch too.
+            # Memory that the program keeps up to date holds new values for each batch, too.
             inputs := tuple(dict.fromkeys((*self._inputs_of(seen), *self._persistent))),
             (BOLD,) * len(inputs),
             _SEEDS[0],
@@ -218,7 +218,7 @@ class Comparison:
         self._names.update(found)
         return tuple(found)
 
-    # --- one run beside the other -------------------------------------------------------------------------
+    # --- comparing runs -------------------------------------------------------------------------
 
     def _try(self, batch: Any, question: Question, first: Answer | None, alone: Way, limit: float) -> Outcome:
         judge = self._judge(batch, limit)
@@ -245,7 +245,7 @@ class Comparison:
             gaps.update(dict.fromkeys(judged.gaps))
             way = alone
             if number == 0:
-                # Not before it is needed: a run that is stuck is stuck there too.
+                # Only after the first trial: a run that hangs would hang here, too.
                 mirrored, answer = self._mirrored(question, limit)
                 if mirrored is None:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
@@ -257,7 +257,7 @@ class Comparison:
             if judged.differs:
                 return _outcome(judged)
             gaps.update(dict.fromkeys(judged.gaps))
-        # What the program's own preparation leaves as it is, is so in each of its steps.
+        # Inputs that the program's own preparation leaves unchanged are the same in each of its steps.
         same = [] if question.prepared and varied else sorted(read - varied)
         why = _PREPARED_ALIKE if question.prepared else (_NO_OTHER_VALUES, _GIVE_VALUES)
         unvaried = [judge.gap(self._name(question.inputs[one]), *why) for one in same]
@@ -265,7 +265,7 @@ class Comparison:
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
     def _questions(self, question: Question) -> list[Question]:
-        """The trials of each batch: the same from several seeds, and in bolder ways."""
+        """Return the trials of each batch, with different seeds, and bolder ones without `prepare`."""
         asking = [question] * len(_SEEDS)
         if not question.prepared:
             asking = [question, wildly(question), with_contrary_flags(question)]
@@ -275,10 +275,10 @@ class Comparison:
         return [first, second, replace(last, deciding=deciding)]
 
     def _judged(self, judge: Judge, trial: Trial, way: Way, limit: float) -> Judgement:
-        """What a replay beside one fresh run says."""
+        """Judge a replay by one fresh run; again with compiled functions, if the program has some."""
         judged = judge.judge(trial, way.try_out)
         if judged.differs and way.compiled and times_compiled():
-            # Compiled code may draw its random numbers otherwise.
+            # Compiled code may draw other random numbers.
             question, answer = self._run_fresh(replace(trial.question, compiled=True), limit)
             if not answer.given:
                 return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
@@ -291,7 +291,7 @@ class Comparison:
     def _far_away(
         self, batch: Any, question: Question, fresh: EagerRun, limit: float
     ) -> Iterator[tuple[Question, Answer]]:
-        """Further fresh runs, where what the host reads of the inputs may decide what is computed."""
+        """Yield further fresh runs, if inputs that the host reads may decide what is computed."""
         if not question.deciding or not fresh.decisions.inputs:
             return
         brief = self._running(min(limit, _LIMIT_FAR_AWAY))
@@ -309,8 +309,8 @@ class Comparison:
     def _other_steps(
         self, question: Question, run: Callable[[Question], Answer]
     ) -> Iterator[tuple[Question, Answer]]:
-        """Many batches that the program takes."""
-        # Each size tries others: the same code runs in all of them.
+        """Yield runs of many more steps."""
+        # Each size tries other seeds, as the same code runs in all of them.
         most = min(max(_FURTHER // len(self._descriptors), _FEWEST_FURTHER), _MOST_FURTHER)
         first = question.seed + 1 + question.number * most
         for seed in range(first, first + most):
@@ -318,7 +318,7 @@ class Comparison:
             yield asked, run(asked)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
-        """The question as far as the program takes it, and the answer where it takes all of it."""
+        """Return the question as far as the program accepts it, and the answer if it accepts all of it."""
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
         if question.prepared or not choosable:
             return question, None

@@ -1,4 +1,4 @@
-"""A fresh eager run of a batch, in a copy of the process in which nothing of a capture has run yet."""
+"""Fresh eager runs of a batch, in a copy of the process from before any capture."""
 
 from __future__ import annotations
 
@@ -35,48 +35,48 @@ from coldfork.virtual.capturing.records import Places
 
 _APART = 1009
 _MEMORY = 1 << 30
-"""A run on lengths that the program may never meet may take so much more than the process has."""
+"""The additional memory for a run on lengths that the program may never meet."""
 
 
 @dataclass(slots=True)
 class EagerRun:
-    """What a fresh run computed, and what it started from."""
+    """The results of a fresh run, and the state that it started from."""
 
     given: list[Any] = field(default_factory=list)
     """The values of each input."""
     varied: frozenset[int] = frozenset()
-    """Those of them, by number, that are other values than before."""
+    """The numbers of the inputs whose values were changed."""
     before: dict[int, Any] = field(default_factory=dict)
-    """What the memory that the graph writes held before the run."""
+    """The contents, before the run, of memory that the graph writes."""
     built: dict[int, Any] = field(default_factory=dict)
-    """What the program keeps up to date, as it was when the run began."""
+    """The contents, once the state was built, of memory that the program keeps up to date."""
     built_pages: dict[int, Pages] = field(default_factory=dict)
-    """The same of large memory."""
+    """The changed pages of large memory at that time."""
     results: dict[str, Any] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     """The kinds of results that cannot be compared."""
     left: dict[int, Any] = field(default_factory=dict)
-    """What the memory that the graph writes holds at the end."""
+    """The contents, at the end, of memory that the graph writes."""
     wrote: dict[int, Any] = field(default_factory=dict)
-    """The same of all memory of before that this run wrote."""
+    """The contents, at the end, of all older memory that this run wrote."""
     read: frozenset[int] = frozenset()
-    """The inputs that it used, by number."""
+    """The numbers of the inputs that it read."""
     kept: Kept = field(default_factory=Kept)
     """Its writes to memory that is still in use."""
     pages: dict[int, Pages] = field(default_factory=dict)
-    """The pages of large memory that it changed."""
+    """The changed pages of large memory."""
     steps: list[Step] = field(default_factory=list)
     decisions: HostDecisions = field(default_factory=HostDecisions)
     remade: frozenset[int] = frozenset()
-    """The places, by number, that were forgotten and hold something computed from the inputs again."""
+    """The numbers of forgotten places that again hold something computed from the inputs."""
     refilled: frozenset[int] = frozenset()
-    """The cached functions among them that were called again."""
+    """The numbers of forgotten cached functions that were called again."""
     passed: frozenset[int] = frozenset()
-    """The cached functions, by number, that were not asked."""
+    """The numbers of cached functions that had no cache hit."""
 
 
 class EagerRunner:
-    """Answers questions about batches by running them."""
+    """Answers questions by running batches."""
 
     def __init__(
         self,
@@ -95,12 +95,12 @@ class EagerRunner:
         self._places: list[Place] = []
 
     def prepare(self) -> None:
-        """Find the sources of random numbers, once for all questions."""
+        """Revive executors and find the sources of random numbers, once for all questions."""
         revive_executors()
         self._draws = Draws()
 
     def answer(self, question: Question | WhatIsKept) -> EagerRun | range:
-        """Run a batch, or say by which numbers the places are known where something may have been kept."""
+        """Run a batch, or find places with older contents and return their numbers."""
         if isinstance(question, Question):
             return self.run(question)
         first = len(self._places)
@@ -108,7 +108,7 @@ class EagerRunner:
         return range(first, len(self._places))
 
     def run(self, question: Question) -> EagerRun:
-        """Give the inputs other values, build the batch's state and run it."""
+        """Set the inputs to other values, build the batch's state and run it."""
         draws = self._draws or Draws()
         descriptor = self._descriptors[question.number]
         prepare = self._prepare_inputs if question.prepared else None
@@ -126,7 +126,7 @@ class EagerRunner:
         hits = [place.hits for place in self._places]
         threads = ThreadWatch()
         with threads, filled, _watched_by(trace), _watched_by(deciding):
-            # What is drawn while the state is built is the batch's own, and differs from the captured one's.
+            # Random numbers for the state belong to the batch, and differ from those of the captured state.
             draws.reseed(question.seed + 1)
             with self._manner.grad_mode():
                 forward, state = self._make(descriptor, Phase.CAPTURE)
@@ -168,7 +168,7 @@ class EagerRunner:
 def given_other_values(
     question: Question, beginning: Beginning, descriptor: BatchDescriptor, prepare: Prepare | None
 ) -> tuple[list[Any], frozenset[int]]:
-    """Put another batch into the inputs; returns the values of each, and which ones changed, by number."""
+    """Fill the inputs with another batch; return the values of each, and the numbers of changed ones."""
     parts = {
         number: view.on(storage)
         for number, view in enumerate(question.inputs)
@@ -208,14 +208,14 @@ def _vary(question: Question, parts: Mapping[int, Any]) -> None:
 
 
 def patterns_for(inputs: Iterable[View], seed: int, beginning: Beginning) -> Iterator[Pattern | None]:
-    """Other values for those of some inputs that lie in large memory."""
+    """Yield a pattern of new values for each input in large memory, and None for the others."""
     for view in inputs:
         large = is_large(beginning.storage(view.key)) and takes_pattern(view.dtype)
         yield Pattern(view.dtype, seed) if large else None
 
 
 def fill_large(inputs: Iterable[View], given: Iterable[Any], beginning: Beginning) -> None:
-    """Let large memory hold the values that it is given; for a copy of this process."""
+    """Fill large memory with its patterns; only in a copy of this process."""
     for key, pattern in patterns_in(inputs, given).items():
         storage = beginning.storage(key)
         if storage is not None:
@@ -223,7 +223,7 @@ def fill_large(inputs: Iterable[View], given: Iterable[Any], beginning: Beginnin
 
 
 def patterns_in(inputs: Iterable[View], given: Iterable[Any]) -> dict[int, Pattern]:
-    """The large memory among the inputs, and what it was filled with."""
+    """Return the patterns of large memory among the inputs, by key."""
     found: dict[int, Pattern] = {}
     for view, values in zip(inputs, given, strict=True):
         if isinstance(values, Pattern):
@@ -232,7 +232,7 @@ def patterns_in(inputs: Iterable[View], given: Iterable[Any]) -> dict[int, Patte
 
 
 def changed_pages(patterns: Mapping[int, Pattern], beginning: Beginning) -> dict[int, Pages]:
-    """The pages that are not as they were given."""
+    """Return the pages that have changed since large memory was filled."""
     found = ((key, beginning.storage(key), pattern) for key, pattern in patterns.items())
     return {key: changed(storage, pattern) for key, storage, pattern in found if storage is not None}
 
@@ -242,7 +242,7 @@ def _watched_by(mode: Trace | HostDecisionsWatch | None) -> AbstractContextManag
 
 
 def _limit_memory() -> None:
-    """Let what would take all memory of the machine fail: lengths may be sizes. For a copy of the process."""
+    """Limit memory, since new lengths may become huge sizes; only in a copy of this process."""
     pages, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
     most = (pages + resident) * resource.getpagesize() + _MEMORY
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -250,7 +250,7 @@ def _limit_memory() -> None:
 
 
 def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
-    """Run compiled functions as they are written, which takes no compiler, unless it is allowed."""
+    """Run compiled functions eagerly, which needs no compiler, unless compiling is allowed."""
     stance = getattr(sys.modules.get("torch.compiler"), "set_stance", None)
     if allowed or stance is None or "torch._dynamo" not in sys.modules:
         return nullcontext()
@@ -259,7 +259,7 @@ def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
 
 
 class ThreadWatch:
-    """Tells whether a thread was started: no mode follows what it does with tensors."""
+    """Notes whether a thread was started, since modes do not see operators in other threads."""
 
     def __init__(self) -> None:
         self.started: bool = False
@@ -274,14 +274,14 @@ class ThreadWatch:
 
     def _begun(self, frame: FrameType, event: str, argument: Any) -> None:
         self.started = True
-        sys.setprofile(None)  # of this thread
+        sys.setprofile(None)  # stops profiling in this thread
 
 
 _WRITING = frozenset((Way.COMPUTE, Way.DECOMPOSE))
 
 
 class Filled(UncompiledMode):
-    """Fills memory that is only allocated, so that a result that depends on it can be told."""
+    """Fills newly allocated memory with a value, to reveal results that depend on such memory."""
 
     def __init__(self, value: float) -> None:
         super().__init__()
@@ -291,7 +291,7 @@ class Filled(UncompiledMode):
         self.wrote: set[int] = set[int]()
         """The memory that operators wrote to."""
         self.read: set[int] = set[int]()
-        """The memory that they were given."""
+        """The memory that operators were given."""
         self.log: WriteLog = WriteLog()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -312,7 +312,7 @@ class Filled(UncompiledMode):
 
 
 def written_by(operator: Operator, args: Any, kwargs: Any, result: Any) -> Iterator[Any]:
-    """The tensors that an operator wrote: those that it was given for it, and those that it made."""
+    """Yield the tensors that an operator wrote: arguments for output, and new tensors."""
     given = [one.of(args, kwargs) for one in operator.written]
     yield from tensors_in(given)
     old = {key_of(one) for one in tensors_in((args, kwargs)) if is_readable(one)}

@@ -1,4 +1,4 @@
-"""What a program had kept before the check began: forgotten in a fresh run where it makes that anew."""
+"""Finds what a program cached before the check, and forgets it in fresh runs if it is computed again."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from coldfork.graphs.trials.copies import Answer
 from coldfork.virtual.capturing.records import Places
 
 _DEPTH = 3
-"""So far from a tensor it is looked for who holds what holds it."""
+"""How many levels of holders are followed from a tensor."""
 _MOST = 24
-"""So many places are tried for one batch."""
+"""The most places that are tried for one batch."""
 _MOST_TENSORS = 64
 _CACHE = type(functools.cache(len))
 _NOTHING = object()
 _CONTENTS = object()
 _OURS = "coldfork.graphs."
 _EMPTIED = list, deque, set
-"""What a program forgets by emptying it."""
+"""Containers that are cleared as a whole."""
 _OF_MODULES = "_parameters", "_buffers"
 
 
@@ -43,16 +43,16 @@ class WhatIsKept:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a program holds something."""
+    """A place where a program holds something."""
 
     holder: Any
     key: Any = _NOTHING
-    """The key or the name there; for a cached function nothing, for a list all that it contains."""
+    """The key or name in the holder; unset for a cached function, `_CONTENTS` for a container as a whole."""
     empty: bool = False
-    """Whether it is forgotten by putting None there."""
+    """Whether `forget` sets it to None instead of deleting it."""
 
     def forget(self) -> None:
-        """Let nothing be there, as far as the program allows for it."""
+        """Clear the place: delete the entry, set it to None, or clear the cache or container."""
         if self.key is _NOTHING:
             self.holder.cache_clear()
         elif self.key is _CONTENTS:
@@ -68,7 +68,7 @@ class Place:
             delattr(self.holder, self.key)
 
     def made(self, beginning: Beginning) -> list[Any]:
-        """The tensors that are there now, or in what is there, and that were not there at the beginning."""
+        """Return the tensors that can be reached from the place and did not exist at the beginning."""
         if self.key is _NOTHING:
             found: Any = gc.get_referents(self.holder)
         elif self.key is _CONTENTS:
@@ -81,24 +81,24 @@ class Place:
         return [one for one in values if is_readable(one) and not beginning.holds(key_of(one))]
 
     def is_filled(self) -> bool:
-        """Whether a cached function has called what it caches."""
+        """Return whether it is a cached function with a result in its cache."""
         return self.key is _NOTHING and self.holder.cache_info().currsize > 0
 
     @property
     def hits(self) -> float:
-        """How often a cached function was spared; of other places nobody counts it."""
+        """The cache hits of a cached function; not a number for other places."""
         return self.holder.cache_info().hits if self.key is _NOTHING else math.nan
 
 
 def places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
-    """The places from which something may be forgotten: near the tensors first, then cached functions."""
+    """Return the places that may be cleared: those near the tensors first, then cached functions."""
     with _unfrozen():
         return _places_of(keys, beginning)
 
 
 @contextmanager
 def _unfrozen() -> Iterator[None]:
-    """The collector does not tell who holds what among frozen objects."""
+    """Unfreeze objects within the block: the collector finds no referrers among frozen ones."""
     frozen = gc.get_freeze_count()
     gc.unfreeze()
     try:
@@ -124,7 +124,7 @@ def _places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
 
 
 def _cached_functions() -> Iterator[Any]:
-    """Those of the program that have something cached."""
+    """Yield the program's cached functions whose caches are not empty."""
     places = Places()
     for one in gc.get_objects():
         if type(one) is _CACHE and one.cache_info().currsize:
@@ -153,7 +153,7 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                 elif isinstance(holder, dict) and _is_of_module(holder):
                     return
                 elif isinstance(holder, dict) and (owner := _class_of(holder)) is not None:
-                    # To take it out of the dictionary itself would leave it in Python's cache of attributes.
+                    # Deleted by the class: deleting from the dictionary leaves Python's cache of attributes stale.
                     yield from (Place(owner, name) for name, one in holder.items() if one is value)
                 else:
                     places = [Place(holder, name) for name, one in parts_of(holder) if one is value]
@@ -173,7 +173,7 @@ def _class_of(holder: dict[Any, Any]) -> type | None:
 
 
 def _is_of_module(holder: dict[Any, Any]) -> bool:
-    """True for where a module keeps its parameters and buffers."""
+    """Return whether a dictionary holds the parameters or buffers of a module."""
     return any(
         isinstance(one, dict) and any(one.get(name) is holder for name in _OF_MODULES)
         for one in gc.get_referrers(holder)
@@ -181,14 +181,14 @@ def _is_of_module(holder: dict[Any, Any]) -> bool:
 
 
 def parts_of(holder: Any) -> list[tuple[Any, Any]]:
-    """What a dictionary, an object or a variable of a closure holds, by key or name."""
+    """Return the contents of a dictionary, an object or a closure's cell, by key or name."""
     if isinstance(holder, CellType):
         return [("cell_contents", holder.cell_contents)] if gc.get_referents(holder) else []
     return list((holder if isinstance(holder, dict) else {**_slots_of(holder), **own_of(holder)}).items())
 
 
 def _slots_of(holder: Any) -> dict[str, Any]:
-    """Return the filled slots of an object; nothing of the program's runs for it."""
+    """Return the filled slots of an object, without running code of the program."""
     found: dict[str, Any] = {}
     for kind in type(holder).__mro__:
         if "__slots__" not in vars(kind):
@@ -203,18 +203,18 @@ def _slots_of(holder: Any) -> dict[str, Any]:
 
 
 def own_of(holder: Any) -> dict[str, Any]:
-    """An object's own attributes; nothing of the program's runs for it."""
+    """Return an object's own attributes, without running code of the program."""
     try:
         own = object.__getattribute__(holder, "__dict__")
-    except Exception:  # a class may say anything of its objects
+    except Exception:  # a class may override access to its attributes
         return {}
     return own if type(own) is dict else {}
 
 
 def made_anew(question: Question, places: Answer, run: Callable[[Question], Answer]) -> frozenset[int]:
-    """The numbers of the places where a program that finds nothing there puts what it computes from a batch.
+    """Return the numbers of the places that the program, if they are empty, fills from a batch.
 
-    What it cannot make anew, or makes without looking at a batch, is a part of its model.
+    Contents that it cannot compute again, or computes without reading a batch, are part of its model.
     """
     asked = replace(question, deciding=True)
     as_it_is = run(asked) if places.given and places.value else Answer(error="nothing is kept")

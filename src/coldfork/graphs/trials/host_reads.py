@@ -1,4 +1,4 @@
-"""The inputs that a run reads on the host, and fresh runs on both sides of the one it compares with."""
+"""The inputs that a run reads on the host, and fresh runs on both sides of numbers it compares with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from coldfork.virtual.capturing.records import Places
 _COMPARING = frozenset(("COMPARE_OP", "CONTAINS_OP"))
 _COMPARING_CALLS = frozenset(("min", "max", "bisect", "bisect_left", "bisect_right", "range"))
 _LONGEST = 32
-"""Of a longer list of numbers only so many count."""
+"""The most numbers of a list that are considered."""
 _MOST_CODES = 4000
 _OURS = "coldfork.graphs."
 _NOWHERE = object()
@@ -35,18 +35,18 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class HostDecisions:
-    """By what a run may have decided on the host."""
+    """The inputs and numbers on which a run may have based decisions on the host."""
 
     inputs: frozenset[int] = frozenset()
-    """The inputs, by number, of which something came to the host."""
+    """The numbers of the inputs that were read on the host, even indirectly."""
     numbers: tuple[Number, ...] = ()
-    """What values are compared with in the code that ran."""
+    """The numbers with which the code that ran may compare values."""
     reads: int = 0
-    """How often something of an input came to the host."""
+    """How many host reads depended on an input."""
 
 
 class HostDecisionsWatch(UncompiledMode):
-    """Follows each input to the host, and collects numbers from the program's code."""
+    """Follows each input to reads on the host, and collects numbers from the program's code."""
 
     def __init__(self, inputs: Iterable[View]) -> None:
         super().__init__()
@@ -61,16 +61,16 @@ class HostDecisionsWatch(UncompiledMode):
 
     @property
     def found(self) -> HostDecisions:
-        """What was seen."""
+        """The decisions seen so far."""
         return HostDecisions(self._read, tuple(self._numbers.found), self._reads)
 
     def depends(self, tensor: Any) -> bool:
-        """True for a tensor that was computed from an input."""
+        """Return whether a tensor was computed from an input."""
         return bool(self._sources_of([tensor]))
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch a block, and the threads that begin in it."""
+        """Watch a block, and threads that are started in it."""
         threads = threading.active_count()
         before = sys.getprofile(), threading.getprofile()
         try:
@@ -82,7 +82,7 @@ class HostDecisionsWatch(UncompiledMode):
             profile_again(before[0])
             threading.setprofile(before[1])
         if threading.active_count() > threads:
-            # No mode follows what another thread does with a tensor.
+            # Modes do not see operators in other threads.
             self._read = self._every
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -113,7 +113,7 @@ class HostDecisionsWatch(UncompiledMode):
 
 
 class _Numbers:
-    """The numbers in code that compares, and in what such code refers to by name."""
+    """Collects numbers from code that compares values, and from objects that it refers to by name."""
 
     def __init__(self) -> None:
         self.found: dict[Number, None] = {}
@@ -121,7 +121,7 @@ class _Numbers:
         self._names: dict[CodeType, frozenset[str] | None] = {}
 
     def returned(self, frame: FrameType, event: str, argument: Any) -> None:
-        """A function of the program came to its end."""
+        """Collect numbers when a function of the program returns; a profile function."""
         if event != "return":
             return
         code = frame.f_code
@@ -143,7 +143,7 @@ class _Numbers:
                 self._take(frame.f_globals[name], names)
 
     def _names_in(self, code: CodeType) -> frozenset[str] | None:
-        """The names and keys in a function's code, if it compares anything; its constants are taken."""
+        """Return the names and keys in a function's code if it compares anything, and collect constants."""
         instructions = list(dis.get_instructions(code))
         if not any(one.opname in _COMPARING for one in instructions) and not (
             _COMPARING_CALLS.intersection(code.co_names)
@@ -180,13 +180,13 @@ def _is_importing(frame: FrameType) -> bool:
 def _own(value: Any) -> Mapping[str, Any]:
     try:
         own = object.__getattribute__(value, "__dict__")
-    except Exception:  # a class may say anything of its objects
+    except Exception:  # a class may override access to its attributes
         return {}
     return own if type(own) is dict else {}
 
 
 def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
-    """What code that uses these names may reach in an object; nothing of the program's runs for it."""
+    """Yield what code with these names can reach in an object, without running code of the program."""
     if type(value) is dict:
         yield from (value[name] for name in names if name in value)
         return
@@ -210,23 +210,23 @@ Run = Callable[[Question], Answer]
 """Runs a batch on other values."""
 
 _JUMPS = tuple((1 << power) + 1 for power in (17, 14, 12, 10, 9, 8, 7, 6, 5, 4))
-"""Above a threshold, wherever it is; the first that the program takes."""
+"""Values that exceed a threshold, wherever it is; the first one that the program accepts is used."""
 _MOST_NUMBERS = 16
 _MOST_RUNS = 96
-"""So many runs are spent on one batch."""
+"""The most runs for one batch."""
 
 
 def on_both_sides(
     question: Question, decisions: HostDecisions, run: Run
 ) -> Iterator[tuple[Question, Answer]]:
-    """Runs that the program took, with what came to the host far from where it was."""
+    """Yield successful runs in which the inputs read on the host have very different values."""
     inputs = decisions.inputs
     if not inputs:
         return
     tries = _Tries(question, run)
     flags = frozenset(number for number in inputs if question.inputs[number].dtype is torch.bool)
     for flag in (False, True) if flags else ():
-        # Whether any or all of them are set is another answer then.
+        # This may change whether any or all of them are set.
         yield from tries.taken(flag, flags, (True,))
     inputs -= flags
     each = [frozenset((one,)) for one in sorted(inputs)]
@@ -244,7 +244,7 @@ def on_both_sides(
 
 
 class _Tries:
-    """Runs at certain values, as many as a batch is worth."""
+    """Tries runs at certain values, up to the limit for one batch."""
 
     def __init__(self, question: Question, run: Run) -> None:
         self._question = question
@@ -254,7 +254,7 @@ class _Tries:
     def taken(
         self, value: Number, inputs: frozenset[int], ways: Iterable[bool]
     ) -> list[tuple[Question, Answer]]:
-        """The first run that the program took with these inputs at one value: in all elements, or in one."""
+        """Return the first successful run with these inputs at one value, in all elements or in one."""
         for everywhere in ways:
             if not self._left:
                 break
@@ -267,7 +267,7 @@ class _Tries:
 
 
 def _levels(numbers: Iterable[Number]) -> Iterator[Number]:
-    """Beside each number, the largest numbers first, for small ones are everywhere."""
+    """Yield values next to each number, the largest numbers first, since small ones are common."""
     chosen = sorted(numbers, key=abs, reverse=True)[:_MOST_NUMBERS]
     seen = set[Number]()
     for number in chosen:

@@ -1,4 +1,4 @@
-"""Fresh runs that compute by other operators than a graph does, on several values each."""
+"""Fresh runs that use other operators than a graph, on several values each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coldfork.graphs.trials.traces import numbers_in
 from coldfork.virtual.capturing.operators.schemas import Way
 
 _TRIES = 8
-"""What follows, such as a maximum, may hide that something else was computed, but hardly so many times."""
+"""Runs per kind: a later operator, such as a maximum, may hide a difference, but rarely every time."""
 
 Runs = Iterator[tuple[Question, Answer]]
 
 
 class OtherOperators:
-    """Picks the traced runs of a batch whose operators are not the graph's, each kind a few times."""
+    """Selects traced runs of a batch whose operators differ from the graph's, a few of each kind."""
 
     def __init__(self, records: Iterable[Any], run: Callable[[Question], Answer]) -> None:
         self._run = run
@@ -31,13 +31,13 @@ class OtherOperators:
         self._tries = Counter[object]()
 
     def among(self, runs: Iterable[tuple[Question, Answer]]) -> Runs:
-        """Those that count among some runs; they are to be replayed as they were asked."""
+        """Yield the selected ones of some runs, with the questions for their replays."""
         for question, answer in runs:
             if answer.given and self._counts(answer):
                 yield replace(question, traced=False), answer
 
     def on_other_values(self, question: Question, answer: Answer) -> Runs:
-        """A run, and more of its kind on other values, while what was varied on purpose stays as it is."""
+        """Yield a selected run, and more with its level and groups but other values."""
         if answer.given and self._counts(answer):
             more = (replace(question, attempt=question.attempt + one) for one in range(1, _TRIES))
             yield from self.among((asked, self._run(asked)) for asked in more)

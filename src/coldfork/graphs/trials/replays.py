@@ -33,7 +33,7 @@ from coldfork.virtual.capturing.memory import Kind
 from coldfork.virtual.capturing.operators.schemas import Way
 
 _LARGEST_OF_EARLIER = 1 << 20
-"""A larger input of a batch before is given what this batch is given."""
+"""Larger inputs of an earlier batch are not kept; they hold those of the batch after it."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Earlier:
 
     @classmethod
     def of(cls, question: Question, fresh: EagerRun) -> Self:
-        """The batch of a fresh run; what is large holds then what the batch after it is given."""
+        """Return the batch of a fresh run; its large inputs will hold those of the batch after it."""
         given = (
             None if one is None or isinstance(one, Pattern) or one.nbytes > _LARGEST_OF_EARLIER else one
             for one in fresh.given
@@ -216,7 +216,7 @@ def records_of(batch: Any) -> Iterator[Any]:
 
 
 def read_keys(batch: Any) -> frozenset[int]:
-    """The memory that a batch's graphs read."""
+    """Return the keys of memory that a batch's graphs read."""
     return frozenset(use.memory.key for record in records_of(batch) for use in record.read)
 
 

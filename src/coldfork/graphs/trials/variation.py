@@ -170,9 +170,10 @@ def _milder(question: Question) -> Iterator[Question]:
 
 
 def varied_since(first: Any, run: Any, question: Question) -> frozenset[int]:
-    """The inputs, by number, that a run was given other values for.
+    """Return the numbers of the inputs that had other values in a run.
 
-    Where the program fills them itself, other ones than in its first run: it may heed no seed.
+    If the program fills them itself, the values are compared with those of its first run, since it may
+    ignore the seed.
     """
     if not question.prepared:
         varied: frozenset[int] = run.varied

@@ -134,7 +134,7 @@ class Start(NamedTuple):
     method: str
     """`fork`, `spawn` or `forkserver`; empty if unknown."""
     chosen: str
-    """What chose it, in words; empty if nothing did."""
+    """A description of what chose the method; empty if nothing did."""
     target: str
     """The function that the child runs, or the variable that is set; empty if unknown."""
     conditions: Conditions

@@ -145,7 +145,7 @@ class Context(Value):
         self.method: str = method
         """The start method; empty if unknown."""
         self.chosen: str = chosen
-        """What chose it, in words."""
+        """A description of what chose the method."""
         self.by_default: bool = by_default
         """True if no method is stated."""
 

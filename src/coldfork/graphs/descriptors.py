@@ -122,7 +122,7 @@ class StatePair:
 
 
 Forward = Callable[[Mode], Any]
-"""Runs a forward pass on the buffers it was made for; the mode says how it is being captured."""
+"""Runs a forward pass on the buffers it was made for; the mode says whether and how it is captured."""
 
 
 class CreateForward(Protocol):

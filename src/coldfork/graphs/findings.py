@@ -20,7 +20,7 @@ _NOT_COMPARED = "not compared: whether a replay does what an eager run does is n
 
 
 class LeakKind(StrEnum):
-    """The ways in which warm-up reaches a captured graph, or a replay is wrong otherwise."""
+    """The ways in which a warm-up affects a captured graph, or in which a replay goes wrong."""
 
     STATE = "state"
     """A Python value that warm-up set and that is visible to the captured run."""

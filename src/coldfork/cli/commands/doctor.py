@@ -71,8 +71,8 @@ def doctor(
 ) -> None:
     """Say whether this machine and this environment are fit.
 
-    Looks at Python, the driver, installed packages, environment variables and limits for what makes
-    accelerators fail in several processes. CHECK names what to look at; without any, all of it.
+    Looks at Python, the driver, installed packages, environment variables and limits for anything that
+    makes accelerators fail in several processes. CHECK selects a check; without any, all are run.
     """
     if listing:
         output.write(_listing())

@@ -124,9 +124,10 @@ def run(
 ) -> None:
     """Run a program as `python` does, and say what it did to accelerators.
 
-    The program is `-m MODULE`, `-c CODE`, FILE or `-`, with its arguments. What woke a device, through
-    which imports and in which process, and whether a process was forked afterwards, is recorded, and
-    reported on standard error when the program has ended. Nothing is added to its standard output.
+    The program is `-m MODULE`, `-c CODE`, FILE or `-`, with its arguments. The recording says what woke a
+    device, through which imports and in which process, and whether a process was forked afterwards; a
+    summary is printed on standard error when the program has ended. Nothing is added to its standard
+    output.
     """
     from coldfork.launch.plumbing.ask import require_watching
 

@@ -55,7 +55,7 @@ _LIMIT_OF_RUNS = 50.0
 _LIMIT_FAR_AWAY = 20.0
 """The limit in seconds for runs on values that the program may never meet."""
 _FURTHER, _FEWEST_FURTHER, _MOST_FURTHER = 96, 4, 32
-"""The further steps to try if the host reads inputs: for all sizes together, and limits for each."""
+"""Further steps to try if the host reads inputs: for all sizes together, and the least and most for each."""
 _NO_OTHER_VALUES = "the forward function took no other values than those that were there"
 _PREPARED_ALIKE = "prepare= fills in the same for each seed", "let it fill in another step for each seed"
 _GIVE_VALUES = "say with prepare= how your program fills the inputs of a step"

@@ -168,7 +168,7 @@ class _Numbers:
 
 
 def _is_importing(frame: FrameType) -> bool:
-    """Whether an import that began during the watch runs this code, such as a hook: it decides nothing."""
+    """Return whether an import that began during the watch runs this code, which then decides nothing."""
     above = frame.f_back
     while above is not None and not str(above.f_globals.get("__name__")).startswith(_OURS):
         if above.f_code.co_filename.startswith("<frozen importlib"):

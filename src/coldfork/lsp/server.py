@@ -1,4 +1,4 @@
-"""The state of the server of an editor: its folders, their answers, and the published diagnostics."""
+"""The state of the language server: folders, their answers, and published diagnostics."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Examples:
   coldfork baseline write                              accept what `coldfork check` finds today
   coldfork baseline write coldfork-baseline.json src/  the same, for these paths
   coldfork check --baseline coldfork-baseline.json     report only what is new
-  coldfork baseline prune                              drop what is gone
+  coldfork baseline prune                              drop findings that no longer occur
 
 `baseline = "coldfork-baseline.json"` in [tool.coldfork] saves the flag.
 """
@@ -81,7 +81,7 @@ def show(file: Path) -> None:
 @debug_option
 @click.pass_context
 def prune(context: click.Context, /, file: Path, paths: tuple[Path, ...], **_: object) -> None:
-    """Drop findings that are gone from FILE; nothing is added.
+    """Remove from FILE the findings that no longer occur; nothing is added.
 
     Check the same paths as when it was written: findings outside them count as gone.
     """

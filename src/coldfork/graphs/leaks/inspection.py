@@ -35,7 +35,7 @@ class Inspector(Inspection):
         *,
         recorded: bool = False,
     ) -> None:
-        """Declare the tensors; `recorded` says that graphs record their own steps.
+        """Declare the tensors, and with `recorded` that graphs record their own steps.
 
         Recording them here as well would keep intermediate memory alive and make the graph larger.
         """
@@ -49,7 +49,7 @@ class Inspector(Inspection):
         self._places = Places()
         self._of_modules = set[int]()
         self.of_batches: set[int] = set[int]()
-        """Older memory that was read, and that holds new values in each step."""
+        """Memory from before the check that was read, and that holds new values in each step."""
         self._warm: Snapshot | None = None
         self._begin("")
 
@@ -143,7 +143,7 @@ class Inspector(Inspection):
         return Report(tuple(leaks), tuple(lazy))
 
     def batch_memory(self) -> frozenset[int]:
-        """Return older memory that holds new values in each step, and that only the graph wrote."""
+        """Return memory from before the check with new values in each step, which only the graph wrote."""
         return frozenset(
             key
             for key in self.of_batches
@@ -217,7 +217,7 @@ class Inspector(Inspection):
         return Watched(self._ledger, run, self._operators, self._places, self._is_input, steps)
 
     def _is_input(self, tensor: Any) -> bool:
-        """Return whether a tensor is an input; undeclared, any older tensor but a parameter counts as one."""
+        """Return whether a tensor is an input; if none are declared, all but parameters and buffers are."""
         storage = key_of(tensor)
         if self._inputs is not None:
             return storage in self._inputs or storage in self._persistent

@@ -61,7 +61,7 @@ def has_memory(tensor: Any) -> bool:
 
 
 def is_readable(tensor: Any) -> bool:
-    """Return whether this process can also read and write that storage, so that it can be compared.
+    """Return whether a tensor is in one storage that this process can read and write, to compare it.
 
     Subclasses of tensors may add methods, but not change how operators are dispatched.
     """

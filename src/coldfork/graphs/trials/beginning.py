@@ -92,7 +92,7 @@ def _tensors(objects: list[Any]) -> Iterator[Any]:
 
 
 class Beginning:
-    """The memory of all tensors that exist when it is created."""
+    """The memory of all tensors that exist when it is created, which is called older memory elsewhere."""
 
     def __init__(self) -> None:
         self._tensors: dict[int, list[weakref.ref[Any]]] = {}
@@ -160,7 +160,7 @@ class Draws:
 
 
 def _private() -> Iterator[Any]:
-    """Yield the program's generators; the collector knows their holders, if not all of themselves."""
+    """Yield the program's generators; the collector does not track all of them, but tracks their holders."""
     numpy = sys.modules.get("numpy.random")
     kinds = {torch.Generator, random.Random}
     if numpy is not None:

@@ -95,7 +95,7 @@ class Seen:
     """Observations of a batch during its capture."""
 
     inputs: frozenset[int]
-    """Older memory that was read, and that holds new values in each step."""
+    """Memory from before the check that was read, and that holds new values in each step."""
     rebuilt: frozenset[int]
     """Memory that was written while the captured state was built."""
 
@@ -173,7 +173,7 @@ class Comparison:
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
     def _earlier_plans(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
-        """Return the places filled before the check that the program fills again from a batch if empty."""
+        """Return the places, filled before the check, that the program fills again from a batch."""
         read = read_keys(batch) - self._declared() - written_keys(batch)
         new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
         if not new and self._looked_for is not None:

@@ -92,7 +92,7 @@ class Replayer:
         make: Make,
         prepare: Prepare | None = None,
     ) -> None:
-        """Accept the batch, and in `captured` those that may be replayed before it, with what each writes."""
+        """`captured` are the batches that may be replayed before it, with the memory that each writes."""
         self._prepare = prepare
         self._batch = batch
         self._make = make

@@ -153,7 +153,7 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                 elif isinstance(holder, dict) and _is_of_module(holder):
                     return
                 elif isinstance(holder, dict) and (owner := _class_of(holder)) is not None:
-                    # Deleted by the class: deleting from the dictionary leaves Python's cache of attributes stale.
+                    # Deleted by the class: the dictionary alone would leave Python's attribute cache stale.
                     yield from (Place(owner, name) for name, one in holder.items() if one is value)
                 else:
                     places = [Place(holder, name) for name, one in parts_of(holder) if one is value]

@@ -70,8 +70,7 @@ Next: coldfork rule NAME explains a finding.
     cls=WordedFlag,
     word="unsafe",
     is_flag=True,
-    help="Mend in the files what can be mended without changing what the program does; --fix=unsafe also "
-    "mends where it may change.",
+    help="Write the fixes that do not change what the program does; --fix=unsafe also writes those that may.",
 )
 @click.option(
     "--diff", is_flag=True, help="Print what --fix would change as a patch for git apply, and write nothing."

@@ -52,7 +52,7 @@ def demo(machine: Machine) -> Demo:
             ),
             (
                 Edit(
-                    "Samples are moved to the GPU by the training, not by a worker: one line goes.",
+                    "The training loop moves samples to the GPU, not a worker: one line goes.",
                     "train.py",
                     "        torch.cuda.set_device(0)\n",
                     "",

@@ -236,8 +236,8 @@ DEVICES = (
         r"|you need to avoid running any instruction using `torch\.cuda`"
         r"|CUDA unknown error - this may be due to an incorrectly set up environment",
         "A driver reads its environment once, when it is initialised, and keeps what it found for the life "
-        "of the process, a failure included. Something initialised it before the program had said which "
-        "devices are visible, how much memory may be taken or which processes there are: mostly an import.",
+        "of the process, a failure included. Something, usually an import, initialised it before the program "
+        "had said which devices are visible, how much memory may be taken or which processes there are.",
         (
             (
                 "Find what wakes the device first and let it do so lazily: `coldfork check` names the line "

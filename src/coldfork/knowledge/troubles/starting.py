@@ -62,8 +62,8 @@ STARTING = (
         "`Can't pickle local object` or `cannot pickle '_thread.lock' object` where a process is started",
         None,
         "With spawn and forkserver, the child's target is pickled. A function inside a function, a "
-        "lambda, an open file, a lock or a generator cannot be. forkserver is what Python 3.14 takes on "
-        "Linux where nothing is chosen.",
+        "lambda, an open file, a lock or a generator cannot be. On Linux, Python 3.14 uses forkserver unless "
+        "another method is chosen.",
         (
             (
                 "Move the function to the top of a module, and pass it plain data: paths instead of files, "

@@ -74,7 +74,7 @@ class Lineage:
             reason = f"it did not open {device} itself, but was started with that of process {found.source}"
             return reading.turned(COLD, reason)
         return reading.turned(
-            UNKNOWN, f"it holds {device} open, but it is not known whether it opened it: {found.doubt}"
+            UNKNOWN, f"it holds {device} open, but whether this process opened it is unknown: {found.doubt}"
         )
 
     def _by_parent(self, reading: Reading, process: OutsideProcess) -> Reading:

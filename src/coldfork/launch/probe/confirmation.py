@@ -139,9 +139,7 @@ def _with_answer(
         return finding
     reason = refusal(finding, comparison)
     if reason is not None or place is None:
-        return untestable(
-            finding, reason or f"an import of {finding.module} would not look for it where its file is"
-        )
+        return untestable(finding, reason or f"importing {finding.module} would not find this file")
     seen = probes.get((place.root, finding.module))
     if seen is None:
         return untestable(finding, _TOO_EARLY)

@@ -71,7 +71,7 @@ def refusal(program: StartedProgram, locate: Callable[[str], str]) -> str | None
     if not Path(locate(program.path)).is_file():
         return f"the file of {program.module} does not exist"
     if program.function and _root(program, locate) is None:
-        return f"an import of {program.module} would not look for it where its file is"
+        return f"importing {program.module} would not find this file"
     return None
 
 

@@ -192,7 +192,7 @@ class Session:
         headline = f"{who} forked while {devices} {verb} awake"
         if fork.touched is not None:
             headline += f", and the child touched {fork.touched}"
-        woken = [self._woken.get(name, f"who woke {name} was not seen") for name in fork.awake]
+        woken = [self._woken.get(name, f"the line that woke {name} was not seen") for name in fork.awake]
         return self._words.fork(fork, headline, woken, nodeid)
 
     def _is_own(self, thread: str) -> bool:

@@ -137,7 +137,7 @@ def test_without_follow_a_python_that_was_started_is_a_doubt(record: Record) -> 
     recording = record("import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])\n", "--limit=1M")
     standing, said = doubts(recording)
     assert standing is Standing.UNKNOWN
-    assert "with --follow only" in said
+    assert "only with --follow" in said
 
 
 def test_another_program_is_no_doubt(record: Record) -> None:

@@ -165,7 +165,7 @@ def test_settings_of_the_editor_stand_above_the_configuration(folder: Path) -> N
         await editor.until(lambda: editor.lines(name) == [])
         editor.set(profile="abacus")
         await editor.until(lambda: bool(editor.messages))
-        assert 'the settings of the editor: profile: "abacus" is none of' in editor.messages[0]
+        assert 'the settings of the editor: profile: "abacus" is not one of' in editor.messages[0]
         editor.set()
         await editor.until(lambda: editor.lines(name) == [3])
 

@@ -1,1 +1,1 @@
-"""The entry point of a check, shared by the command line, the doctor and other programs."""
+"""The entry point of a check, for the command line, for the doctor and for other programs."""

@@ -28,7 +28,7 @@ from coldfork.source.files.site_packages import search_path
 
 
 def main() -> int:
-    """Read the question, and write the answer, or an error message on standard error."""
+    """Read the question from standard input, and print the answer, or an error message to standard error."""
     try:
         report = report_of(inspect(_request(json.load(sys.stdin))))
     except (ColdforkError, ValueError) as problem:
@@ -57,7 +57,7 @@ def _request(question: Mapping[str, Any]) -> CheckRequest:
 
 
 def _search(folders: Sequence[str]) -> tuple[Path, ...]:
-    """Return the folders, and those that their `.pth` files and editable installs lead to."""
+    """Return these folders and the further ones that their `.pth` files and editable installs refer to."""
     return search_path(None, tuple(map(Path, folders))) if folders else ()
 
 

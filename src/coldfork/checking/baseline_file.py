@@ -1,4 +1,4 @@
-"""The baseline file: the findings that a project has accepted, one a line, identified by fingerprints."""
+"""The baseline file: the findings that a project has accepted, one per line, identified by fingerprints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT_FILE = "coldfork-baseline.json"
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """One accepted finding, with enough words for a reviewer."""
+    """One accepted finding, with rule, path and message so that reviewers can recognise it."""
 
     rule: str
     path: str
@@ -25,7 +25,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The accepted findings by fingerprint, and the profile they were found under."""
+    """The accepted findings by fingerprint, and the machine profile of the check that found them."""
 
     schema_version: int
     profile: str
@@ -45,13 +45,13 @@ class Comparison:
 
 
 def accept(findings: Iterable[Finding], profile: str, warm: dict[str, list[str]]) -> Baseline:
-    """Return a baseline that accepts these findings, and the modules that they wake."""
+    """Return a baseline that accepts these findings, and records which modules they wake."""
     entries = {finding.id: Accepted(finding.rule, finding.path, finding.message) for finding in findings}
     return Baseline(SCHEMA_VERSION, profile, entries, warm)
 
 
 def set_against(baseline: Baseline, findings: Iterable[Finding]) -> Comparison:
-    """Separate new findings from known ones, and find the entries that are gone."""
+    """Separate new findings from accepted ones, and list the entries that no longer match any finding."""
     known: list[Finding] = []
     new: list[Finding] = []
     seen = set()
@@ -62,7 +62,7 @@ def set_against(baseline: Baseline, findings: Iterable[Finding]) -> Comparison:
 
 
 def load(file: Path) -> Baseline:
-    """Read a baseline; a damaged one is refused in a sentence that says what to do."""
+    """Read a baseline; raise a `UsageError` that says what to do if the file is missing or damaged."""
     import msgspec
 
     try:
@@ -86,7 +86,7 @@ def load(file: Path) -> Baseline:
 
 
 def dump(baseline: Baseline) -> str:
-    """Return the file's text: one finding a line, in an order that changes as little as the findings do."""
+    """Return the file's text: one finding per line, sorted so that versions of the file differ little."""
     ordered = sorted(baseline.findings.items(), key=lambda item: (item[1].path, item[1].rule, item[0]))
     lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(asdict(entry))}" for name, entry in ordered)
     return (

@@ -1,4 +1,4 @@
-"""The changes that `--changed-since` narrows a check to, from git, and whether one affects every module."""
+"""The changes since a git revision, to which `--changed-since` narrows a check."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODULES = (".py", ".so", ".pyd")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The changes since a revision, before the analysis has determined what they can affect."""
+    """The changes since a revision, before the analysis has determined which modules they can affect."""
 
     since: str
     files: tuple[str, ...]
@@ -31,7 +31,9 @@ class Asked:
     """A change that affects every module; empty if there is none."""
 
     def scope(self, paths: Sequence[str] | None, modules: int) -> ChangeScope:
-        """Return the narrowing, once the analysis has listed the modules that can be affected."""
+        """Return the scope of the narrowed check, from the paths of the modules that the analysis found
+        affected.
+        """
         here = Path.cwd()
         shown = (Path(file) for file in self.files)
         return ChangeScope(
@@ -62,9 +64,7 @@ def changes_asked(request: CheckRequest, paths: tuple[Path, ...]) -> Asked | Non
 
 
 def _folders(path: Path, configuration: configurations.Configuration) -> Iterator[Path]:
-    """Yield the folders that were or would be searched for a configuration before the present one is
-    found.
-    """
+    """Yield the folders in which a configuration may have been found, before or after the change."""
     beginning = path.absolute()
     for folder in (beginning, *beginning.parents):
         yield folder
@@ -73,7 +73,7 @@ def _folders(path: Path, configuration: configurations.Configuration) -> Iterato
 
 
 def _concerns_everything(changes: Changes, baseline: str | None, folders: Iterable[Path]) -> str:
-    """Return the configuration or the baseline, if its content has changed."""
+    """Return the changed file that affects every module: the configuration or the baseline; else ""."""
     for folder in folders:
         file = f"{os.path.realpath(folder)}{os.sep}{configurations.FILE}"
         if file in changes.files and _settings_differ(Path(file), changes.content_before(file)):
@@ -95,7 +95,9 @@ def _settings_differ(file: Path, before: bytes | None) -> bool:
 def narrowed(
     findings: tuple[Finding, ...], scope: ChangeScope | None
 ) -> tuple[tuple[Finding, ...], ChangeScope | None]:
-    """Return the findings that a change can affect: in affected modules, or on ways through them."""
+    """Return the findings that a change can affect: those in affected modules or with a chain through
+    them.
+    """
     if scope is None or scope.paths is None:
         return findings, scope
     paths = scope.paths

@@ -1,4 +1,4 @@
-"""`[tool.coldfork]`: finds the nearest one, reads it, and reports every meaningless entry."""
+"""`[tool.coldfork]`: finds the nearest configuration, reads it, and reports every invalid entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES: dict[Kind, type] = {Kind.TEXT: str, Kind.TEXTS: list, Kind.FLAG: bool, K
 
 FILE = "pyproject.toml"
 
-#: Keys that no flag sets.
+#: Keys for which there is no flag.
 EXCLUDE = "exclude"
 PER_FILE_IGNORES = "per-file-ignores"
 KNOWLEDGE = "knowledge"
@@ -46,7 +46,9 @@ class Configuration:
 
 
 def read(start: Path, over: Mapping[str, Any] = _NOTHING) -> Configuration:
-    """Return the nearest configuration at `start` or above it, overridden by an editor's settings."""
+    """Return the nearest configuration in `start` or a folder above it, overridden by an editor's
+    settings.
+    """
     _refuse(over, "the settings of the editor:")
     beginning = start.absolute()
     for folder in (beginning, *beginning.parents):
@@ -68,7 +70,7 @@ def _table(file: Path) -> dict[str, Any] | None:
 
 
 def table_in(content: bytes, file: Path) -> dict[str, Any] | None:
-    """Return `[tool.coldfork]` in the current or earlier content of a file; None if there is no such
+    """Return `[tool.coldfork]` in this content of a file, current or earlier; None if there is no such
     table.
     """
     if b"coldfork" not in content:
@@ -115,7 +117,7 @@ def _value(setting: Setting, value: object, folder: Path) -> object:
 
 
 def _problems(key: str, value: object) -> _Problems:
-    """Yield the problems of one key and its value."""
+    """Yield a message for each problem with a key or its value."""
     special: dict[str, Callable[[object], _Problems]] = {
         EXCLUDE: _problems_of_exclude,
         PER_FILE_IGNORES: _problems_of_per_file_ignores,
@@ -198,7 +200,9 @@ Matches = Callable[[str], bool]
 
 
 def matcher(globs: Iterable[str], configuration: Configuration) -> Matches:
-    """Return a test whether a file, relative to the current folder, matches one of these globs."""
+    """Return a function that tests whether a file, relative to the current folder, matches one of these
+    globs.
+    """
     from pathspec import GitIgnoreSpec
 
     spec = GitIgnoreSpec.from_lines(globs)
@@ -213,7 +217,7 @@ def matcher(globs: Iterable[str], configuration: Configuration) -> Matches:
 
 
 class Selection:
-    """The files and findings that a configuration leaves out, for the duration of one check."""
+    """The files and findings that a configuration excludes from one check."""
 
     def __init__(self, configuration: Configuration) -> None:
         self.is_excluded: Matches = (

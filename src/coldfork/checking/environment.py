@@ -25,7 +25,7 @@ class Environments:
         self._known: dict[object, Environment] = {}
 
     def __call__(self, request: CheckRequest, paths: Sequence[Path]) -> Environment:
-        """Return the environment found for an equal request before, else the current one."""
+        """Return the environment resolved for an equal request earlier, or resolve this one."""
         active = os.environ.get("VIRTUAL_ENV")
         key = request.search, request.python, request.site_packages, tuple(paths), active, Path.cwd()
         if key not in self._known:
@@ -34,7 +34,7 @@ class Environments:
 
 
 def environment_of(request: CheckRequest, paths: Sequence[Path]) -> Environment:
-    """Return the folders of dependencies, and how they are reported.
+    """Return the folders in which dependencies are looked up, and their description for the report.
 
     If no environment was named and only coldfork's own is available, its packages are read only if it is the
     checked code's environment as well: otherwise findings would concern packages that users need not have.
@@ -50,14 +50,14 @@ def environment_of(request: CheckRequest, paths: Sequence[Path]) -> Environment:
 
 
 def with_more(profile: Profile) -> Iterator[Profile]:
-    """Yield the machines that have everything this one has, and additional runtimes."""
+    """Yield the profiles that have all accelerators of this one and at least one more."""
     for other in PROFILES.values():
         if profile.accelerators < other.accelerators and other.nvml == profile.nvml:
             yield other
 
 
 def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[str]:
-    """Return the top-level packages that can wake one of these, according to the catalogue."""
+    """Return the top-level packages that can wake one of these accelerators, according to the catalogue."""
     every = (catalogue.calls, catalogue.attributes, catalogue.imports)
     return frozenset(
         symbol.partition(".")[0]
@@ -68,7 +68,9 @@ def libraries(catalogue: Catalogue, accelerators: frozenset[str]) -> frozenset[s
 
 
 def joined(first: Observation, second: Observation) -> Observation:
-    """Return the observations on one machine, extended by those of a second one with more accelerators."""
+    """Return the observations for one machine, extended by those for another machine with more
+    accelerators.
+    """
     more = PROFILES[second.profile].accelerators - PROFILES[first.profile].accelerators
     counted, again = first.statistics, second.statistics
     return replace(
@@ -90,7 +92,7 @@ def joined(first: Observation, second: Observation) -> Observation:
 
 
 def _narrower(one: CheckedModule, other: CheckedModule) -> CheckedModule:
-    """Return the module with the narrower audience, because only waking modules are examined for being
+    """Return the one with the narrower audience: only modules that wake a device are recognised as
     programs.
     """
     return one if one.audience.rank >= other.audience.rank else other

@@ -1,4 +1,4 @@
-"""One check: the analysis of the paths, and the judgement of the rules."""
+"""One check: analyses the paths and applies the rules to the observations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Select = Callable[[Iterable[Finding]], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The complete result, before a baseline is applied."""
+    """The complete result of a check, before a baseline is applied."""
 
     request: CheckRequest
     observation: Observation
@@ -54,7 +54,9 @@ class Inspection:
     """Whether the configuration excludes a file."""
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
-        """Return the notebook cell of a line in a report's path, and the line within it."""
+        """Return the number of the notebook cell that contains a line, and the line's number within the
+        cell.
+        """
         return self.reader.cell(self.file(path), line)
 
     def source(self, path: str, line: int) -> str:
@@ -66,8 +68,8 @@ class Inspection:
         return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
     def file(self, path: str) -> str:
-        """Return the absolute path of a file of a report."""
-        # Without `..`, as the paths of overlays are.
+        """Return the absolute path of a file that a report names."""
+        # Removes any `..`, because the paths of overlays contain none.
         return os.path.normpath(Path(self.locate(path)).absolute())
 
 
@@ -78,7 +80,7 @@ def inspect(
     store: Store | None = None,
     find: Callable[[CheckRequest, Sequence[Path]], Environment] = environment_of,
 ) -> Inspection:
-    """Analyse the requested paths, and judge the observations.
+    """Analyse the requested paths, and apply the rules to the observations.
 
     A session passes its own store, and its own way to find environments.
     """
@@ -97,7 +99,7 @@ def inspect(
     locate = locator(observation.modules, present, request.overlays)
     judgement = registry.judge_all(observation, request.rules, remedies, faults)
     select = partial(selection.select, locate=locate)
-    # Under a baseline an import is a way to a cause, which may be an accepted one.
+    # With a baseline, an import is no cause of its own but a way to one, which may have been accepted.
     judged = causes.judge(observation, select(judgement.findings), gates=not request.baseline, faults=faults)
     observation = replace(observation, unfinished=(*observation.unfinished, *faults.noted))
     return Inspection(
@@ -132,9 +134,7 @@ def _observe(
     is_excluded: Matches,
     faults: Faults,
 ) -> tuple[Observation, dict[str, str]]:
-    """Run the analysis; the remedies are returned with it because the catalogues with them are loaded
-    here.
-    """
+    """Run the analysis; return its observations, and the remedies from the catalogues that it loads."""
     known_on = known_to(request, paths, search, faults)
     asked_of = question_of(request, paths, search, known_on, is_excluded)
     profile = asked_of.profile
@@ -154,7 +154,7 @@ def _observe(
     analysis = Analysis(question)
     observation, remedies = analysis.observe(progress), question.catalogue.remedies
     for machine, known in others.items() if observation.leading else ():
-        # Nothing else can wake the devices that only this machine has.
+        # Only the modules that lead to waking libraries can wake the devices that only this machine has.
         again = partial(analysis.observe_on, machine, known, observation.leading, progress)
         seen = faults.attempt(again, None)
         observation = observation if seen is None else environment.joined(observation, seen)
@@ -179,7 +179,7 @@ _PLACE = re.compile(r"(?P<file>.+?)(?::cell (?P<cell>\d+))?:(?P<line>\d+)", re.A
 
 
 def trace(request: CheckRequest, place: str, progress: Progress | None = None) -> Trace:
-    """Follow the modules of a check, and report the analysis's beliefs at a line of a file."""
+    """Analyse the modules of a check, and return what the analysis knows at one line of a file."""
     file, line = _place(place, Reader(request.overlays))
     search, _ = environment_of(request, request.paths)
     known = known_to(request, request.paths, search, Faults())
@@ -189,7 +189,7 @@ def trace(request: CheckRequest, place: str, progress: Progress | None = None) -
 
 
 def _place(place: str, reader: Reader) -> tuple[Path, int]:
-    """Return the file and the line in it; for a notebook, counted across its cells."""
+    """Return the file and the line number; in a notebook, the number counts through all cells."""
     match = _PLACE.fullmatch(place)
     if match is None:
         raise UsageError(f"--trace {place}: write FILE:LINE, such as src/engine/core.py:12")

@@ -1,4 +1,4 @@
-"""The locations of a report's files, as they are shown to people."""
+"""Converts the paths in a report to those that are displayed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_UP = 3
 
 
 def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: Container[str] = ()) -> Locate:
-    """Return a function that turns a report's path into one that opens from here; it keeps unknown ones."""
+    """Return a function from a report's path to one that opens from here; unknown paths stay as they are."""
     files = {module.path: module.file for module in modules if module.file}
     roots = tuple(dict.fromkeys(root for path in paths for root in _roots(path)))
     here = str(Path.cwd())
@@ -35,10 +35,12 @@ def locator(modules: Iterable[CheckedModule], paths: Iterable[Path], overlays: C
 
 
 def shown(file: str, here: str) -> str:
-    """Return an absolute path as written from the current folder."""
+    """Return an absolute path in the form to display: relative to the current folder, unless far
+    outside it.
+    """
     try:
         relative = os.path.relpath(file, here)
-    except ValueError:  # on another drive
+    except ValueError:  # the file is on another drive
         return file.replace(os.sep, "/")
     up = Path(relative).parts.count(os.pardir)
     return (file if up > _MOST_UP else relative).replace(os.sep, "/")
@@ -48,7 +50,8 @@ def _roots(path: Path) -> Iterable[Path]:
     """Yield the folders that report paths may be relative to, the likeliest first."""
     top = path if path.is_dir() else path.parent
     while (top / "__init__.py").is_file() and top.absolute() != top.absolute().parent:
-        # `check .` inside a package: the path's own names are used up, and the root lies one folder up.
+        # After `check .` inside a package, the path has no names left to remove, so the root is one folder
+        # up.
         top = top.parent if top.name not in ("", os.pardir) else top / os.pardir
     yield top
     if top == path:

@@ -1,4 +1,4 @@
-"""The question that a check asks the analysis, with the facts about libraries for it."""
+"""Builds the analysis request of a check, including the facts about the libraries in use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ Known = Callable[[Profile], Catalogue]
 def known_to(
     request: CheckRequest, paths: tuple[Path, ...], search: tuple[Path, ...], faults: Faults
 ) -> Known:
-    """Load, for each machine, the facts about libraries in the versions that the code will use."""
+    """Return a function that loads the library facts for a machine, in the versions that the code will
+    use.
+    """
     installed: Mapping[str, str] = faults.attempt(lambda: versions(search), {})
     required: Mapping[str, tuple[str, ...]] = faults.attempt(lambda: requirements(paths), {})
     return lambda machine: catalogue.load(machine, installed, request.configuration.knowledge, required)
@@ -36,7 +38,7 @@ def question_of(
     known: Known,
     is_excluded: Matches,
 ) -> Request:
-    """Return the request for the main machine."""
+    """Return the analysis request for the main machine profile."""
     profile = PROFILES[request.main_profile]
     return Request(
         paths=paths,

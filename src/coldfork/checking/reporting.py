@@ -1,4 +1,4 @@
-"""From an inspection to the report, after applying a baseline and the narrowing of a check."""
+"""Makes the report from an inspection, by applying the baseline and the narrowing of the check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.rules.causes.newcomers import newly_warm
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """The findings that are not accepted, and the number of those that are."""
+    """The findings that the baseline does not accept, and the number of those that it does."""
 
     findings: tuple[Finding, ...]
     causes: tuple[Cause, ...]
@@ -42,7 +42,7 @@ def remainder(held: Baseline, inspection: Inspection) -> Remainder:
 
 
 def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Finding, ...], tuple[Cause, ...]]:
-    """Return findings and causes, with a finding for each module that an accepted cause has come to wake."""
+    """Return findings and causes, with a finding for each module that an accepted cause newly wakes."""
     accepted = held.findings.keys() & {finding.id for finding in inspection.findings}
     found = newly_warm(
         inspection.observation,
@@ -68,12 +68,12 @@ def _with_new_ways(held: Baseline, inspection: Inspection) -> tuple[tuple[Findin
 
 
 def _without_complaints(rules: Sequence[str]) -> tuple[str, ...]:
-    """Return the rules without the one about comments, whose findings are made elsewhere."""
+    """Return the rules except the one about unused comments, which needs the findings of all the others."""
     return tuple(name for name in rules if name != registry.UNUSED_IGNORE)
 
 
 def report_of(inspection: Inspection) -> Report:
-    """Return the report of a check, with the number of causes that make it fail."""
+    """Return the report of a check, including the number of causes that make the check fail."""
     request = inspection.request
     findings, causes, known, gone = inspection.findings, inspection.causes, 0, 0
     if request.baseline:
@@ -103,7 +103,7 @@ def report_of(inspection: Inspection) -> Report:
 
 
 def _excluded(inspection: Inspection) -> Iterator[LeftOut]:
-    """Yield the files that were named but whose findings `exclude` drops."""
+    """Yield the files that were given as paths but whose findings the configuration's `exclude` drops."""
     for module in inspection.observation.modules if inspection.request.configuration.exclude else ():
         path = inspection.locate(module.path)
         if inspection.is_excluded(path):

@@ -1,4 +1,4 @@
-"""A requested check: the one object that carries its options."""
+"""The request for a check: one object with all of its options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """The paths to check, the machine to assume, and the findings that count."""
+    """The paths to check, the machine to assume, and the findings to report."""
 
     paths: tuple[Path, ...]
     configuration: Configuration
@@ -55,7 +55,7 @@ class CheckRequest:
 
     @property
     def main_profile(self) -> str:
-        """The profile that is always analysed."""
+        """The name of the profile that every check analyses."""
         return self.profile or DEFAULT_PROFILE
 
 
@@ -65,7 +65,7 @@ def request_of(
     configuration: Configuration,
     overlays: Mapping[str, bytes] = MappingProxyType({}),
 ) -> CheckRequest:
-    """Turn settings by name, as used by flags, variables and files, into a request."""
+    """Return a request with these settings, whether they come from flags, variables or files."""
     bar = settings["fail-on"]
     return CheckRequest(
         paths=paths,

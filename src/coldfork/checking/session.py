@@ -1,4 +1,4 @@
-"""Checks from Python: a session that keeps what it has read, and a single check."""
+"""Checks from Python: a single check, and a session that keeps files and results between checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOTHING: Overlays = MappingProxyType({})
 
 
 class CheckSession:
-    """Runs checks one after the other, each at the cost of the changes since the previous one.
+    """Runs several checks, each of which analyses again only what has changed since the previous one.
 
     It keeps summaries and results in memory, and reads a file again only if its time stamp has changed. It
     starts no thread, and no process unless that is allowed. Not for use by two threads at once.
@@ -73,10 +73,11 @@ class CheckSession:
         return report_of(self.inspect(replace(request, cancelled=cancelled)))
 
     def inspect(self, request: CheckRequest, progress: Progress | None = None) -> Inspection:
-        """Run the check of a request; `check` delegates to this."""
+        """Run the check that a request describes; `check` uses this method."""
         if self._held is None:
             raise UsageError("this session is closed; make another CheckSession")
-        # A limited analysis must not be cached, and the first answer is for the next check.
+        # Hurried results must not be cached; the first check is never hurried, because its results are kept
+        # on disk.
         asked = replace(request, cache=request.cache and self._cache, hurried=self._hurried and self._written)
         with _without_collecting():
             inspection = inspect(asked, progress, store=self._held, find=self._environments)
@@ -86,7 +87,7 @@ class CheckSession:
         return inspection
 
     def files(self) -> frozenset[str]:
-        """Return the files behind the answers so far, including those of packages."""
+        """Return the files that the results so far depend on, including files of packages."""
         return frozenset(() if self._held is None else self._held.files())
 
     def close(self) -> None:
@@ -104,7 +105,7 @@ class CheckSession:
 
 @contextmanager
 def _without_collecting() -> Iterator[None]:
-    """Keep the garbage collector from traversing the kept data, in which it finds nothing."""
+    """Suspend the garbage collector, which would traverse all kept data without finding anything to free."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -123,7 +124,7 @@ def check(
     target_version: str | None = None,
     baseline: PathLike | None = None,
 ) -> Report:
-    """Check files and folders once, as `coldfork check` does; a `CheckSession` is for more than one check."""
+    """Check files and folders once, as `coldfork check` does; for several checks, use a `CheckSession`."""
     with CheckSession() as session:
         return session.check(
             paths,

@@ -16,7 +16,7 @@ UNKNOWN = "unknown"
 
 
 class Kind(Enum):
-    """The type of a setting's value; in words for error messages and the reference."""
+    """The type of a setting's value, named as in error messages and in the reference."""
 
     TEXT = "a string"
     TEXTS = "a list of strings"
@@ -26,7 +26,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: `fail-on` is `--fail-on`, `COLDFORK_FAIL_ON` and `fail-on` in `[tool.coldfork]`."""
+    """One setting: `fail-on`, for example, is `--fail-on`, `COLDFORK_FAIL_ON`, and a key of
+    `[tool.coldfork]`.
+    """
 
     name: str
     kind: Kind
@@ -48,54 +50,54 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        """The long option."""
+        """The command-line option, such as `--fail-on`."""
         return f"--{self.name}"
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
+        """The environment variable, such as `COLDFORK_FAIL_ON`."""
         return self.variable_name or f"COLDFORK_{self.parameter.upper()}"
 
     @property
     def parameter(self) -> str:
-        """The name in Python."""
+        """The name as a Python parameter, such as `fail_on`."""
         return self.name.replace("-", "_")
 
 
 def refuse_rule(name: str) -> str | None:
-    """Return why this is not the name of a rule."""
+    """Return why the name is not that of a rule; None if it is."""
     return None if name in NAMES else unknown((name,))
 
 
 def target_version(text: str) -> tuple[int, int] | None:
-    """Return `3.13` as numbers; None if it is not a version of Python 3."""
+    """Return a version such as `3.13` as numbers; None if it is not a version of Python 3."""
     major, _, minor = text.partition(".")
     return (3, int(minor)) if major == "3" and minor.isascii() and minor.isdigit() else None
 
 
 def refuse_version(text: str) -> str | None:
-    """Return why this is not a version to analyse for."""
+    """Return why coldfork cannot analyse for this version; None if it can."""
     return None if target_version(text) else f"{text!r} is not a version of Python 3; write 3.13, for example"
 
 
 def refuse_audience(name: str) -> str | None:
-    """Return why this is not an audience."""
+    """Return why the text is not an audience; None if it is one."""
     names = [audience.value for audience in Audience]
     return None if name in names else f"there is no audience {name!r}; choose from {', '.join(names)}"
 
 
 def refuse_negative(text: str) -> str | None:
-    """Return why this is not a number of processes."""
+    """Return why the text is not a number of processes; None if it is one."""
     return "there cannot be fewer than 0 processes" if text.startswith("-") else None
 
 
 def refuse_negative_limit(text: str) -> str | None:
-    """Why this is no number of causes."""
+    """Return why the text is not a number of causes; None if it is one."""
     return "fewer than 0 causes cannot be listed" if text.startswith("-") else None
 
 
 def refuse_device(text: str) -> str | None:
-    """Return why this is not a virtual device."""
+    """Return why the text is not a virtual device; None if it is one."""
     from coldfork.virtual.errors import UnknownDeviceError
     from coldfork.virtual.profiles import parse
 
@@ -107,12 +109,12 @@ def refuse_device(text: str) -> str | None:
 
 
 def refuse_no_time(text: str) -> str | None:
-    """Return why this is not a time limit."""
+    """Return why the text is not a time limit; None if it is one."""
     return None if text.isdigit() and int(text) > 0 else "an import needs at least a second"
 
 
 def refuse_command(text: str) -> str | None:
-    """Return why this is not a command."""
+    """Return why the text is not a command; None if it is one."""
     import shlex
 
     try:

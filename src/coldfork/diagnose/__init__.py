@@ -1,1 +1,1 @@
-"""Logs and dumps: how they are read, the stories they tell, and the culprits."""
+"""Diagnosis: reads logs and stack dumps, recognises known failures, and names the lines at fault."""

@@ -1,4 +1,4 @@
-"""Checkups and explanations for a bug report: no hosts, users, home folders, ids of devices, or secrets."""
+"""Removes hosts, users, home folders, device ids and secrets from what goes into bug reports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _cleared(thing: object, clear: Callable[[str], str]) -> object:
 
 
 def identity() -> Identity:
-    """Return the user of this process, and its machine."""
+    """Return the names of this process's user and machine."""
     users = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")}
     with suppress(ImportError, KeyError, AttributeError):
         import pwd

@@ -1,6 +1,4 @@
-"""The sources of a story: a log, coldfork's own notes in it, and the facts from a recording and the
-sources.
-"""
+"""The material of a diagnosis: a log, coldfork's own notes in it, a recording, and the program's sources."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ Installed = Callable[[str, Sequence[str]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """The waker of a device, as observed: by a note of coldfork's in the log, or by a recording."""
+    """The line that woke a device, as observed by coldfork: in a note in the log, or in a recording."""
 
     place: Place
     module: str | None
@@ -28,18 +26,18 @@ class Waking:
 
 
 def no_search(paths: Sequence[str]) -> tuple[Suspect, ...]:
-    """Return no suspects, because no sources are at hand."""
+    """Return no suspects; the default search if no sources are available."""
     return ()
 
 
 def none_installed(distribution: str, paths: Sequence[str]) -> str | None:
-    """Return None, because no environment is at hand."""
+    """Return None; the default look-up of a version if no environment is available."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One log with everything that helps to understand it."""
+    """One log, with all other information that helps to explain it."""
 
     log: Log
     wakings: tuple[Waking, ...] = ()
@@ -51,5 +49,5 @@ class Case:
     """Returns the version of a distribution in the environment that these files belong to."""
 
     def errors(self, kinds: Sequence[str]) -> tuple[LoggedError, ...]:
-        """Return the errors of these kinds."""
+        """Return the errors in the log that are of these kinds."""
         return tuple(error for error in self.log.errors if error.kind in kinds)

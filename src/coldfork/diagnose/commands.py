@@ -1,4 +1,4 @@
-"""Runs a command as if it had been typed, and keeps its output, with a recording if it is Python."""
+"""Runs a command as a shell would, keeps its output, and makes a recording if the command runs Python."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class Ran:
 
 
 class _Attempt:
-    """One run of a command: its output on the way to the log, and its events in their order."""
+    """One run of a command: copies its output to the log, and queues its signals, its end and its
+    respawns.
+    """
 
     def __init__(self, log: IO[bytes]) -> None:
         self.log = log
@@ -71,7 +73,7 @@ class _Attempt:
                     shown.write(block)
                     shown.flush()
             except (OSError, ValueError):
-                shown = None  # the reader of the output went away; the log goes on
+                shown = None  # the reader of the output is gone, but the log is still written
 
     def _count(self, block: bytes) -> None:
         if self._noticed:
@@ -137,7 +139,7 @@ def _attended(
     limit: float | None,
     respawning: Callable[[BinaryIO], None] | None,
 ) -> Ran:
-    """Wait for the command's end, and handle events until then."""
+    """Wait until the command ends or its time is up, and handle signals and respawns in the meantime."""
     why = None if limit is None else f"it had not ended after {limit:g} s (--timeout)"
     deadline = None if limit is None else monotonic() + limit
     while True:
@@ -153,7 +155,7 @@ def _attended(
             if respawning is not None:
                 respawning(attempt.so_far())
         elif isinstance(news, int):
-            # The terminal sends Ctrl-C to the command as well; signals from elsewhere are passed on.
+            # The terminal sends Ctrl-C to the command as well; signals from elsewhere have to be passed on.
             if news != signal.SIGINT or not sys.stdin.isatty():
                 with suppress(ProcessLookupError):
                     process.send_signal(news)
@@ -164,7 +166,7 @@ def _attended(
 
 @contextmanager
 def _heard(news: SimpleQueue[int | str]) -> Iterator[None]:
-    """Report SIGINT and SIGTERM as events instead of dying of them, so that the run still gives an answer."""
+    """Queue SIGINT and SIGTERM instead of ending, so that the command's failure can still be explained."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -178,7 +180,9 @@ def _heard(news: SimpleQueue[int | str]) -> Iterator[None]:
 
 
 def _recording(command: Sequence[str]) -> Path | None:
-    """Return where to record; None if the command is not Python or nothing can be watched here."""
+    """Return where to put a recording; None if the command is not Python or cannot be watched on this
+    system.
+    """
     watchable = sys.platform == "darwin" or sys.platform.startswith("linux")
     if not watchable or _PYTHON.match(Path(command[0]).name) is None or len(command) < 2:
         return None

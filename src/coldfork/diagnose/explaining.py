@@ -1,4 +1,4 @@
-"""Explains logs: reads them, tries every story, and lists the errors that belong to none."""
+"""Explains logs: reads them, matches them against every story, and lists the unexplained errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_UNEXPLAINED = 20
 
 
 def read_log(stream: BinaryIO, name: str | None) -> Log:
-    """Read one log, looking for the stories' signs."""
+    """Read one log; of a large one, only the parts around the stories' signs."""
     return read(stream, name, registry.signs())
 
 
@@ -31,7 +31,7 @@ def explain(
     fork: Place | None = None,
     installed: Installed = none_installed,
 ) -> Explanation:
-    """Return the stories of these logs, the surest first, and the errors that belong to none."""
+    """Return the stories that these logs tell, the surest first, and the unexplained errors."""
     stories: list[Story] = []
     unexplained: list[Unexplained] = []
     remarks: list[str] = []
@@ -50,7 +50,7 @@ def explain(
 
 
 def standing(log: Log) -> Iterator[str]:
-    """Yield where each thread of the dumped processes was: the program's own line if it has one."""
+    """Yield a line on where each dumped process stood, preferably in the program's own code."""
     for stack in log.stacks:
         outer = tuple(reversed(stack.frames))
         call = roles.guilty(outer) or roles.asking(outer)
@@ -69,7 +69,7 @@ def _noted(log: Log) -> Iterator[Waking]:
 
 
 def _merged(stories: Sequence[Story]) -> Iterator[Story]:
-    """Yield the stories, merging the same story of several logs."""
+    """Yield the stories, merging those that several logs share."""
     kept: dict[object, Story] = {}
     for story in stories:
         key = (story.name, story.accelerator, story.culprit and (story.culprit.path, story.culprit.line))
@@ -85,7 +85,7 @@ def _merged(stories: Sequence[Story]) -> Iterator[Story]:
 
 
 def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
-    """Yield the errors that no story explains, similar ones once."""
+    """Yield one error of each group of similar ones that no story explains."""
     used = {line.line for story in told for line in story.evidence}
     said = {line.text for story in told for line in story.evidence}
     seen = set()
@@ -105,7 +105,7 @@ def _unexplained(log: Log, told: Sequence[Story]) -> Iterator[Unexplained]:
 
 
 def _hands_on(error: LoggedError) -> bool:
-    """Return whether the error only passes on another process's error, which is in the log as well."""
+    """Return whether the error only repeats an error of another process, which the log contains as well."""
     carried = (
         error.message.startswith(("Caught ", "\n\n-- Process")) or error.kind == "ProcessRaisedException"
     )

@@ -1,4 +1,4 @@
-"""Recognises the framework that started a process by the calls on its stack, and how to make it use spawn."""
+"""Recognises, by its stack, the framework that started a process, and how to make it use spawn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Framework:
     """How to make it use another start method."""
 
 
-#: The specific ones first: all of them use one of the last.
+#: The specific ones come first, because they all use one of the general ones at the end.
 FRAMEWORKS = (
     Framework(
         "vLLM",
@@ -114,12 +114,12 @@ _HOSTS = re.compile(
 
 
 def hosts(frame: LogFrame) -> bool:
-    """Return whether this call only runs what it was given: a worker's loop, a pool, a launcher."""
+    """Return whether this call only runs code passed to it, as a worker's loop, a pool or a launcher does."""
     return _HOSTS.search("/".join(frame.parts)) is not None
 
 
 def framework(frames: Iterable[LogFrame], speaker: str | None = None) -> Framework | None:
-    """Return the framework that started the process with these calls on its stack."""
+    """Return the framework that started the process with this stack."""
     paths = ["/".join(frame.parts) for frame in frames]
     for known in FRAMEWORKS:
         if any(path.endswith(f"/{end}") or path == end for path in paths for end in known.paths):

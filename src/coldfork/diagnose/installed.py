@@ -1,4 +1,4 @@
-"""The files of a log on this machine: the version of the package, and the function of a line."""
+"""Looks up files that a log names on this machine: the package's version, and the function of a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIELD = re.compile(r"^(Name|Version): *(\S+) *$", re.MULTILINE)
 
 
 def environments_of(paths: Iterable[str]) -> tuple[Path, ...]:
-    """Return the site-packages folders that contain those of these files that are on this machine."""
+    """Return the site-packages folders on this machine that contain any of these files."""
     found: dict[Path, None] = {}
     for path in paths:
         head, marker, _ = path.rpartition("-packages/")
@@ -26,7 +26,7 @@ def environments_of(paths: Iterable[str]) -> tuple[Path, ...]:
 
 
 def version_of_source(folder: Path, distribution: str) -> str | None:
-    """Return the version of a distribution whose sources or installed files are in this folder."""
+    """Return the version of a distribution, from a folder of its sources or installed files."""
     for place in (folder, folder.absolute().parent):
         installed = versions((place,)).get(normalised(distribution))
         if installed is not None:
@@ -38,7 +38,7 @@ def version_of_source(folder: Path, distribution: str) -> str | None:
 
 
 def _said(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and version of a source tree: from PKG-INFO if it was released, else pyproject.toml."""
+    """Yield the name and version of a source tree, first from PKG-INFO files, then from pyproject.toml."""
     for file in (folder / "PKG-INFO", *sorted(folder.glob("*.egg-info/PKG-INFO"))):
         fields = dict(_FIELD.findall(_text(file).partition("\n\n")[0]))
         if "Name" in fields and "Version" in fields:
@@ -62,7 +62,9 @@ _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def step_at(path: str, line: int) -> Step | None:
-    """Return the line with the function or class body around it; None if the file is not here."""
+    """Return a line and the function or class whose body contains it; None if the file is not on this
+    machine.
+    """
     lines = linecache.getlines(path)
     if not 0 < line <= len(lines):
         return None
@@ -70,7 +72,7 @@ def step_at(path: str, line: int) -> Step | None:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
-    # Inner bodies come after the outer ones.
+    # `ast.walk` yields inner bodies after outer ones, so the last match is the innermost.
     around = [
         node.name
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""Looks up whether a version of the package at fault mends the line that a story is about."""
+"""Looks up whether a newer version of the package at fault repairs the line that a story is about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coldfork.model.diagnosis import Step, Story
 
 
 def with_versions(story: Story, case: Case) -> Story:
-    """Return the story with a newer version as its remedy, if the device was woken by a published fault."""
+    """Return the story with a newer version as a remedy, if a published fault woke the device."""
     ways = [tuple(way) for way in _to_the_device(story, case)]
     found = {_repair(way, story.name) for way in ways}
     repair = found.pop() if len(found) == 1 else None
@@ -32,9 +32,7 @@ def _repair(way: Sequence[Step], story: str) -> Repair | None:
 
 
 def _to_the_device(story: Story, case: Case) -> Iterator[Iterable[Step]]:
-    """Yield the calls from a line to the device: the culprit's as seen, else those of each certain
-    suspect.
-    """
+    """Yield chains of calls to the device: the observed one, else one for each certain suspect."""
     if case.wakings:
         yield _seen(case.wakings[0])
         return
@@ -49,7 +47,7 @@ def _to_the_device(story: Story, case: Case) -> Iterator[Iterable[Step]]:
 
 
 def _seen(waking: Waking) -> Iterator[Step]:
-    """Yield the stack from a recording, or the line if only that is known."""
+    """Yield the calls of a recorded wake, or its line if no calls are known."""
     yield from waking.steps
     if not waking.steps and waking.place.line is not None:
         step = step_at(waking.place.path, waking.place.line)

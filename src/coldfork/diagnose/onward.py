@@ -1,4 +1,4 @@
-"""The way on from a log that tells no story: its last error, its origin, and one command to type next."""
+"""Next steps for a log that no story explains: its last error, that error's origin, and a command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coldfork.diagnose import roles, stacks
 from coldfork.diagnose.logs.records import Log, LogFrame, LoggedError
 from coldfork.model.diagnosis import Evidence, Onward, Place, Role
 
-#: Words of an error that point to a check of the doctor, and the checks to run.
+#: Words in an error that relate to checks of the doctor, and these checks.
 _CHECKS = (
     (r"no kernel image is available|not compatible with the current PyTorch installation", "torch driver"),
     (r"lib(?:cudart|cublas\w*|cudnn\w*|nvrtc|cusparse\w*|nccl)\.so[.\d]*: cannot open", "torch library-path"),
@@ -28,7 +28,7 @@ _WORKER = re.compile(r"worker|engine|rank|process", re.IGNORECASE)
 
 
 def onward(log: Log) -> Onward | None:
-    """Return the way on; None if nothing was read."""
+    """Return the next steps; None if the log contains no text."""
     error = _last(log)
     if error is None:
         return _without_error(log)
@@ -52,7 +52,7 @@ def _without_error(log: Log) -> Onward | None:
 
 
 def _last(log: Log) -> LoggedError | None:
-    """Return the last error of a program, preferring one that does not just pass on another."""
+    """Return the last error in a log, preferably one that does not just repeat another."""
     errors = [error for error in log.errors if not error.kind.endswith("Warning")]
     own = [error for error in errors if error.frames and error.kind and not _brings_along(error)]
     return next(iter(reversed(own or errors)), None)

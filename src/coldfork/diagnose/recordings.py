@@ -1,4 +1,4 @@
-"""Adds to a log what a recording of `coldfork run` knows: what woke the device, and which line forked."""
+"""Adds the facts from a recording of `coldfork run` to a log: the lines that woke the device and forked."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The waker of the device and the place of the fork, as the recording saw them."""
+    """The line that woke the device and the line that forked, according to a recording."""
 
     wakings: tuple[Waking, ...] = ()
     fork: Place | None = None
 
 
 def recorded(file: Path) -> Recorded:
-    """Return the facts in this recording; none if it cannot be read or nothing was woken."""
+    """Return the facts in this recording; empty if it is unreadable or shows no wake that poisoned a
+    child.
+    """
     try:
         recording = read(file)
         summed_up = outcome(recording)
@@ -50,9 +52,7 @@ def recorded(file: Path) -> Recorded:
 
 
 def _of_the_program(path: str, line: int | None, stack: Sequence[Frame]) -> tuple[str, int | None]:
-    """Return the waking line; if that belongs to a launcher, which only runs the program, the program's own
-    innermost line.
-    """
+    """Return the waking line, or the program's innermost line if the waking line is a launcher's."""
     if _is_foreign(path):
         for frame in reversed(stack):
             if not _is_foreign(frame.path):

@@ -1,4 +1,4 @@
-"""The owner of each line of a stack: the program, a framework, a device library, or the starter."""
+"""Classifies the lines of a stack as the program's, a framework's, a device library's or the starter's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def _layouts() -> Mapping[str, frozenset[str]]:
 
 
 def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
-    """Return the package of a call, installed or a known one's checkout; None for the program's own."""
+    """Return the package that contains a call, installed or from a checkout; None for the program's own
+    code.
+    """
     path = stacks.joined(frame)
     _, found, inside = path.rpartition("-packages/")
     if found:
@@ -46,7 +48,7 @@ def owner(frame: LogFrame, folders: Sequence[str] = ()) -> str | None:
 
 
 def _known(frame: LogFrame) -> int | None:
-    """Return where in the path a known package begins, judged by the content of its wheel below its name."""
+    """Return the index in the path of a known package, recognised by the contents of its wheel."""
     layouts = _layouts()
     above = ""
     for index, (part, below) in enumerate(pairwise(frame.parts)):
@@ -62,7 +64,7 @@ def _top(inside: str) -> str:
 
 
 def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
-    """Return the folders that hold several known libraries, as PYTHONPATH and `pip --target` make them."""
+    """Return folders outside site-packages that hold several known libraries, as `pip --target` makes."""
     found: dict[str, set[str]] = {}
     for frame in frames:
         index = None if "-packages/" in stacks.joined(frame) else _known(frame)
@@ -72,7 +74,7 @@ def package_folders(frames: Sequence[LogFrame]) -> tuple[str, ...]:
 
 
 def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
-    """Return the role of one call; None for calls without one: Python's own library, a prompt, a shim."""
+    """Return the role of a call; None for one without a role, as in the standard library or a shim."""
     path = stacks.joined(frame)
     if _NOWHERE.match(path) or _SHIM.search(path) or stacks.is_standard(frame):
         return None
@@ -83,8 +85,7 @@ def role(frame: LogFrame, folders: Sequence[str] = ()) -> Role | None:
 
 
 def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """Return the innermost call of the outermost owner below the start of the process, preferring the
-    program.
+    """Return the call to blame: the program's innermost, or else the outermost framework's innermost.
 
     Code that only runs what it was given (a worker's loop, a launcher) owns nothing below it. If nothing
     belongs to the program and the stack ends in the start of a process, it is the call that starts it.
@@ -104,14 +105,14 @@ def guilty(frames: Sequence[LogFrame]) -> LogFrame | None:
 
 
 def asking(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """Return the innermost call outside the device's library: the line that asked for the device."""
+    """Return the innermost call outside the device library: the line that used the device."""
     folders = package_folders(frames)
     asks = (Role.PROGRAM, Role.FRAMEWORK)
     return next((frame for frame in reversed(frames) if role(frame, folders) in asks), None)
 
 
 def parts(frames: Sequence[LogFrame]) -> tuple[Part, ...]:
-    """Return one line for each role on a stack, the outermost role first."""
+    """Return one line of the stack for each role, the outermost role first."""
     return tuple(_parts(frames))
 
 

@@ -1,4 +1,4 @@
-"""Searches the sources for lines that could have woken the device of a log, as `coldfork check` does."""
+"""Searches the program's sources for lines that could have woken the device, as `coldfork check` does."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ _DEVICES = frozenset({"cuda", "rocm", "xpu", "opencl", "jax"})
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The program's sources, and the environment it ran in."""
+    """The program's sources, and the environment that the program ran in."""
 
     folders: tuple[Path, ...] = ()
-    """Given with `--source`; without any, the files that the log names and that are on this machine are read.
+    """Given with `--source`; without any, the files that the log names and that are on this machine are
+    read.
     """
     python: Path | None = None
 
     def search(self) -> Search:
-        """Return a search that analyses the same files at most once."""
+        """Return a search function that analyses the same files only once."""
         answers: dict[tuple[Path, ...], tuple[Suspect, ...]] = {}
 
         def look(paths: Sequence[str]) -> tuple[Suspect, ...]:
@@ -52,8 +53,8 @@ class Sources:
         return look
 
     def installed(self, distribution: str, paths: Sequence[str]) -> str | None:
-        """Return the version of a distribution: from the sources, the environment, or the location of the
-        log's files.
+        """Return a distribution's version, from the sources, the environment, or the location of the log's
+        files.
         """
         given = (version_of_source(folder, distribution) for folder in self.folders)
         found = next((version for version in given if version is not None), None)
@@ -74,8 +75,8 @@ class Sources:
 
 
 def _local(paths: Iterable[str]) -> tuple[Path, ...]:
-    """Return the program's own files that the log names and that are here: whole packages, or single
-    files.
+    """Return the program's own files that the log names and that exist here, as whole packages if
+    possible.
     """
     found: dict[Path, None] = {}
     for path in paths:
@@ -95,7 +96,7 @@ def _top(file: Path) -> Path:
 
 
 def _packages(paths: Iterable[str], environment: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files of installed packages that the log names, if the environment contains them."""
+    """Yield the files of installed packages that the log names and the environment contains."""
     for path in paths:
         tail = "/".join(PurePosixPath(joined(LogFrame(0, path, None, ""))).parts)
         _, found, inside = tail.rpartition("-packages/")
@@ -122,8 +123,8 @@ def _counts(cause: Cause) -> bool:
 
 
 def _rank(cause: Cause, findings: dict[str, Finding], named: Sequence[str]) -> tuple[int, bool, int]:
-    """Return the sort key of a cause: files that the log names first, then the surest, then the most widely
-    waking.
+    """Return a sort key for causes: those in files that the log names first, then the surest, then the
+    widest.
     """
     in_log = any(_ends_alike(path, cause.path) for path in named)
     return (-cause.verdict.rank, not in_log, -cause.warms)
@@ -146,14 +147,16 @@ def _suspect(cause: Cause, finding: Finding | None) -> Suspect:
     condition = f", if {cause.condition}" if cause.condition else ""
     place = Place(cause.path, cause.line, cause.call, text)
     if finding is not None and (finding.path, finding.line) != (cause.path, cause.line):
-        # The import-time line is the one to mend; the cause may be deeper in the chain.
+        # The line to mend is the one that runs at import; the cause may be further down the chain.
         place = Place(finding.path, finding.line, finding.chain.sink.symbol, text)
     reason = f"{cause.verdict.value}: importing it {effect}{condition}"
     return Suspect(place, reason, chain, tuple(_steps(finding)))
 
 
 def _steps(finding: Finding | None) -> Iterator[Step]:
-    """Yield the chain's lines, each with the function that it is in, and last the function that ends it."""
+    """Yield the lines of a chain, each with its enclosing function, and finally the function that wakes the
+    device.
+    """
     for step in finding.chain.steps if finding is not None else ():
         if step.path is not None:
             at_top = step.kind not in _IN_A_BODY

@@ -1,4 +1,4 @@
-"""Questions about a stack: which part ran in the child, where an import was, what touched the device."""
+"""Functions on a stack: which calls ran in the child, which line imported, which call touched the device."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ DEVICE_LIBRARIES = (
 
 
 def joined(frame: LogFrame) -> str:
-    """Return the path with slashes, whatever system wrote it."""
+    """Return the path with slashes, whichever system wrote it."""
     return "/".join(frame.parts)
 
 
 def boundary(frames: Sequence[LogFrame]) -> int:
-    """Return the index of the first call of the child; 0 if the stack does not show how it was started."""
+    """Return the index of the child's first call; 0 if the stack does not show the start of the child."""
     for index in range(len(frames) - 1, -1, -1):
         if any(
             joined(frames[index]).endswith(path) and frames[index].function == name
@@ -60,7 +60,7 @@ def boundary(frames: Sequence[LogFrame]) -> int:
 
 
 def is_standard(frame: LogFrame) -> bool:
-    """Return whether the call is in Python's own library."""
+    """Return whether the call is in Python's standard library."""
     return _STANDARD.search(joined(frame)) is not None
 
 
@@ -70,7 +70,7 @@ def is_installed(frame: LogFrame) -> bool:
 
 
 def is_spawned_main(frames: Sequence[LogFrame]) -> bool:
-    """Return whether a spawned child was importing the program that had started it."""
+    """Return whether a spawned child was importing the program's main module."""
     return any(
         joined(frame).endswith("multiprocessing/spawn.py")
         and frame.function in ("prepare", "_fixup_main_from_path", "_fixup_main_from_name")
@@ -79,7 +79,7 @@ def is_spawned_main(frames: Sequence[LogFrame]) -> bool:
 
 
 def starting_call(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """Return the line of the parent that started the process, if the stack goes that far."""
+    """Return the parent's line that started the process, if the stack includes it."""
     for index, frame in enumerate(frames):
         path = joined(frame)
         if re.search(
@@ -90,7 +90,7 @@ def starting_call(frames: Sequence[LogFrame]) -> LogFrame | None:
 
 
 def import_site(frames: Sequence[LogFrame]) -> LogFrame | None:
-    """Return the line of an import at module or class level below which the device was touched."""
+    """Return the line at module or class level that imported the module in which the device was touched."""
     first = boundary(frames)
     for index in range(len(frames) - 1, first - 1, -1):
         if _is_at_import(frames, index, first):
@@ -108,7 +108,7 @@ def _is_at_import(frames: Sequence[LogFrame], index: int, first: int) -> bool:
 
 
 def _is_imported(frames: Sequence[LogFrame], index: int, first: int) -> bool:
-    """Return whether something imported this module: the program's own file is run, not imported."""
+    """Return whether the module was imported; the program's main file, by contrast, is run."""
     if index <= first:
         return False
     above = frames[index - 1]
@@ -139,9 +139,7 @@ def _module_above(frames: Sequence[LogFrame], index: int) -> int:
 
 
 def device_call(frames: Sequence[LogFrame], site: LogFrame) -> str | None:
-    """Return the call made below this line: the library's function that touches the device, as users write
-    it.
-    """
+    """Return the library function that the given line called to touch the device, as a dotted name."""
     below = list(frames)[list(frames).index(site) + 1 :]
     for frame in below:
         parts = [part for part in frame.parts if part]

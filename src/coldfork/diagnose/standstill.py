@@ -1,4 +1,4 @@
-"""Ends a command that does not end by itself; first, each of its Pythons dumps the stacks of its threads."""
+"""Ends a hanging command, after making each of its Python processes dump the stacks of its threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _PATIENCE = 2.0
 
 
 def ended(root: int, log: IO[bytes], *, spare_root: bool) -> tuple[int, ...]:
-    """End a process and all its descendants, deepest first; each writes its stacks before. Return their pids.
+    """End a process and its descendants, deepest first, each after a stack dump; return the processes
+    asked.
 
     On Linux; elsewhere the command is only ended. All are stopped before the first is ended, so that none
     starts another in place of a dead one.

@@ -1,4 +1,4 @@
-"""The list of checks, each imported when it runs; one that crashes is skipped and never stops the others."""
+"""The list of checks. Each is imported when it runs; if one crashes, the others still run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.model.errors import UsageError
 
 _ROOM = "coldfork.diagnose.doctor"
 
-#: The groups in display order: the folder of each, its name, and its checks.
+#: The groups in display order: each folder, with the group's name and its checks.
 GROUPS = MappingProxyType(
     {
         "python": ("Python", ("python", "start-method", "startup-files", "openmp")),
@@ -74,21 +74,21 @@ GROUPS = MappingProxyType(
 
 
 class Check(Protocol):
-    """The interface of each check's module; its docstring is its documentation."""
+    """The interface that each check's module implements; the module's docstring is its documentation."""
 
     __doc__: str | None
 
     def examine(self, facts: Facts) -> Answer:
-        """Return the result of the check."""
+        """Run the check and return its result."""
 
 
 def folders() -> dict[str, str]:
-    """Return every check and its folder, in display order."""
+    """Return the folder of each check, by the check's name, in display order."""
     return {name: folder for folder, (_, names) in GROUPS.items() for name in names}
 
 
 def check(name: str) -> Check:
-    """Import one check."""
+    """Import the module of one check."""
     places = folders()
     if name not in places:
         from coldfork.rules.registry import near_match
@@ -100,7 +100,7 @@ def check(name: str) -> Check:
 
 
 def _meant(name: str) -> tuple[str, ...]:
-    """Return a check, or all checks of a group; a name that both share means the check alone."""
+    """Return the checks that a name stands for: a single check, or else all checks of a group."""
     if name in GROUPS and name not in folders():
         return GROUPS[name][1]
     check(name)
@@ -113,12 +113,12 @@ def group(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """Return the subject of a check: the first line of its docstring."""
+    """Return the title of a check: the first line of its docstring."""
     return _text(name).partition("\n")[0].rstrip(".")
 
 
 def page() -> str:
-    """Return all checks on one page."""
+    """Return the documentation page of all checks."""
     parts = [_HEAD]
     for heading, names in GROUPS.values():
         parts.append(f"## {heading}")

@@ -1,1 +1,1 @@
-"""Reading logs: from bytes to lines of processes, tracebacks, errors, dumps and notes."""
+"""Reads logs: turns bytes into lines of processes, tracebacks, errors, stack dumps and notes."""

@@ -1,4 +1,4 @@
-"""Stacks of running processes, as py-spy, faulthandler and gdb print them for a program that hangs."""
+"""Parses the stacks of running processes that py-spy, faulthandler and gdb print for a hanging program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROCESS = re.compile(r"^Process (?P<pid>\d+): (?P<command>.+)$")
 
 
 def stacks(lines: Sequence[LogLine]) -> Iterator[Stack]:
-    """Yield the stacks in these lines of one process."""
+    """Yield the dumped stacks in these lines of one process."""
     index = 0
     pid: int | None = None
     while index < len(lines):
@@ -47,9 +47,7 @@ def stacks(lines: Sequence[LogLine]) -> Iterator[Stack]:
 
 
 def upside_down(error: LoggedError) -> Stack | None:
-    """Return the stack that gdb's `py-bt` prints: in Python's notation, but innermost call first, without an
-    error.
-    """
+    """Return the stack that gdb's `py-bt` prints: a traceback with the innermost call first and no error."""
     frames = error.frames
     starts = [n for n, call in enumerate(frames) if call.function == "_launch" and "popen_fork" in call.path]
     begins = [n for n, call in enumerate(frames) if call.function == "_bootstrap"]

@@ -1,4 +1,4 @@
-"""Undoes what terminals, containers and collectors do to a line: colours, JSON, time stamps, links."""
+"""Removes what terminals, containers and collectors add to a line: colours, JSON, time stamps, links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles and links
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # window titles and hyperlinks
     r"|\x1b[@-Z\\^_=>()][0AB]?"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]"
 )
@@ -46,7 +46,7 @@ _QUOTES = str.maketrans("\u201c\u201d", '""')
 
 
 def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
-    """Return the lines of a document inside a log line, as plain text; usually the line itself.
+    """Return the text lines of the JSON document in a log line; without a document, just the line itself.
 
     With `patient`, a document after other text is left to a later call, when that text has been removed.
     """
@@ -64,11 +64,11 @@ def opened(text: str, *, patient: bool = False) -> tuple[str, ...]:
 
 
 def parted(text: str) -> tuple[str, ...]:
-    """Return the lines that were joined into one, with escaped or missing line ends; usually the line
+    """Return the lines that were joined into one, by escaped or removed line ends; usually just the line
     itself.
     """
     if text.rstrip()[-1:] == "}" and '{"' in text:
-        return (text,)  # a document, which is opened once the text before it has been removed
+        return (text,)  # a JSON document, which is parsed once the text before it has been removed
     if "\\n" in text and _is_escaped(text):
         text = _PARTED.sub(r"\1", text)
         unescaped = re.sub(r"\\[nrt\"'\\]", lambda found: _ESCAPED[found[0]], text)
@@ -79,7 +79,7 @@ def parted(text: str) -> tuple[str, ...]:
 
 
 def _parted(call: str) -> Iterator[str]:
-    """Yield a call of a traceback on one line: its place, its source, and after the last one the error."""
+    """Yield the parts of a traceback's call that shares one line: its place, its source, and any error."""
     called = _CALLED.match(call)
     if called is None:
         yield call
@@ -91,7 +91,7 @@ def _parted(call: str) -> Iterator[str]:
 
 
 def _is_escaped(text: str) -> bool:
-    """Return whether the line ends are written as a backslash and an n, and not just one Windows path is."""
+    """Return whether the text has escaped line ends, and not just one Windows path that looks like them."""
     return _ONE_LINE.search(text) is not None or len(_ENDS.findall(text)) >= _FEWEST_ENDS
 
 
@@ -108,7 +108,7 @@ def _inside(text: str) -> str | None:
 
 
 def _traces(document: dict[str, object]) -> Iterator[str]:
-    """Yield the tracebacks in a document, or one level below."""
+    """Yield the tracebacks in a JSON document or in the objects directly inside it."""
     inner = [value for value in document.values() if isinstance(value, dict)]
     for place in (document, *inner):
         for key in _TRACES:
@@ -118,8 +118,8 @@ def _traces(document: dict[str, object]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    # Text that a progress bar overwrote with a carriage return is not visible on the screen, so it is
-    # dropped.
+    # Text before a carriage return is dropped: a progress bar that was overwritten is not visible on the
+    # screen.
     text = text.rstrip("\r").rpartition("\r")[2]
     if "\x1b" in text or not text.isprintable():
         text = _ESCAPES.sub("", text)

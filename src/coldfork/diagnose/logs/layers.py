@@ -1,4 +1,4 @@
-"""Strips a log, layer by layer, of everything around it: prefixes, quotes, numbers, indentation, cuts."""
+"""Strips a log, layer by layer, down to its text: removes prefixes, quotes, numbers, indentation and cuts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HEADED = re.compile(r'Traceback \(|Process [\w:.-]+:$|File "')
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row being stripped: its writer, the remaining text, and its width including the prefix."""
+    """A row being stripped: the process that wrote it, its remaining text, and its width with the prefix."""
 
     number: int
     speaker: Speaker
@@ -57,7 +57,7 @@ class _Row:
 
 
 def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
-    """Return the process lines contained in these lines of a file."""
+    """Return the lines that processes wrote, stripped of every layer around them in a file."""
     rows = [_Row(number, NOBODY, text, len(text)) for number, text in lines]
     if rows and not rows[-1].text:
         rows.pop()
@@ -71,7 +71,7 @@ def peeled(lines: Iterable[tuple[int, str]]) -> list[LogLine]:
         unmarked = _unmarked(rows)
         rows = unmarked if unmarked is rows else _unnumbered(unmarked)
         rows = _inherited(_unprefixed(rows, whole=whole))
-        # Rows are joined once per layer: joined rows may have the maximum length by accident.
+        # Rows are joined once per layer: a joined row may happen to have the width of a cut one.
         if layer > 0 and _said(rows) == before:
             if not patient or not any('{"' in row.text for row in rows):
                 break
@@ -98,18 +98,18 @@ def _opened(rows: Sequence[_Row], *, patient: bool) -> list[_Row]:
         text = row.text[: len(row.text) - behind] if behind else row.text
         for part in opened(text, patient=patient):
             if _FENCE.match(part) is None:
-                # A console that writes colours does not count them; a logger that spells them out does.
+                # Colour codes count only if they are spelled out as text, as by some loggers.
                 spelled = "[" in text and _SPELLED.search(text) is not None
                 width = len(text) if spelled else len(part)
                 if part is text and part is row.text and row.width == width:
-                    found.append(row)  # most rows: a large log is not copied without need
+                    found.append(row)  # true of most rows: avoids copying a large log
                 else:
                     found.append(replace(row, text=part[:_LONGEST_JOINED], width=width))
     return found
 
 
 def _parted(rows: Iterable[_Row]) -> list[_Row]:
-    """Return the rows, splitting those that were joined on one line."""
+    """Return the rows, splitting any that several lines were joined into."""
     return [
         row if part is row.text else replace(row, text=part[:_LONGEST], width=len(part))
         for row in rows
@@ -128,7 +128,7 @@ def _unnumbered(rows: list[_Row]) -> list[_Row]:
 
 
 def _unmarked(rows: list[_Row]) -> list[_Row]:
-    """Return the rows without their common beginning: a comment or quotation mark, and indentation."""
+    """Return the rows without the mark that begins all of them, such as `#` or `>`, and indentation."""
     said = [row.text for row in rows if row.text.strip()]
     shared = _begin_alike(min(said), max(said)) if said else ""
     label = _LABEL.match(shared) if len(set(said)) >= _FEWEST_LABELLED else None
@@ -150,7 +150,7 @@ def _unmarked(rows: list[_Row]) -> list[_Row]:
     mark = _COMMENT.match(shared)
     length = len(shared) if mark is None else len(mark[0])
     if mark is None:
-        # The calls of a traceback are indented by two: if there is nothing else, that belongs to them.
+        # The two columns by which Python indents calls are not part of the common indentation.
         outermost = min(
             (_indent(t) for t in said if frame(t, 0) is not None and '  File "' in t), default=None
         )
@@ -173,7 +173,7 @@ def _indent(text: str) -> int:
 
 
 def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
-    """Return the rows without prefixes; of pieces of lines, only a prefix that most share is removed."""
+    """Return the rows without prefixes; in an incomplete log, remove only a prefix that most rows share."""
     split = [(row, *prefixes.split(row.text)) for row in rows]
     counts = [elements for row, _, _, elements in split if row.text.strip()]
     prefixed = [elements for elements in counts if elements]
@@ -183,7 +183,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
         return rows
     uneven = most and shared < max(prefixed, default=0)
     if uneven:
-        # One collector wrote this before every row; whatever only some rows have after it is another layer.
+        # One collector wrote the prefix that all rows share; anything more is another layer.
         split = [(row, *prefixes.split(row.text, shared)) for row in rows]
     tight = {
         _shape(row.text, said)
@@ -193,7 +193,7 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
     found = []
     for row, who, said, elements in split:
         if tight and elements and _shape(row.text, said) in tight and row.text[-len(said) - 1] == " ":
-            said = f" {said}"  # this prefix ends without a blank: the first blank belongs to the text
+            said = f" {said}"  # as no blank ends this prefix, the first blank is part of the text
         if elements == 0 and row.bare and row.outer == row.speaker:
             found.append(row)
             continue
@@ -210,12 +210,12 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
 
 
 def _shape(text: str, said: str) -> str:
-    """Return the beginning of a row before the rest, with numbers made equal."""
+    """Return the prefix of a row, up to the rest of its text, with every number replaced by 0."""
     return re.sub(r"\d+", "0", text[: len(text) - len(said)].rstrip())
 
 
 def _both(one: Speaker, other: Speaker) -> Speaker:
-    """Return the speaker that two prefixes of one line name together; the inner one is more precise."""
+    """Return the writer of a line according to two nested prefixes; the inner one takes precedence."""
     return Speaker(other.name or one.name, other.pid or one.pid) if one.known else other
 
 
@@ -229,11 +229,11 @@ def _stripped(row: _Row, patterns: Iterable[re.Pattern[str]]) -> _Row:
 
 
 def _inherited(rows: Sequence[_Row]) -> list[_Row]:
-    """Return the rows, assigning those without a prefix to the process whose traceback began above them."""
+    """Return the rows, attributing those without a prefix to the process whose traceback began above them."""
     found: list[_Row] = []
     begun: _Row | None = None
     if len(rows) > 1 and rows[0].bare and not rows[1].bare and frame(rows[0].text, 0) is not None:
-        # The copied part began within a line, after its prefix.
+        # The log was copied from the middle of a line, so its first row lacks the prefix.
         rows = [replace(rows[0], speaker=rows[1].speaker, bare=False), *rows[1:]]
     for row in rows:
         goes_on = row.bare and row.text[:2] == "  "
@@ -252,7 +252,7 @@ def _inherited(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _is_rest(text: str, above: _Row) -> bool:
-    """Return whether an unprefixed line is the rest of the one above, which a console wrapped at a blank."""
+    """Return whether a line without a prefix continues the line above, which a console wrapped at a blank."""
     if not above.speaker.known or not text.strip() or text[:1] == " ":
         return False
     if not above.text.strip():
@@ -261,11 +261,11 @@ def _is_rest(text: str, above: _Row) -> bool:
 
 
 def _unwrapped(rows: list[_Row]) -> list[_Row]:
-    """Return the rows, joining those that were cut at the same width with their continuations."""
+    """Return the rows, joining each that was cut at the common width with its continuation."""
     width = _width(rows)
     if width is None:
         return _measured(rows)
-    # Either a terminal cut prefixed lines, or each row got its prefix after the cut.
+    # A terminal cuts lines together with their prefixes; else each piece gets its own prefix.
     within = not any(
         below.bare for row, below in pairwise(rows) if row.width == width and not _is_whole(row.text)
     )
@@ -291,10 +291,10 @@ def _measured(rows: Iterable[_Row]) -> list[_Row]:
 
 
 def _is_new(text: str, behind: str) -> bool:
-    """Return True if a line does not continue the one before, whose length is that of the cut lines."""
+    """Return True if a line does not continue the one before it, though that is as long as the cut lines."""
     if _BEGINS.match(text):
         return bool(behind.strip()) and "\\n" not in behind
-    # The source line below a frame: nothing in the frame itself is so far to the right.
+    # Only the source line below a frame is indented this far, so the row is new.
     return text.startswith("    ") and frame(behind, 0) is not None
 
 
@@ -303,13 +303,13 @@ def _width(rows: Sequence[_Row]) -> int | None:
     rows = [row for row in rows if not _is_whole(row.text)]
     longest = max((row.width for row in rows), default=0)
     cut = [row.text for row in rows if row.width == longest]
-    # The same error of two workers has the same length twice without being cut.
+    # Two workers that report the same error write lines of equal length, though neither was cut.
     wrapped = len(set(cut)) >= _FEWEST and len(cut) >= _SHARE * len(rows)
     return longest if wrapped and _NARROWEST <= longest <= _WIDEST else None
 
 
 def _is_whole(text: str) -> bool:
-    """Return whether this row was not cut: it was padded, belongs to a panel of that width, or is JSON."""
+    """Return whether a row was not cut: it was padded, belongs to a panel of that width, or is JSON."""
     if text.endswith(_FILLED):
         return True
     last = text.rstrip()[-1:]
@@ -317,7 +317,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _as_python(rows: Iterable[_Row]) -> Iterator[LogLine]:
-    """Yield the lines of each speaker in Python's notation, at Python's indentation."""
+    """Yield the lines of each process, rewritten to Python's notation and indentation."""
     spoken: dict[Speaker, list[tuple[int, RawLine]]] = {}
     for place, row in enumerate(rows):
         spoken.setdefault(row.speaker, []).append((place, RawLine(row.number, row.text.rstrip())))

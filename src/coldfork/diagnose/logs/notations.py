@@ -1,4 +1,4 @@
-"""Other notations of a traceback, rewritten as Python's: rich's panels, IPython's and pytest's."""
+"""Rewrites other notations of a traceback as Python's: rich's panels, and IPython's and pytest's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CODE = re.compile(r"^>\s+(?P<source>\S.*)$")
 
 
 def rewritten(lines: Sequence[RawLine]) -> list[RawLine]:
-    """Return the lines, with every call on a stack in Python's notation."""
+    """Return the lines, with every stack call rewritten in Python's notation."""
     found = list(lines)
     if any(
         line.text.startswith("E ") or (".py:" in line.text and _RAISED.match(line.text)) for line in found
@@ -54,7 +54,7 @@ def _frame(number: int, path: str, line: str, function: str | None) -> RawLine:
 
 
 def _unboxed(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """Yield the lines of rich's panels rewritten: a place in one or more rows, and the code row with the
+    """Yield the lines, with rich's panels rewritten: the place of a call, and the code line with the
     arrow.
     """
     index = 0
@@ -84,7 +84,7 @@ def _row(lines: Sequence[RawLine], index: int, text: str) -> tuple[int, tuple[Ra
         return 1, ()
     joined = ""
     for used, row in _rows(lines, index):
-        # A panel wraps at any character, and drops the blank if it wraps at one.
+        # A panel wraps at any character; if that is a blank, the blank is dropped.
         for candidate in (joined + row, f"{joined} {row}".strip()):
             place = _PANEL_PLACE.match(candidate)
             if place is not None and ".py" in place["path"]:
@@ -94,7 +94,7 @@ def _row(lines: Sequence[RawLine], index: int, text: str) -> tuple[int, tuple[Ra
 
 
 def _rows(lines: Sequence[RawLine], index: int) -> Iterator[tuple[int, str]]:
-    """Yield the rows of a panel from here, each with the number of lines up to it."""
+    """Yield the text rows of a panel from this line on, each with the number of lines read so far."""
     for used, line in enumerate(lines[index : index + 2 * _MOST_ROWS], 1):
         row = _PANEL.match(line.text)
         if row is not None and row["text"].strip():
@@ -104,7 +104,9 @@ def _rows(lines: Sequence[RawLine], index: int) -> Iterator[tuple[int, str]]:
 
 
 def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """Yield IPython's lines rewritten: a file and a function, and the code line with the arrow."""
+    """Yield the lines, with IPython's tracebacks rewritten: file, function, and the code line with the
+    arrow.
+    """
     index = 0
     while index < len(lines):
         line = lines[index]
@@ -115,7 +117,7 @@ def _of_notebooks(lines: Sequence[RawLine]) -> Iterator[RawLine]:
 
 
 def _of_notebook(line: RawLine, below: Sequence[RawLine]) -> tuple[tuple[RawLine, ...], int]:
-    """Return the call that a line names, with its source, and the number of code lines below it to skip."""
+    """Return the call and source that a line introduces, and the number of code lines below it to skip."""
     text = line.text.strip()
     cell = _CELL.match(text)
     head = cell or _NOTEBOOK.match(text)
@@ -135,7 +137,7 @@ def _of_notebook(line: RawLine, below: Sequence[RawLine]) -> tuple[tuple[RawLine
 
 
 def _arrow(lines: Sequence[RawLine]) -> tuple[re.Match[str] | None, int]:
-    """Return the line of a listing that an arrow points to, and the number of lines in the listing."""
+    """Return the code line that an arrow points to, and the number of lines in the code listing."""
     arrow, listed = None, 0
     for line in lines[:_MOST_LISTED]:
         text = line.text.strip()
@@ -148,7 +150,9 @@ def _arrow(lines: Sequence[RawLine]) -> tuple[re.Match[str] | None, int]:
 
 
 def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
-    """Yield pytest's lines rewritten: the place below its code, and that of the error below the error."""
+    """Yield the lines, with pytest's rewritten: each call's place comes below its code, the error's below the
+    error.
+    """
     index, source = 0, ""
     while index < len(lines):
         line = lines[index]
@@ -170,7 +174,7 @@ def _of_pytest(lines: Sequence[RawLine]) -> Iterator[RawLine]:
 
 
 def _run(lines: Sequence[RawLine], index: int) -> list[RawLine]:
-    """Return the lines after pytest's E that begin here, without it and their common indentation."""
+    """Return the lines that begin here with pytest's `E`, without the `E` and their common indentation."""
     run = []
     for line in lines[index:]:
         if not line.text.startswith("E ") and line.text != "E":
@@ -181,7 +185,7 @@ def _run(lines: Sequence[RawLine], index: int) -> list[RawLine]:
 
 
 def _raised(lines: Sequence[RawLine], index: int, source: str) -> Iterator[RawLine]:
-    """Yield the place of the error just read, which follows it."""
+    """Yield the place at which the error was raised, which pytest prints below the error."""
     for line in lines[index : index + 3]:
         place = _RAISED.match(line.text)
         if place is not None and place["kind"]:

@@ -1,4 +1,4 @@
-"""coldfork's own words in a log: what woke a device, as the guard and `coldfork run` report it."""
+"""Recognises the messages of coldfork's guard and of `coldfork run` in a log that name what woke a device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECORDED = re.compile(r"^(?:coldfork: )?recorded in (?P<path>\S.*)$")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The waker of an accelerator, as observed by coldfork."""
+    """One observation by coldfork of which line woke an accelerator."""
 
     line_number: int
     text: str
@@ -33,7 +33,7 @@ class Note:
 
 
 def notes(lines: Sequence[LogLine]) -> Iterator[Note]:
-    """Yield coldfork's own notes in this log on what woke a device."""
+    """Yield coldfork's own notes in this log on which line woke a device."""
     for index, line in enumerate(lines):
         if "was woken by" in line.text and (match := _woken(lines[index : index + 2])) is not None:
             yield Note(
@@ -58,13 +58,13 @@ def notes(lines: Sequence[LogLine]) -> Iterator[Note]:
 
 
 def _woken(lines: Sequence[LogLine]) -> re.Match[str] | None:
-    """Return the note in the first of these lines, or in both if a console wrapped it."""
+    """Return the match of a note in the first of these lines, or in both if a console wrapped the note."""
     wrapped = " ".join(line.text.strip() for line in lines)
     return _WOKEN.match(lines[0].text) or _WOKEN.match(wrapped)
 
 
 def recordings(lines: Sequence[LogLine]) -> Iterator[str]:
-    """Yield the recordings that this log names."""
+    """Yield the recording files that this log names."""
     for line in lines:
         if "recorded in" in line.text and (match := _RECORDED.match(line.text)) is not None:
             yield match["path"]

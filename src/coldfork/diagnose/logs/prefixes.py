@@ -1,4 +1,4 @@
-"""Prefixes of a line: its number, the process, its rank, the time, the level, the place."""
+"""Parses the prefix of a log line: line number, process, rank, time, level and source place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_ELEMENTS = 20
 
 
 def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
-    """Return the writer of the line, the rest of it, and the number of elements in its prefix.
+    """Return the process that wrote a line, the text after its prefix, and the number of parts in the prefix.
 
     One blank after the prefix belongs to the prefix.
     """
@@ -53,7 +53,7 @@ def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
         following = position
         while following < len(text) and text[following] == " ":
             following += 1
-        # Any number of blanks may precede the next element; the text keeps all of them but one.
+        # Any number of blanks may precede the next part; before the text, only one belongs to the prefix.
         if following > position and elements < most and _ELEMENTS.match(text, following):
             position = following
         elif position < len(text) and text[position] == " ":
@@ -64,12 +64,12 @@ def split(text: str, most: int = _MOST_ELEMENTS) -> tuple[Speaker, str, int]:
 
 
 def without_bars(text: str) -> str:
-    """Return a line of an exception group without the leading bars."""
+    """Return a line of an exception group without the bars at its left."""
     return _BARS.sub("", text, count=1) if text.lstrip()[:1] in ("|", "+") else text
 
 
 def learned(prefixes: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for unknown prefixes, learned from lines that show where they end."""
+    """Return patterns for unknown prefixes, learned from lines whose text has a known beginning."""
     shapes = {re.sub(r"\d+", "0", prefix): prefix for prefix in prefixes if prefix.strip()}
     return tuple(
         re.compile(re.sub(r"\d+", r"\\d+", re.escape(prefix))) for prefix in list(shapes.values())[:20]
@@ -97,14 +97,14 @@ _FEWEST = 4
 
 
 def unnumbered(lines: Sequence[RawLine]) -> Sequence[RawLine]:
-    """Return the lines without their numbers, if every line has one that exceeds the number before."""
+    """Return the lines without their line numbers, if each has one and the numbers rise."""
     matches = [match for line in lines if (match := _NUMBERED.match(line.text)) is not None]
     if len(matches) < _FEWEST or len(matches) < sum(bool(line.text.strip()) for line in lines):
         return lines
     numbers = [int(match["number"]) for match in matches]
     if not all(one < other for one, other in pairwise(numbers)):
         return lines
-    # Indentation that all lines share belongs to the numbers; the rest belongs to the text.
+    # Indentation that all lines share belongs to the line numbers, any further indentation to the text.
     texts = [len(match["blanks"]) for match in matches if match.end() < len(match.string)]
     indent = min(texts, default=0)
     return [RawLine(line.number, _without(line.text, indent)) for line in lines]

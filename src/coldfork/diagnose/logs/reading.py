@@ -1,4 +1,4 @@
-"""Reads a log: bytes in; lines of processes, errors and dumped stacks out."""
+"""Reads a log: turns its bytes into lines of processes, errors and dumped stacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coldfork.diagnose.logs.streaming import Excerpt, Passage, Signs, excerpt
 
 
 def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
-    """Read a log; of a large one, only the surroundings of the signs."""
+    """Read a log; of a large one, only the parts around the stories' signs."""
     kept = excerpt(stream, signs)
     if kept.binary:
         return Log(name, (), (), (), ("it is not text: most of it cannot be read as lines",))
@@ -24,7 +24,7 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
         (error for said in spoken for error in tracebacks.errors(said)), key=lambda error: error.line_number
     )
     dumped = [stack for said in spoken for stack in dumps.stacks(said)]
-    # The calls of a dump look like those of a truncated traceback.
+    # A dump looks like a truncated traceback, so its calls are left out.
     known = {call.line_number for stack in dumped for call in stack.frames}
     errors = [error for error in errors if error.kind or error.frames[-1].line_number not in known]
     turned = [stack for error in errors if (stack := dumps.upside_down(error)) is not None]
@@ -48,7 +48,7 @@ def _remarks(kept: Excerpt) -> tuple[str, ...]:
 
 
 def _joined(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Yield the passages, joining those with nothing between them."""
+    """Yield the passages, joining those that adjoin."""
     current: Passage | None = None
     for passage in passages:
         if current is not None and current.first + current.data.count(b"\n") == passage.first:

@@ -1,4 +1,4 @@
-"""The elements of a log that has been read: lines, frames, errors and dumped stacks."""
+"""The elements of a parsed log: lines, frames, errors and dumped stacks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from coldfork.diagnose.logs.streaming import Passage
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """The writer of a line, as far as its prefix tells; all processes without a prefix are one speaker."""
+    """The process that wrote a line, if its prefix tells; all processes without a prefix count as one."""
 
     name: str | None = None
     pid: int | None = None
 
     @property
     def known(self) -> bool:
-        """Whether the line tells anything about its writer."""
+        """Whether anything is known about the process."""
         return self.name is not None or self.pid is not None
 
 
@@ -26,7 +26,7 @@ NOBODY = Speaker()
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """A line as it is in its file, without additions by terminals and containers."""
+    """A line as its process wrote it, without additions by terminals and containers."""
 
     number: int
     text: str
@@ -60,7 +60,7 @@ class LogFrame:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The path in parts, whatever system wrote it."""
+        """The path, split into parts, whether in Windows or POSIX form."""
         return _parts(self.path)
 
 
@@ -85,13 +85,13 @@ class LoggedError:
 
     @property
     def said(self) -> str:
-        """The message with its continuation, on one line."""
+        """The message and its continuation lines, joined into one line."""
         return " ".join((self.message, *self.following))
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The stack of one thread that a dump shows, innermost call first."""
+    """A dumped stack of one thread, innermost call first."""
 
     line_number: int
     speaker: Speaker
@@ -101,7 +101,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """One log, read."""
+    """One parsed log."""
 
     name: str | None
     lines: tuple[LogLine, ...]

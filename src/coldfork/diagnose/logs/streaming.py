@@ -20,7 +20,7 @@ _BINARY = 0.04
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Adjoining lines of a log."""
+    """Consecutive lines of a log."""
 
     first: int
     """The number of the first line."""
@@ -29,7 +29,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The part of a log that was kept."""
+    """The parts kept of a log."""
 
     passages: tuple[Passage, ...]
     size: int
@@ -40,7 +40,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The signs to look for in a log that is too large to keep."""
+    """The signs to search for in a log that is too large to be kept whole."""
 
     anchors: tuple[bytes, ...] = ()
     """A few words, one of which occurs wherever a sign does, so that most blocks are dismissed quickly."""
@@ -96,7 +96,7 @@ class _Keeper:
             self._choose(leaving)
 
     def _choose(self, passage: Passage) -> None:
-        """Keep a block of the middle if it holds a sign, or adjoins one that does."""
+        """Keep a block from the middle of the log if it contains a sign or adjoins a block that does."""
         if self._signs.stand_in(passage.data):
             if self._before is not None:
                 self._keep(self._before)
@@ -121,20 +121,18 @@ def _first(passage: Passage) -> int:
 
 
 def _controls(data: bytes) -> int:
-    """Return how many bytes never occur in text: controls other than tabs, line ends, escapes and
-    backspaces.
-    """
+    """Return how many bytes are control characters that do not occur in the text of a log."""
     return len(data) - len(data.translate(None, bytes({*range(32)} - {7, 8, 9, 10, 12, 13, 27})))
 
 
 def _passages(stream: BinaryIO) -> Iterator[Passage]:
-    """Yield the log in blocks that end with a line."""
+    """Yield the log in blocks that end at line ends."""
     first, rest = 1, b""
     for block in _utf8(stream):
         data = rest + block
         end = data.rfind(b"\n") + 1
         if not end:
-            # An endless line, such as a binary file's, is cut so that it does not fill the memory.
+            # An endless line, as in a binary file, is split so that it does not fill the memory.
             if len(data) > _LONGEST_LINE:
                 yield Passage(first, data[:_LONGEST_LINE])
                 rest = b""

@@ -1,4 +1,4 @@
-"""Assembles tracebacks: header, calls, source lines, the exception, and the continuation of its message."""
+"""Assembles tracebacks: header, calls, source lines, exception, and the message's continuation lines."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def frame(text: str, number: int) -> LogFrame | None:
 
 
 def is_begun(text: str) -> bool:
-    """Return whether a frame's line breaks off because it was wrapped."""
+    """Return whether a frame's line is incomplete because a console wrapped it."""
     return _BEGUN.match(text) is not None and frame(text, 0) is None
 
 
 def joined(text: str, rest: str) -> str:
-    """Return the two rows of a wrapped frame line joined, at a blank or within a word."""
+    """Return the two rows of a wrapped frame line as one, whether it was wrapped at a blank or in a word."""
     at_once, spaced = text + rest.strip(), f"{text.rstrip()} {rest.strip()}"
     return at_once if frame(at_once, 0) is not None or frame(spaced, 0) is None else spaced
 
@@ -102,14 +102,16 @@ def errors(lines: Sequence[LogLine]) -> Iterator[LoggedError]:
 
 
 def _outermost_first(broken: LoggedError) -> tuple[LogFrame, ...]:
-    """Return the calls, outermost first; debuggers print them reversed, without a header."""
+    """Return the calls, outermost first; debuggers print them in the opposite order, without a header."""
     headed = broken.begins < broken.frames[0].line_number
     upright = headed or broken.frames[0].function == "<module>"
     return broken.frames if upright else broken.frames[::-1]
 
 
 def _mixed(broken: LoggedError, found: LoggedError) -> bool:
-    """Whether two processes mixed one traceback: the next one begins where this one breaks off."""
+    """Return whether two processes wrote one traceback at once: the next one begins where this one breaks
+    off.
+    """
     if broken.kind or not broken.frames or not found.frames:
         return False
     near = found.begins - broken.frames[-1].line_number <= _MOST_BETWEEN
@@ -117,7 +119,7 @@ def _mixed(broken: LoggedError, found: LoggedError) -> bool:
 
 
 def _unmixed(frames: Sequence[LogFrame]) -> tuple[LogFrame, ...]:
-    """Return each call once, in the order of the stack, because every copy is in order."""
+    """Return each call of a mixed traceback once, in the order of the stack, which every copy keeps."""
     first: dict[tuple[str, int | None, str], LogFrame] = {}
     for call in frames:
         first.setdefault(_call(call), call)
@@ -129,7 +131,9 @@ def _call(call: LogFrame) -> tuple[str, int | None, str]:
 
 
 def _belongs(broken: LoggedError, said: LoggedError, lines: Sequence[LogLine]) -> bool:
-    """Whether a traceback without an end belongs to the error that a logger printed just above it."""
+    """Return whether a traceback without an error line belongs to the error that a logger printed just
+    above.
+    """
     if broken.kind or not said.kind or said.frames or said.kind.endswith("Warning"):
         return False
     first = bisect_right(lines, said.line_number, key=lambda line: line.number)
@@ -139,7 +143,7 @@ def _belongs(broken: LoggedError, said: LoggedError, lines: Sequence[LogLine]) -
 
 
 class _Reader:
-    """Goes through the lines of one process once."""
+    """Reads the lines of one process once, from first to last."""
 
     def __init__(self, lines: Sequence[LogLine]) -> None:
         self._lines = lines
@@ -185,14 +189,14 @@ class _Reader:
 
     def _frame(self, line: LogLine, text: str) -> LogFrame | None:
         while is_begun(text) and self._index < len(self._lines) and len(text) < 2000:
-            # The line was wrapped and goes on below.
+            # A console wrapped the frame's line, which continues on the next line.
             text = joined(text, self._lines[self._index].text)
             self._index += 1
         found = frame(text, line.number)
         return None if found is None else replace(found, text=self._quoted())
 
     def _quoted(self, indent: str = "    ") -> str:
-        """Return the source line below a frame or a warning, which is not a line of the log itself."""
+        """Return the source line printed below a frame or a warning, and move past it."""
         if self._index >= len(self._lines):
             return ""
         text = without_bars(self._lines[self._index].text)
@@ -223,7 +227,7 @@ class _Reader:
         return self._of_device(line, text)
 
     def _of_device(self, line: LogLine, text: str) -> LoggedError | None:
-        """Return the error in CUDA's own words, if no exception around it was read."""
+        """Return an error that CUDA printed itself, unless an exception that contains it was read."""
         if not text.startswith(("THCudaCheck", "Search for")):
             return None
         checked = _CHECKED.match(text)
@@ -234,7 +238,7 @@ class _Reader:
         return self._made(line, "RuntimeError", searched["code"], (), keep=True) if searched else None
 
     def _warned_below(self, text: str) -> re.Match[str] | None:
-        """Return a warning whose path was wrapped, so that its rest is on the next line."""
+        """Return a warning whose path a console wrapped, so that the message is on the next line."""
         below = self._lines[self._index].text.strip() if self._index < len(self._lines) else ""
         if "Warning: " not in below or _PARTLY.match(text) is None:
             return None
@@ -243,7 +247,9 @@ class _Reader:
         return found
 
     def _indented(self, line: LogLine, text: str) -> LoggedError | None:
-        """Return an error below deeper indentation: a nested traceback that a logger indented."""
+        """Return an error that ends an indented traceback: a nested one that a logger printed further
+        right.
+        """
         match = _EXCEPTION.match(text.strip())
         if match is None or not self._frames or not _KNOWN_KIND.search(match["kind"]) or not match["rest"]:
             return None
@@ -270,7 +276,7 @@ class _Reader:
         return made
 
     def _following(self) -> tuple[str, ...]:
-        """Return the continuation of the message; its lines are read again, as they may be errors
+        """Return the lines that continue the message; they are read again, as they may contain errors
         themselves.
         """
         following = []
@@ -295,12 +301,12 @@ class _Reader:
 
 
 def _heads(text: str) -> bool:
-    """Return whether a traceback begins with this line; must be quick, because few lines do."""
+    """Return whether a traceback begins with this line; tests quickly, because it runs on every line."""
     return "Traceback" in text and _HEADER.search(text) is not None
 
 
 def _names(text: str) -> bool:
-    """Return whether this line introduces the traceback of a process."""
+    """Return whether this line announces a traceback and names its process."""
     return ("Worker process" in text or text.startswith("Process ")) and _NAMED.match(text) is not None
 
 

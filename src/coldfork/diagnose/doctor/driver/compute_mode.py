@@ -20,7 +20,7 @@ _REMEDY = "as root: nvidia-smi -c DEFAULT, where several processes are to share 
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge the mode of each device."""
+    """Judge the compute mode of each device."""
     modes = {one.index: one.compute_mode for one in facts.management.devices if one.compute_mode is not None}
     if not modes:
         return skipped("NVML describes no device here")

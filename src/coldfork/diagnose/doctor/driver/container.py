@@ -25,7 +25,7 @@ _START = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the devices of the host with those here."""
+    """Compare the devices of the host with those visible in this container."""
     if not facts.system.is_linux:
         return skipped(f"containers are detected only on Linux, and this is {facts.system.platform}")
     kind = container(facts)
@@ -48,7 +48,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def container(facts: Facts) -> str | None:
-    """Return which kind of container this process runs in, if any can be recognised."""
+    """Return the kind of container that this process runs in; None if none is recognised."""
     if "KUBERNETES_SERVICE_HOST" in facts.variables:
         return "Kubernetes"
     for file, name in _SIGNS:

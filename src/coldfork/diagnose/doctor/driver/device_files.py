@@ -25,7 +25,7 @@ _CONTAINER = "in a container: start it with its devices (docker run --gpus all)"
 
 
 def examine(facts: Facts) -> Answer:
-    """Look at the files of each vendor."""
+    """Judge the access to the device files of each vendor."""
     files = facts.files
     if files.exists("/dev/dxg"):
         return _judged(facts, ["dxg"], [])

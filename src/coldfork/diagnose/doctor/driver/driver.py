@@ -22,7 +22,7 @@ _MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the kernel module with the user-space library."""
+    """Compare the versions of the driver's kernel module and its user-space library."""
     asked = facts.management
     if asked.unanswered:
         return fail(asked.unanswered, "look for NVRM and Xid in dmesg; a reboot reloads the driver")

@@ -17,7 +17,7 @@ from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge each device."""
+    """Judge the division of each device into instances."""
     known = [device for device in facts.management.devices if device.mig is not None]
     if not known:
         return skipped("NVML describes no device that could be divided")

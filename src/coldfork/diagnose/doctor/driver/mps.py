@@ -22,7 +22,7 @@ _DAEMON = "nvidia-cuda-mps"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the variables with the daemons that are listening."""
+    """Compare the variables for MPS with the MPS daemons that are running."""
     if not facts.has_nvidia:
         return skipped("there is no NVIDIA driver here")
     folder = facts.variables.get(PIPES, _DEFAULT)

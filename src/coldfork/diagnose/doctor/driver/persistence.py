@@ -19,7 +19,7 @@ _DAEMON = "/run/nvidia-persistenced/socket"
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge the mode of each device."""
+    """Judge the persistence mode of each device."""
     known = [device for device in facts.management.devices if device.persistence is not None]
     if not known:
         return skipped("NVML says nothing of persistence")

@@ -28,7 +28,7 @@ _REMEDY = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Wake the devices, if that was asked for."""
+    """Wake the visible devices, if the user asked for that."""
     if facts.touch is None:
         return skipped("no device is woken unless coldfork doctor --touch asks for it")
     try:

@@ -1,4 +1,4 @@
-"""Everything that a check may look at; tests supply their own."""
+"""All facts that a check may look at; tests supply facts of their own."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ class Facts:
 
     @cached_property
     def packages(self) -> InstalledPackages:
-        """The packages installed for the examined Python."""
+        """The packages installed for the Python under examination."""
         return InstalledPackages(self.python.folders)
 
     @cached_property
     def torch(self) -> TorchBuild | None:
-        """The torch among the packages."""
+        """The installed build of torch; None if there is none."""
         return torch_build(self.packages)
 
     @cached_property
     def management(self) -> Management:
-        """The answer of NVML and the driver."""
+        """The facts that NVML and the driver report."""
         return self.ask_driver()
 
     @cached_property

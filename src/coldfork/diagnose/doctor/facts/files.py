@@ -1,4 +1,4 @@
-"""The file system as the checks see it: below a root that tests place elsewhere."""
+"""The file system as the checks see it: below a root folder, which tests replace."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Space:
 
 
 class FileTree:
-    """Reads files by their absolute names; missing or unreadable ones are None."""
+    """Reads files by their absolute names; returns None for missing or unreadable ones."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
     def place(self, name: str) -> Path:
-        """Return where a file is, as seen from this process."""
+        """Return the path under which this process can open a file."""
         return self._root / name.lstrip("/")
 
     def exists(self, name: str) -> bool:
@@ -36,7 +36,7 @@ class FileTree:
             return False
 
     def text(self, name: str) -> str | None:
-        """Return the content of a file."""
+        """Return the content of a file; None if it cannot be read."""
         try:
             return self.place(name).read_text("utf-8", "replace")
         except OSError:
@@ -58,7 +58,7 @@ class FileTree:
         return os.access(self.place(name), os.R_OK | os.W_OK)
 
     def space(self, name: str) -> Space | None:
-        """Return the file system at a folder."""
+        """Return the size and free space of the file system that contains a folder."""
         try:
             found = os.statvfs(self.place(name))
         except (OSError, AttributeError):
@@ -72,7 +72,7 @@ _MOST_STRINGS = 64 << 20
 
 
 def needed(file: Path) -> tuple[str, ...]:
-    """Return the SONAMEs that the loader would look for; empty if it is not a 64-bit ELF file."""
+    """Return the SONAMEs of the libraries that an ELF file needs; empty if it is not a 64-bit ELF file."""
     try:
         with file.open("rb") as stream:
             return _needed(stream)

@@ -1,4 +1,4 @@
-"""The Python whose environment is examined, identified by its location: none of its code is run."""
+"""The Python whose environment is examined, found by its location, without running any of its code."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExaminedPython:
 
 
 def examined(named: Path | None) -> ExaminedPython:
-    """Return the named environment, else the active or neighbouring one, else coldfork's own."""
+    """Return the Python of the named environment, else of the active or adjacent one, else coldfork's own."""
     found = _environment(named)
     prefix = (
         named.absolute().parent.parent if named is not None and named.is_file() else _prefix(found.folders)
@@ -101,7 +101,7 @@ def _program(prefix: Path) -> str | None:
 
 
 def others(variables: Mapping[str, str]) -> tuple[ExaminedPython, ...]:
-    """Return coldfork's own interpreter, and those that a shell finds as `python3` or `python`."""
+    """Return coldfork's own interpreter, and those that a shell would run as `python3` or `python`."""
     own = Path(sys.prefix, "Scripts" if os.name == "nt" else "bin")
     found: dict[Path, ExaminedPython] = {}
     for folder in (own, *map(Path, variables.get("PATH", "").split(os.pathsep))):
@@ -114,7 +114,9 @@ def others(variables: Mapping[str, str]) -> tuple[ExaminedPython, ...]:
 
 
 def startup_files(python: ExaminedPython) -> list[Path]:
-    """Return the files that Python runs whenever it starts: `.pth` files with code, and the customizers."""
+    """Return the files whose code Python runs at every start: `.pth`, `sitecustomize` and `usercustomize`
+    files.
+    """
     return [
         folder / name
         for folder in python.folders
@@ -124,7 +126,7 @@ def startup_files(python: ExaminedPython) -> list[Path]:
 
 
 def _is_live(name: str) -> bool:
-    """Return whether Python reads a file of this name at startup; it leaves hidden ones out."""
+    """Return whether Python reads a file of this name at startup: it skips hidden files."""
     return name.endswith(".pth") and not name.startswith(".")
 
 

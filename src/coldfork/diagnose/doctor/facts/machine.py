@@ -1,4 +1,4 @@
-"""The facts of this machine."""
+"""Gathers the facts about this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def facts(
     progress: Progress | None = None,
     variables: Mapping[str, str] = os.environ,
 ) -> Facts:
-    """Return the facts of this machine; devices are woken and packages read only if requested."""
+    """Return the facts about this machine; wake devices and read packages only if requested."""
     system = System(sys.platform, platform.machine(), platform.release(), _processors(), _limits())
     return Facts(
         python,

@@ -1,4 +1,4 @@
-"""The installed packages as described by their metadata and files; none is imported."""
+"""The installed packages, as described by their metadata and files; no package is imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_TEXT = 4 << 20
 
 
 class InstalledPackages:
-    """The distributions in some folders, by normalised name; the first folder that has one wins."""
+    """The distributions in these folders, by normalised name; earlier folders take precedence."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = tuple(folders)
@@ -36,19 +36,19 @@ class InstalledPackages:
         return None if place is None else place[1]
 
     def first(self, *names: str) -> str | None:
-        """Return the first of these that is installed."""
+        """Return the first of these distributions that is installed."""
         return next((name for name in names if name in self._places), None)
 
     def requirements(self, name: str) -> list[str]:
-        """Return the requirements of the distribution, one each."""
+        """Return the requirements of the distribution, as one string each."""
         return _REQUIRES.findall(self._metadata(name, "METADATA"))
 
     def entry_points(self, name: str) -> str:
-        """Return the text of its `entry_points.txt`."""
+        """Return the text of the distribution's `entry_points.txt`."""
         return self._metadata(name, "entry_points.txt")
 
     def libraries(self, name: str) -> Iterator[Path]:
-        """Yield the compiled files that came with a distribution."""
+        """Yield the compiled files that a distribution installed."""
         if name not in self._places:
             return
         folder = self._places[name][0].parent
@@ -58,7 +58,7 @@ class InstalledPackages:
                 yield folder / file
 
     def text(self, file: str) -> str | None:
-        """Return the content of a file beside the packages, such as `torch/version.py`."""
+        """Return the content of a file in the packages' folders, such as `torch/version.py`."""
         for folder in self._folders:
             place = folder / file
             try:
@@ -69,12 +69,12 @@ class InstalledPackages:
         return None
 
     def files(self, folder: str) -> list[str]:
-        """Return the names in a folder beside the packages."""
+        """Return the names of the entries of a folder in the packages' folders."""
         return [name for place in self._folders for name in names_in(place / folder)]
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Their locations."""
+        """The folders that contain these packages."""
         return self._folders
 
     def _metadata(self, name: str, file: str) -> str:
@@ -92,7 +92,7 @@ _OTHER = re.compile(r"^(hip|rocm|xpu)\b[^=\n]*=\s*['\"]([^'\"]+)", re.MULTILINE)
 
 
 class TorchBuild:
-    """The torch of an environment, and its build target."""
+    """The installed torch, and the accelerator that it was built for."""
 
     def __init__(self, version: str, text: str) -> None:
         self.version = version
@@ -108,7 +108,7 @@ class TorchBuild:
 
     @property
     def built_for(self) -> str:
-        """The build target, in words."""
+        """The accelerator that torch was built for, in words."""
         if self.cuda is not None:
             return f"CUDA {self.cuda[0]}.{self.cuda[1]}"
         if "hip" in self.others or "rocm" in self.others:
@@ -117,7 +117,7 @@ class TorchBuild:
 
 
 def torch_build(packages: InstalledPackages) -> TorchBuild | None:
-    """Return the installed torch; None if there is none."""
+    """Return the installed torch; None if torch is not installed."""
     version = packages.version("torch")
     return None if version is None else TorchBuild(version, packages.text("torch/version.py") or "")
 
@@ -139,14 +139,14 @@ class WakingPackage:
 
 @dataclass(frozen=True, slots=True)
 class Waking:
-    """The packages found, and the number of modules searched."""
+    """The packages whose import wakes a device, and the number of modules searched for them."""
 
     packages: tuple[WakingPackage, ...] = ()
     modules: int = 0
 
 
 def waking(folders: Sequence[Path], version: tuple[int, ...] | None, progress: Progress | None) -> Waking:
-    """Read everything in these folders; unchanged files come from the cache."""
+    """Search all modules in these folders for wakes at import; unchanged files come from the cache."""
     from coldfork.checking.configuration import Configuration
     from coldfork.checking.inspection import inspect
     from coldfork.checking.request import CheckRequest
@@ -164,7 +164,7 @@ def waking(folders: Sequence[Path], version: tuple[int, ...] | None, progress: P
 
 
 def _packages(cause: Cause) -> list[str]:
-    """Return the packages that the cause wakes by their import alone."""
+    """Return the packages that this cause makes wake a device by their import alone."""
     if cause.accelerator not in _DEVICES:
         return []
     return [way.module for way in cause.ways if "." not in way.module]

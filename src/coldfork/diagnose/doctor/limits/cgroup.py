@@ -32,7 +32,7 @@ _UNLIMITED = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of the groups above a process; None means no limit."""
+    """The limits that a process's control groups set; None means no limit."""
 
     version: int
     memory: int | None = None
@@ -43,7 +43,7 @@ class Allowance:
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge the tightest limit of each kind."""
+    """Judge the tightest limit on memory, on processors and on processes."""
     if not facts.system.is_linux:
         return skipped(f"control groups are Linux's, and this is {facts.system.platform}")
     found = allowance(facts)
@@ -85,7 +85,7 @@ def _troubles(found: Allowance, facts: Facts) -> Iterator[Answer]:
 
 
 def allowance(facts: Facts) -> Allowance | None:
-    """Return the limits of this process: the tightest of its group and of those above it."""
+    """Return the limits on this process: the tightest of its control group and the groups above it."""
     groups: dict[str, str] = {}
     for line in facts.files.lines("/proc/self/cgroup"):
         _, _, rest = line.partition(":")
@@ -125,14 +125,16 @@ def _of_version_1(facts: Facts, groups: dict[str, str]) -> Allowance:
 
 
 def _upwards(root: str, path: str) -> Iterator[str]:
-    """Yield the folders of a group and of those above it; in a container its own path may not be visible."""
+    """Yield the folders of a control group and the groups above it; a container may hide the group's own
+    path.
+    """
     group = PurePosixPath("/", path.lstrip("/"))
     for place in (group, *group.parents):
         yield f"{root}{place}".rstrip("/")
 
 
 def _processes(facts: Facts, folder: str) -> Iterator[tuple[int, int]]:
-    """Yield the limit of a group, and the number of its processes."""
+    """Yield the limit on a control group's processes, and their number."""
     for most in _number(facts, f"{folder}/pids.max"):
         yield most, next(iter(_number(facts, f"{folder}/pids.current")), 0)
 

@@ -20,7 +20,7 @@ _PATTERN = "/proc/sys/kernel/core_pattern"
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge limit and pattern together."""
+    """Judge the size limit of core files together with their name pattern."""
     limit = facts.system.limits.get("CORE")
     if limit is None or not facts.system.is_linux:
         return skipped(f"core files are examined only on Linux, and this is {facts.system.platform}")

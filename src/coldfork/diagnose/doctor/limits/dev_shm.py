@@ -23,7 +23,7 @@ _REMEDY = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Ask how large it is, and how much of it is free."""
+    """Judge the size and the free space of `/dev/shm`."""
     if not facts.system.is_linux:
         return skipped(f"it is a folder of Linux, and this is {facts.system.platform}")
     space = facts.files.space("/dev/shm")

@@ -20,7 +20,7 @@ _NETWORK = "/dev/infiniband"
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge the soft limit where it matters."""
+    """Judge the soft limit on locked memory, if this machine has hardware that needs locked memory."""
     limit = facts.system.limits.get("MEMLOCK")
     if limit is None:
         return skipped("this system has no such limit")

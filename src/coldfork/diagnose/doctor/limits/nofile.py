@@ -18,7 +18,7 @@ _TOO_FEW = 256
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge the soft limit."""
+    """Judge the soft limit on open files."""
     limit = facts.system.limits.get("NOFILE")
     if limit is None:
         return skipped("this system has no such limit")

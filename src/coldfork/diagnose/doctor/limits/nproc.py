@@ -19,7 +19,7 @@ _TOO_FEW = 256
 
 
 def examine(facts: Facts) -> Answer:
-    """Judge the soft limit."""
+    """Judge the soft limit on processes and threads."""
     limit = facts.system.limits.get("NPROC")
     if limit is None:
         return skipped("this system has no such limit")

@@ -27,7 +27,7 @@ _MODES = ("strict", "raise", "warn", "log", "off")
 
 
 def examine(facts: Facts) -> Answer:
-    """Look for its file, and at the variable that overrides it."""
+    """Look for the guard's `.pth` file and for the variable that overrides its mode."""
     if not facts.system.is_linux:
         return skipped(f"the guard needs Linux, and this is {facts.system.platform}")
     here = _interpreter(facts.python)

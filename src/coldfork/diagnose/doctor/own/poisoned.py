@@ -19,7 +19,7 @@ from coldfork.model.running import RunningPython
 
 
 def examine(facts: Facts) -> Answer:
-    """Look at each process from outside."""
+    """Inspect each Python process of this user from outside."""
     if facts.census is None:
         return skipped(f"processes are examined only on Linux, and this is {facts.system.platform}")
     census = facts.census()

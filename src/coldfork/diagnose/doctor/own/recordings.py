@@ -34,7 +34,7 @@ _ENDED_BADLY = frozenset({"killed", "lost"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Read the recordings and reports."""
+    """Look for recent crashes in the recordings and crash reports."""
     recordings, runs = _kept(facts, "recordings", f"run-*{ENDING}"), _kept(facts, "runs", "*/report.json")
     if not recordings and not runs:
         return skipped(f"nothing was recorded in the last {_DAYS} days")
@@ -50,7 +50,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _kept(facts: Facts, folder: str, pattern: str) -> list[Path]:
-    """Return the files of one kind, the latest first."""
+    """Return the stored files of one kind, the latest first."""
     found = []
     for file in (facts.state / folder).glob(pattern) if facts.state is not None else ():
         with suppress(OSError):
@@ -61,7 +61,7 @@ def _kept(facts: Facts, folder: str, pattern: str) -> list[Path]:
 
 
 def _crash(file: Path) -> str | None:
-    """Return which process of a recording crashed, and how."""
+    """Return which process in a recording crashed, and in what way."""
     from coldfork.report.recordings.assembly.files import read
 
     try:

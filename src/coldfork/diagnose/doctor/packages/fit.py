@@ -1,4 +1,4 @@
-"""Whether a compiled package fits the torch beside it: by its requirements, its name, its libraries."""
+"""Judges whether a compiled package fits the installed torch, by requirements, version and libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_LIBRARIES = 40
 
 
 def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool = False) -> Answer:
-    """Judge a package by the first of these distributions that is installed.
+    """Judge a package that has several distributions by the first of them that is installed.
 
     A package that imports without its compiled part is not judged by that part.
     """
@@ -38,7 +38,7 @@ def examined(name: str, facts: Facts, *distributions: str, imports_anyway: bool 
 
 
 def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
-    """Yield the reasons why a distribution does not fit, the plainest first."""
+    """Yield the reasons why a distribution does not fit torch, the plainest first."""
     for trouble in (
         *requirement(found, "torch", facts),
         *_of_name(facts.packages.version(found) or "", torch),
@@ -49,7 +49,7 @@ def _troubles(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
 
 
 def requirement(dependent: str, needed_name: str, facts: Facts) -> Iterator[str]:
-    """Yield a message if a distribution asks for another version of something than the one installed."""
+    """Yield a message if a distribution requires a version of a package other than the one installed."""
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.version import InvalidVersion
 
@@ -70,14 +70,14 @@ def requirement(dependent: str, needed_name: str, facts: Facts) -> Iterator[str]
 
 
 def _environment(facts: Facts) -> dict[str, str]:
-    """Return the marker values in which the examined Python differs from this one."""
+    """Return the examined Python's values of environment markers that may differ from this Python's."""
     version = facts.python.version
     known = {"sys_platform": facts.system.platform, "platform_machine": facts.system.machine}
     return known if version is None else {**known, "python_version": f"{version[0]}.{version[1]}"}
 
 
 def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
-    """Yield what the local part of a version reveals: `2.8.3+cu12torch2.8cxx11abitrue`, `0.11.0+cu129`."""
+    """Yield the conflicts with torch that the local part of a version, such as `0.11.0+cu129`, reveals."""
     local = version.partition("+")[2]
     built = _BUILT_WITH.search(local)
     if built is not None and built[1] != torch.minor:
@@ -88,7 +88,7 @@ def _of_name(version: str, torch: TorchBuild) -> Iterator[str]:
 
 
 def built_for_another(found: str, facts: Facts, torch: TorchBuild) -> Iterator[str]:
-    """Yield a message if compiled files link to another CUDA than torch does."""
+    """Yield a message if compiled files are linked to a CUDA version other than torch's."""
     for number, file in enumerate(facts.packages.libraries(found)):
         if number == _MOST_LIBRARIES:
             return

@@ -19,5 +19,5 @@ from coldfork.model.diagnosis import Answer
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare its name and its libraries with torch."""
+    """Compare the version and the libraries of flash-attn with the installed torch."""
     return examined("flash-attn", facts, "flash-attn", "flash-attn-3")

@@ -21,7 +21,7 @@ _PARTS = ("flashinfer-cubin", "flashinfer-jit-cache")
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the parts, and then the whole with torch."""
+    """Compare the parts of flashinfer with each other, then flashinfer with torch."""
     answer = examined("flashinfer", facts, "flashinfer-python", "flashinfer")
     version = facts.packages.version("flashinfer-python")
     if answer.health is not Health.OK or version is None:

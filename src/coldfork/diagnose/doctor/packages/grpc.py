@@ -21,7 +21,7 @@ _YES = frozenset({"yes", "true", "1", "on", "y", "t"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Read the variable as grpc does."""
+    """Interpret the variable in the same way as gRPC."""
     version = facts.packages.version("grpcio")
     if version is None:
         return skipped("grpcio is not installed")

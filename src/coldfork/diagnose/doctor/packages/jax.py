@@ -20,7 +20,7 @@ _REMEDY = "install them together: pip install --upgrade 'jax[cuda12]'"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the versions, and look for a driver that nothing uses."""
+    """Compare the versions of JAX's parts, and look for a driver that no part uses."""
     jax, jaxlib = facts.packages.version("jax"), facts.packages.version("jaxlib")
     if jax is None:
         return skipped("JAX is not installed")

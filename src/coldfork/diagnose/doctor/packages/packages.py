@@ -18,7 +18,7 @@ from coldfork.model.diagnosis import Answer, ok, skipped, warn
 
 
 def examine(facts: Facts) -> Answer:
-    """Read the packages, if requested."""
+    """Search the installed packages for wakes at import, if the user asked for that."""
     if facts.waking is None:
         return skipped("all packages are read only when coldfork doctor --packages asks for it")
     if not facts.python.folders:

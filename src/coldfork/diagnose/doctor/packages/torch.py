@@ -22,7 +22,7 @@ _BUILD = "install the build of torch for CUDA {}: pytorch.org/get-started lists 
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the build with the driver."""
+    """Compare the CUDA version that torch was built for with the driver's."""
     torch = facts.torch
     if torch is None:
         return skipped("torch is not installed")

@@ -17,5 +17,5 @@ from coldfork.model.diagnosis import Answer
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare its pin and its libraries with torch."""
+    """Compare torchaudio's required torch version and its libraries with the installed torch."""
     return examined("torchaudio", facts, "torchaudio")

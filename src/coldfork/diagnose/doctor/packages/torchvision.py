@@ -18,5 +18,5 @@ from coldfork.model.diagnosis import Answer
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare its pin and its libraries with torch."""
+    """Compare torchvision's required torch version and its libraries with the installed torch."""
     return examined("torchvision", facts, "torchvision")

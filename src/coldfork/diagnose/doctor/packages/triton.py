@@ -18,7 +18,7 @@ _NAMES = ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the release that torch asks for with the installed one."""
+    """Compare the release of Triton that torch requires with the installed one."""
     torch = facts.torch
     found = facts.packages.first(*_NAMES)
     for_device = torch is not None and (torch.cuda is not None or bool(torch.others))

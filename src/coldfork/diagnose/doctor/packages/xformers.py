@@ -19,7 +19,7 @@ _NAME = "xformers"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare its requirements, and then the libraries that its compiled part links to."""
+    """Compare xformers' requirements with torch, then the libraries that its compiled part is linked to."""
     answer = examined(_NAME, facts, _NAME, imports_anyway=True)
     if answer.health is not Health.OK or facts.torch is None:
         return answer

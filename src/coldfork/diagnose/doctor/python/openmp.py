@@ -31,7 +31,7 @@ _SOURCES = frozenset({"__pycache__", "include", "tests", "test"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Look for the runtimes' files."""
+    """Look for the library files of OpenMP runtimes."""
     if not facts.python.folders:
         return skipped("no folder of packages was found")
     found = [(kind, file) for folder in facts.python.folders for kind, file in runtimes(folder)]
@@ -54,7 +54,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def runtimes(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the runtimes below a folder of packages: vendor and file; a link counts as its target."""
+    """Yield vendor and file of each OpenMP runtime below a package folder; links are resolved first."""
     if folder.name not in ("site-packages", "dist-packages"):
         return
     seen: set[Path] = set()

@@ -22,7 +22,7 @@ _PLATFORMS = {"darwin": "macOS", "win32": "Windows"}
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the version and the platform with what coldfork needs."""
+    """Compare Python's version and the platform with coldfork's requirements."""
     python = facts.python
     if python.version is None:
         return skipped("the version of the examined Python does not show from its folder")

@@ -25,7 +25,7 @@ FRAMEWORKS = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Say the default, and whether something here suffers from it."""
+    """State the default start method, and judge whether it harms anything on this machine."""
     method = default(facts.python, facts.system.platform)
     if method is None:
         return skipped("the version of the examined Python does not show from its folder")
@@ -41,13 +41,13 @@ def examine(facts: Facts) -> Answer:
 
 
 def _is_for_the_cpu(name: str, facts: Facts) -> bool:
-    """Return whether this is a torch that was built for no device."""
+    """Return whether this build of torch supports no device but the CPU."""
     torch = facts.torch
     return name == "torch" and torch is not None and torch.cuda is None and not torch.others
 
 
 def default(python: ExaminedPython, platform: str) -> str | None:
-    """Return the start method of a program that chooses none; None if it is unknown."""
+    """Return the default start method; None if it is unknown."""
     if not platform.startswith("linux"):
         return "spawn"
     if python.version is None:

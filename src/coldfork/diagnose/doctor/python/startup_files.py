@@ -42,7 +42,7 @@ def examine(facts: Facts) -> Answer:
 
 def _troubles(file: Path) -> Iterator[Answer]:
     sources = runnable_lines(file) if file.suffix == ".pth" else [_text(file)]
-    # Python runs each line by itself, but none after one that is not Python.
+    # Python runs the lines one by one, and stops at the first that is not valid Python.
     trees = takewhile(lambda tree: tree is not None, map(_parsed, sources))
     tree = ast.Module([node for tree in trees if tree is not None for node in tree.body], [])
     frameworks = sorted(_imported(tree) & _FRAMEWORKS)
@@ -65,7 +65,7 @@ def _text(file: Path) -> str:
 
 
 def _parsed(source: str) -> ast.Module | None:
-    """Return the code, together with the strings that it passes to `exec`; None if it is not Python."""
+    """Return the syntax of this code and of strings that it passes to `exec`; None if it is not Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

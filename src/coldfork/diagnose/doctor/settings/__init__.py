@@ -1,1 +1,1 @@
-"""Checks of environment variables, alone and against each other."""
+"""Checks of environment variables, each alone and in combination."""

@@ -18,7 +18,7 @@ from coldfork.diagnose.doctor.facts.facts import Facts
 from coldfork.model.diagnosis import Answer, ok, warn
 
 _NAMES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF")
-#: `c10/core/AllocatorConfig.cpp` and `c10/cuda/CUDAAllocatorConfig.h`, 2.0 to 2.13.
+#: The options in `c10/core/AllocatorConfig.cpp` and `c10/cuda/CUDAAllocatorConfig.h`, torch 2.0 to 2.13.
 _OPTIONS = frozenset(
     {
         "backend",
@@ -45,7 +45,7 @@ _OPTIONS = frozenset(
 
 
 def examine(facts: Facts) -> Answer:
-    """Go through the options of each variable."""
+    """Judge each option in the allocator's variables."""
     given = [(name, facts.variables[name]) for name in _NAMES if facts.variables.get(name)]
     if not given:
         return ok("no option of PyTorch's allocator is set")
@@ -58,7 +58,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _wrong(name: str, value: str) -> list[str]:
-    # The values of one option may be a list in brackets, with commas and colons of its own.
+    # The value of an option may be a list in brackets that contains commas and colons itself.
     options = re.sub(r"\[[^\]]*\]", "list", value).split(",")
     found = []
     for option in filter(None, (part.strip() for part in options)):

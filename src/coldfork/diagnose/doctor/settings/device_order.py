@@ -21,7 +21,7 @@ _REMEDY = f"set {_NAME}=PCI_BUS_ID in every process that names devices by number
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the models."""
+    """Compare the models of the devices: their order matters only if the models differ."""
     value = facts.variables.get(_NAME)
     if value == "PCI_BUS_ID":
         return ok(f"{_NAME}=PCI_BUS_ID: CUDA counts as nvidia-smi does")

@@ -20,7 +20,7 @@ _REMEDY = "set only one of them: HIP_VISIBLE_DEVICES"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare the three."""
+    """Compare the three variables that hide AMD's devices."""
     given = {name: facts.variables[name] for name in (_HIP, _ROCR, _CUDA) if name in facts.variables}
     if _HIP not in given and _ROCR not in given:
         return skipped("neither HIP_VISIBLE_DEVICES nor ROCR_VISIBLE_DEVICES is set")

@@ -20,7 +20,7 @@ _NAMES = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Look for them."""
+    """Look for debugging variables that are set."""
     given = [
         f"{name}={facts.variables[name]}"
         for name in _NAMES

@@ -18,7 +18,7 @@ from coldfork.model.diagnosis import Answer, fail, ok, skipped, together, warn
 
 
 def examine(facts: Facts) -> Answer:
-    """Look into each folder of the path."""
+    """Search each folder of the library path for files that hide the driver's."""
     if not facts.system.is_linux:
         return skipped(f"they are read on Linux, and this is {facts.system.platform}")
     path = facts.variables.get("LD_LIBRARY_PATH", "")

@@ -20,7 +20,7 @@ _NAME = "NVIDIA_VISIBLE_DEVICES"
 
 
 def examine(facts: Facts) -> Answer:
-    """Look where it is set."""
+    """Judge whether the variable is set in a place where it has an effect."""
     value = facts.variables.get(_NAME)
     if value is None:
         return skipped(f"{_NAME} is not set")

@@ -19,7 +19,7 @@ _NAME = "PYTORCH_NVML_BASED_CUDA_CHECK"
 
 
 def examine(facts: Facts) -> Answer:
-    """Read it as torch does, which compares it with `1`."""
+    """Interpret the variable as torch does, which accepts only `1`."""
     value = facts.variables.get(_NAME)
     if value is None:
         if facts.torch is None or facts.torch.cuda is None:

@@ -28,7 +28,7 @@ _SILENCED = "KMP_DUPLICATE_LIB_OK"
 
 
 def examine(facts: Facts) -> Answer:
-    """Compare them with the processors and with each other."""
+    """Compare the variables with the number of processors and with each other."""
     given = {name: facts.variables[name] for name in _NAMES if facts.variables.get(name)}
     said = ", ".join(f"{name}={value}" for name, value in given.items())
     well = (
@@ -40,7 +40,7 @@ def examine(facts: Facts) -> Answer:
 
 def _troubles(given: dict[str, str], facts: Facts) -> Iterator[Answer]:
     for name, value in given.items():
-        # OMP_NUM_THREADS takes a number for each level of nested regions.
+        # OMP_NUM_THREADS may list one number for each level of nested parallel regions.
         numbers = value.split(",") if name == "OMP_NUM_THREADS" else [value]
         if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
             yield warn(

@@ -22,7 +22,7 @@ _NO = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Read it as tokenizers does."""
+    """Interpret the variable in the same way as tokenizers."""
     value = facts.variables.get(_NAME)
     if value is None:
         if facts.packages.version("tokenizers") is None:

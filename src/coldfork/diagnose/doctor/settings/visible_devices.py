@@ -24,7 +24,7 @@ _NOTHING = frozenset({"", "-1", "NoDevFiles", "none", "void"})
 
 
 def examine(facts: Facts) -> Answer:
-    """Read it as the driver does."""
+    """Interpret the variable in the same way as the driver."""
     value = facts.variables.get(NAME)
     if value is None:
         return ok(f"{NAME} is not set: programs see every device")
@@ -43,7 +43,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _meaningless(entries: list[str]) -> tuple[int, str] | None:
-    """Return the first entry that the driver cannot read, and why."""
+    """Return the first entry that the driver cannot interpret, and the reason."""
     by_uuid = entries[0].startswith(_UUIDS)
     for at, entry in enumerate(entries):
         is_number, is_uuid = _number(entry) is not None, entry.startswith(_UUIDS)
@@ -55,7 +55,7 @@ def _meaningless(entries: list[str]) -> tuple[int, str] | None:
 
 
 def _number(entry: str) -> int | None:
-    """Return a number as C reads it, which takes `1gpu` for 1."""
+    """Return the number at the beginning of a text, as C's parser does: `1gpu` is 1."""
     found = re.match(r"\+?([0-9]+)", entry, re.ASCII)
     return None if found is None else int(found[1])
 

@@ -23,7 +23,7 @@ _NEARLY = (
 
 
 def examine(facts: Facts) -> Answer:
-    """Read it as vLLM does."""
+    """Interpret the variable in the same way as vLLM."""
     nearly = next((name for name in _NEARLY if name in facts.variables), None)
     if nearly is not None:
         return warn(f"{nearly} is set, and vLLM reads {NAME}", f"set {NAME} instead")

@@ -1,1 +1,1 @@
-"""The effects of libraries on devices, and remedies, as data: one TOML file per library, and the loader."""
+"""Knowledge as data: how libraries affect devices, and remedies, in one TOML file for each library."""

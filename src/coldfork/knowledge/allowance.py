@@ -14,7 +14,7 @@ _MANY = 99999
 
 
 class Share(Enum):
-    """Which of the allowed versions are in a range."""
+    """How many of the allowed versions are in a range: all, some, only the newest, or none."""
 
     ALL = auto()
     """All, or without an upper bound the newest of all."""
@@ -26,7 +26,7 @@ class Share(Enum):
 
 
 def share(range_: str, required: Collection[str]) -> Share:
-    """Return which of the versions that one of the `required` specifiers allows are in `range_`.
+    """Return how many of the versions that any of the `required` specifiers allows are in `range_`.
 
     Versions are tried: those that the specifiers name, and their neighbours on either side, between which
     nothing changes. Without an upper bound an installer takes the newest of all.
@@ -46,12 +46,12 @@ def share(range_: str, required: Collection[str]) -> Share:
 def _allows(specifier: str, version: str) -> bool:
     try:
         return admits(specifier, version)
-    except ValueError:  # no specifier at all, or one that only a particular tool understands
+    except ValueError:  # not a version specifier, or one that only a particular tool understands
         return False
 
 
 def _tried(specifiers: Collection[str]) -> list[str]:
-    """Return the versions that specifiers name, and those just below and above them, in order."""
+    """Return, in order, the versions that the specifiers name and those just below and above them."""
     named = {tuple(map(int, found.split("."))) for one in specifiers for found in _VERSION.findall(one)}
     releases = {release for one in named for release in (one, (*one, 0, 0, 0, 1), *_below(one))}
     ordered = sorted(releases, key=_without_zeros)
@@ -59,7 +59,7 @@ def _tried(specifiers: Collection[str]) -> list[str]:
 
 
 def _below(release: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yield the last version before a release."""
+    """Yield the versions just below a release."""
     numbers = list(_without_zeros(release))
     if numbers:
         numbers[-1] -= 1

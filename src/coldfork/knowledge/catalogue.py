@@ -1,4 +1,4 @@
-"""The catalogue: the facts about libraries that apply to one machine and the versions on it."""
+"""The catalogue: the facts about libraries that hold on one machine with its installed versions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from coldfork.model.effects import Profile
 
 __all__ = ["ArgumentTest", "Catalogue", "Fact", "MethodFact", "Raises", "Value", "ValueKind", "Wraps", "load"]
 
-#: The name of the user's own table in complaints.
+#: How error messages refer to the user's own table.
 EXTRA = "[tool.coldfork.knowledge]"
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All facts, by dotted name. The dictionaries hold exact names; the methods try wildcards, too."""
+    """All facts by dotted name. The dictionaries have exact names only; the methods also try wildcards."""
 
     calls: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
     helpers: dict[str, tuple[Fact, ...]] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Catalogue:
         return self.attributes.get(symbol) or _by_wildcard(self.attribute_wildcards, symbol)
 
     def returned(self, symbol: str) -> str | None:
-        """Return the class of the result of calling `symbol`, if the catalogue has methods of it."""
+        """Return the class of an object that calling `symbol` returns, if the catalogue knows the class."""
         known = self.returns.get(symbol)
         if known is not None:
             return known
@@ -105,7 +105,7 @@ def load(
     extra: Mapping[str, object] | None = None,
     required: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Catalogue:
-    """Load the facts for `profile` and `versions`; `extra` is `[tool.coldfork.knowledge]`.
+    """Load the facts for `profile` and `versions`, including the user's own from `extra`.
 
     For a distribution that `versions` does not name, the versions that the checked project allows are
     considered: `required` has its specifiers. If there are none either, it is taken to be newer than every
@@ -120,7 +120,7 @@ def load(
 def _loaded(
     profile: Profile, versions: tuple[tuple[str, str], ...], required: tuple[tuple[str, tuple[str, ...]], ...]
 ) -> Catalogue:
-    """Return the catalogue, made once for a session that repeats the same question."""
+    """Return the catalogue; a session that loads the same one again gets the first one."""
     return _load(profile, dict(versions), None, dict(required))
 
 
@@ -158,7 +158,7 @@ def _load(
 
 
 def built_in() -> Library:
-    """Return all knowledge that comes with coldfork."""
+    """Return all entries that come with coldfork."""
     return Library(
         tuple(_effect(row) for row in compiled.EFFECTS),
         tuple(ValueEntry(*row) for row in compiled.VALUES),
@@ -172,7 +172,7 @@ def built_in() -> Library:
 
 
 def _effect(row: tuple[object, ...]) -> EffectEntry:
-    """Return a compiled row as an entry, including its argument tests."""
+    """Return the effect entry in a compiled row, including its argument tests."""
     entry = EffectEntry(*row)  # type: ignore[arg-type]
     if entry.argument is None and not entry.unless_argument:
         return entry
@@ -183,19 +183,19 @@ def _effect(row: tuple[object, ...]) -> EffectEntry:
 
 
 def _frozen(lists: Mapping[str, Iterable[T]]) -> dict[str, tuple[T, ...]]:
-    """Return the same dictionary with tuples for values."""
+    """Return the dictionary with each list of values turned into a tuple."""
     return {key: tuple(values) for key, values in lists.items()}
 
 
 def _by_wildcard(wildcards: Mapping[str, tuple[Wildcard, ...]], symbol: str) -> tuple[Fact, ...]:
-    """Return the facts about everything directly inside `symbol`'s parent."""
+    """Return the facts about `symbol` from wildcards for everything directly inside its parent."""
     parent, _, name = symbol.rpartition(".")
     about = wildcards.get(parent)
     return () if about is None else tuple([fact for one in about for fact in one.about(symbol, name)])
 
 
 def _digest(profile: Profile, versions: Mapping[str, object], extra: Mapping[str, object] | None) -> str:
-    """Return a short name for everything the answers depend on."""
+    """Return a short hash of everything that determines the content of a catalogue."""
     from hashlib import blake2b
 
     machine = (profile.name, sorted(profile.accelerators), profile.nvml)

@@ -1,6 +1,4 @@
-"""Entries of the knowledge base, as flat as they are compiled: their words, and the versions they
-hold for.
-"""
+"""Entries of the knowledge base in their compiled form, and the test for the versions they apply to."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 ACCELERATORS = ("cuda", "rocm", "xpu", "opencl", "jax")
-#: A condition on the machine other than its accelerators.
+#: Stands for every accelerator that an entry does not name.
 OTHERWISE = "otherwise"
 NEEDS = ("nvml", *ACCELERATORS)
 SILENCES = ("nvml-fails", "amdsmi-fails")
@@ -54,7 +52,7 @@ ARGUMENT = (
 
 
 def near(name: str, known: Collection[str]) -> str:
-    """Return a hint that names the known word closest to `name`, or nothing."""
+    """Return a hint that names the allowed word closest to `name`; empty if none is close."""
     from difflib import get_close_matches
 
     matches = get_close_matches(name, list(known), 1, 0.7)
@@ -65,7 +63,7 @@ PerAccelerator = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class ArgumentEntry(NamedTuple):
-    """A test of an argument; its strings may differ by accelerator."""
+    """A test of an argument; its strings may depend on the accelerator."""
 
     name: str
     position: int | None
@@ -107,7 +105,7 @@ class EffectEntry(NamedTuple):
 
 
 class ValueEntry(NamedTuple):
-    """One `[[value]]`: the kind and the constant per accelerator; the last one may be for "otherwise"."""
+    """One `[[value]]`: kind and constant for each accelerator, perhaps followed by one for all others."""
 
     names: tuple[str, ...]
     cases: tuple[tuple[str, str, str | int | bool | None], ...]
@@ -118,7 +116,7 @@ class ValueEntry(NamedTuple):
 
 
 class RaisesEntry(NamedTuple):
-    """One `[[raises]]`: the calls fail unless the machine has what they need."""
+    """One `[[raises]]`: calls that raise an error unless the machine has what they need."""
 
     names: tuple[str, ...]
     needs: str
@@ -130,7 +128,7 @@ class RaisesEntry(NamedTuple):
 
 
 class HarmlessEntry(NamedTuple):
-    """One `[[harmless]]`: dotted prefixes that are neither followed nor blamed."""
+    """One `[[harmless]]`: dotted prefixes of names that the analysis neither follows nor blames."""
 
     names: tuple[str, ...]
     distribution: str
@@ -152,7 +150,7 @@ class ReturnsEntry(NamedTuple):
 
 
 class WrapsEntry(NamedTuple):
-    """One `[[wraps]]`: calls that make a function from the given one, as `jax.jit` does."""
+    """One `[[wraps]]`: calls that turn a function into another, as `jax.jit` does."""
 
     names: tuple[str, ...]
     function: str
@@ -171,7 +169,7 @@ class RemedyEntry(NamedTuple):
 
 
 class AliasEntry(NamedTuple):
-    """One `[[alias]]`: a distribution that shares the versions of another one."""
+    """One `[[alias]]`: a distribution whose versions are those of another one."""
 
     name: str
     of: str
@@ -179,7 +177,7 @@ class AliasEntry(NamedTuple):
 
 
 class Library(NamedTuple):
-    """All entries of one file."""
+    """All entries of one knowledge file."""
 
     effects: tuple[EffectEntry, ...] = ()
     values: tuple[ValueEntry, ...] = ()
@@ -191,7 +189,7 @@ class Library(NamedTuple):
     aliases: tuple[AliasEntry, ...] = ()
 
 
-#: Represents a library of unknown version: newer than any bound that an entry may name.
+#: Stands for an unknown version of a library: newer than any version that an entry may name.
 NEWEST = "99999"
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(?!!)")
@@ -199,7 +197,7 @@ _CLAUSE = re.compile(r"(>=|<=|<|>|==|!=)(\d+(?:\.\d+)*)")
 
 
 def admits(range_: str, version: str) -> bool:
-    """Return whether `range_`, a PEP 440 specifier ("" admits everything), admits `version`.
+    """Return whether `version` is in `range_`, a PEP 440 specifier; an empty one admits every version.
 
     A pre-release, a local build and a post-release count as their release: PEP 440 puts 2.9.0a0 neither below
     2.9 nor above it, and a nightly build without facts would be called cold.
@@ -215,7 +213,7 @@ def admits(range_: str, version: str) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a plain release without trailing zeros: 2.8 and 2.8.0 are one version."""
+    """Return a plain release as numbers without trailing zeros, so that 2.8 and 2.8.0 are equal."""
     numbers = [int(part) for part in version.split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()
@@ -223,7 +221,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _holds(operator: str, version: tuple[int, ...], bound: tuple[int, ...]) -> bool:
-    """Apply one clause to plain releases."""
+    """Return whether a release satisfies one clause of a range."""
     match operator:
         case ">=":
             return version >= bound
@@ -240,7 +238,7 @@ def _holds(operator: str, version: tuple[int, ...], bound: tuple[int, ...]) -> b
 
 
 def _admits_by_packaging(range_: str, version: str) -> bool:
-    """Ask `packaging`: for epochs, wildcards, compatible-release clauses, and anything malformed."""
+    """Use `packaging` for ranges with epochs, wildcards, compatible releases, or errors."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version
 

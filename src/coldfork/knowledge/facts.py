@@ -1,4 +1,4 @@
-"""Single facts about a library, as the analysis gets them: already filtered by machine and version."""
+"""Single facts about libraries, as the analysis uses them: selected by machine and version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coldfork.model.effects import EffectKind
 
 @dataclass(frozen=True, slots=True)
 class ArgumentTest:
-    """A test of one constant argument of a call, which decides whether an effect applies to that call."""
+    """A test of a call's constant argument that decides whether an effect applies to the call."""
 
     name: str
     """The keyword of the argument."""
@@ -40,7 +40,7 @@ class ArgumentTest:
     """The argument is an empty container."""
 
     def accepts(self, value: object) -> bool:
-        """Return whether the constant `value` passes; the caller has already looked through wrappers."""
+        """Return whether the constant `value` passes the test; wrappers have already been removed."""
         if self.negative:
             return type(value) is int and value < 0
         if self.empty:
@@ -56,22 +56,22 @@ class ArgumentTest:
         return value is not None and not self.selects
 
     def names(self, name: str) -> bool:
-        """Return whether an object of this dotted name passes."""
+        """Return whether an object with this dotted name passes the test."""
         return name.startswith(tuple([start for start in self.startswith if "." in start]))
 
     @property
     def accepts_any(self) -> bool:
-        """Whether any value but None passes."""
+        """Whether any value except None passes the test."""
         return not (self.equals or self.selects or self.integers or self.narrow)
 
     @property
     def narrow(self) -> bool:
-        """Whether only numbers, or only containers, of one kind pass."""
+        """Whether only negative numbers, or only empty containers, pass the test."""
         return self.negative or self.empty
 
     @property
     def selects(self) -> bool:
-        """Whether only some strings pass."""
+        """Whether only certain strings pass the test."""
         return bool(self.startswith or self.endswith or self.other_than)
 
 
@@ -103,7 +103,9 @@ class Fact:
     """The value that an argument must have for it, if it may have others; set at a call."""
 
     def softened(self) -> Fact:
-        """Return the same call if the management library answers first, so that the device stays cold."""
+        """Return the fact for a call that the management library answers first, so that the device stays
+        cold.
+        """
         if self.condition is not None:
             return self
         if self.despite:
@@ -116,7 +118,7 @@ class Fact:
         )
 
 
-#: The host on which a query to the management library falls back to the driver.
+#: The kind of host on which a query to the management library falls back to the driver.
 SILENT_MANAGEMENT = {
     "cuda": "a host where NVML does not answer",
     "rocm": "a host where amdsmi does not answer",
@@ -125,7 +127,7 @@ SILENT_MANAGEMENT = {
 
 @dataclass(frozen=True, slots=True)
 class MethodFact:
-    """Calling method `method` on an instance of one of `receivers`, or of a class derived from one."""
+    """The effect of calling `method` on an instance of one of `receivers` or of a subclass."""
 
     method: str
     receivers: tuple[str, ...]
@@ -134,20 +136,20 @@ class MethodFact:
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """Facts about every name directly inside a module or class, with exceptions."""
+    """Facts about every name directly inside a module or class, except the excluded names."""
 
     facts: tuple[Fact, ...]
     excluded: frozenset[str]
 
     def about(self, symbol: str, name: str) -> tuple[Fact, ...]:
-        """Return the facts as they apply to `symbol`, whose last part is `name`."""
+        """Return these facts as facts about `symbol`, whose last part is `name`."""
         if name in self.excluded:
             return ()
         return tuple(replace(fact, symbol=symbol) for fact in self.facts)
 
 
 class ValueKind(StrEnum):
-    """The kind of knowledge about a value before any device is awake."""
+    """How much is known about a value while no device is awake."""
 
     NONE = "none"
     TRUE = "true"
@@ -158,7 +160,7 @@ class ValueKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value of an expression under the profile, as far as it is known."""
+    """The value that an expression has under the profile, as far as it is known."""
 
     symbol: str
     kind: ValueKind
@@ -179,7 +181,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Wraps:
-    """A call that makes a function from the given one; the effects of that are under `symbol()`."""
+    """A call that turns a function into another; facts about calling that are filed under `symbol()`."""
 
     symbol: str
     function: str
@@ -190,7 +192,7 @@ class Wraps:
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """A call that the machine decides the failure of: either it raises, or something is presumed."""
+    """A call that fails on some machines; if it does not fail, the machine is presumed to have a feature."""
 
     symbol: str
     fails: bool

@@ -1,4 +1,4 @@
-"""Reads one knowledge document, a TOML file or the user's table, and reports its errors."""
+"""Reads a knowledge document, which is a TOML file or the user's table, and reports its errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ E = TypeVar("E")
 
 
 class Entry:
-    """One table of a document; every complaint about it names the file and the entry."""
+    """One table of a document; every error message about it names the file and the entry."""
 
     def __init__(
         self, file: str, kind: str, number: int, table: Mapping[str, Any], distribution: str
@@ -51,24 +51,24 @@ class Entry:
         self.source: str = self.string("source", "")
 
     def refuse(self, what: str) -> NoReturn:
-        """Raise the error for this entry."""
+        """Raise an error about this entry."""
         raise KnowledgeError(f"{self.where}: {what}")
 
     def allow(self, keys: Collection[str], within: Mapping[str, Any] | None = None) -> None:
-        """Refuse unknown keys, suggesting the nearest known one."""
+        """Raise an error if the entry has an unknown key; suggest the closest known one."""
         for key in self.table if within is None else within:
             if key not in keys:
                 self.refuse(f"unknown key {key!r}{near(key, keys)}")
 
     def one_of(self, key: str, value: object, allowed: Collection[str]) -> str:
-        """Return the string `value`, which must be one of `allowed`."""
+        """Return `value`; raise an error unless it is one of the `allowed` strings."""
         if not isinstance(value, str) or value not in allowed:
             hint = near(str(value), allowed) or "; it is one of " + ", ".join(allowed)
             self.refuse(f"{key} cannot be {value!r}{hint}")
         return value
 
     def string(self, key: str, default: str | None = None) -> str:
-        """Return the string under `key`."""
+        """Return the string that the entry has for `key`."""
         value = self.table.get(key, default)
         if value is None:
             self.refuse(f"{key} is missing")
@@ -79,7 +79,7 @@ class Entry:
     def strings(
         self, key: str, default: tuple[str, ...] | None = None, within: Any = None
     ) -> tuple[str, ...]:
-        """Return the list of strings under `key`; a single string counts as a list of one."""
+        """Return the list of strings for `key`; a single string counts as a list of one."""
         value = (self.table if within is None else within).get(key, default)
         if value is None:
             self.refuse(f"{key} is missing")
@@ -90,7 +90,9 @@ class Entry:
         return tuple(value)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return the dotted names under `key`; the last part may be `*`, or `()` after a callee."""
+        """Return the dotted names for `key`; the last part may be `*`, or end with `()` for a call's
+        result.
+        """
         found = self.strings(key)
         if not found:
             self.refuse(f"{key} must name something")
@@ -98,7 +100,7 @@ class Entry:
             plain = name.removesuffix("()") if key in ("names", "calls", "methods") else name
             plain = plain if key == "names" else plain.removesuffix(".*")
             parts = plain.split(".")
-            if key in ("names", "attributes"):  # an attribute of a call's result
+            if key in ("names", "attributes"):  # an attribute of the object that a call returns
                 parts = [part.removesuffix("()") for part in parts]
             if not all(part.isidentifier() for part in parts):
                 self.refuse(f"{name!r} is not a dotted name; a `*` may only be the last part")
@@ -153,7 +155,7 @@ class Entry:
         told = self.table[key]
         by_machine = told if isinstance(told, Mapping) else {OTHERWISE: told}
         cases = tuple(self._case(key, machine, value) for machine, value in by_machine.items())
-        # The catalogue takes the first that fits, so the general one comes last.
+        # The catalogue uses the first case that fits, so the general case must come last.
         ordered = tuple(sorted(cases, key=lambda case: case[0] == OTHERWISE))
         return ValueEntry(
             self.names("names"), ordered, self.distribution, self.versions, self.newest, self.source
@@ -215,14 +217,14 @@ class Entry:
         return RemedyEntry(self.string("id"), " ".join(self.string("text").split()))
 
     def _newest(self) -> bool:
-        """Return whether the range admits a version newer than any named; refuse a malformed range."""
+        """Return whether the range has no upper bound; raise an error if it is malformed."""
         try:
             return admits(self.versions, NEWEST)
         except ValueError:
             self.refuse(f"versions is not a version range: {self.versions!r}")
 
     def _environment(self) -> tuple[str, str] | None:
-        """Return the pair under `unless_env`."""
+        """Return the variable and its value that `unless_env` names."""
         table = self.table.get("unless_env")
         if table is None:
             return None
@@ -234,17 +236,17 @@ class Entry:
         return name, value
 
     def _argument(self, key: str) -> ArgumentEntry | None:
-        """Return the argument test under `key`."""
+        """Return the argument test for `key`."""
         table = self.table.get(key)
         return None if table is None else self._test(key, table)
 
     def _arguments(self, key: str) -> tuple[ArgumentEntry, ...]:
-        """Return the argument tests under `key`, one or a list of them."""
+        """Return the argument tests for `key`, which may be one or a list."""
         told = self.table.get(key, [])
         return tuple(self._test(key, table) for table in (told if isinstance(told, list) else [told]))
 
     def _test(self, key: str, table: object) -> ArgumentEntry:
-        """Return one argument test."""
+        """Return the argument test that a table describes."""
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
             self.refuse(f"{key} must be a table with a name, not {table!r}")
         self.allow(ARGUMENT, table)
@@ -266,7 +268,7 @@ class Entry:
         )
 
     def _equals(self, table: Mapping[str, Any]) -> tuple[str | int | bool, ...]:
-        """Return the values that an argument may have."""
+        """Return the constants that an argument must equal."""
         told = table.get("equals", [])
         values = told if isinstance(told, list) else [told]
         if not all(isinstance(value, (str, int)) for value in values):
@@ -274,7 +276,7 @@ class Entry:
         return tuple(values)
 
     def _startswith(self, table: Mapping[str, Any]) -> PerAccelerator:
-        """Return the prefixes that an argument may have, by accelerator."""
+        """Return the prefixes with which an argument must begin, by accelerator."""
         told = table.get("startswith", ())
         if not isinstance(told, Mapping):
             beginnings = self.strings("startswith", (), table)
@@ -284,7 +286,7 @@ class Entry:
         return tuple((name, self.strings(name, None, told)) for name in told)
 
     def _case(self, key: str, machine: str, value: object) -> tuple[str, str, str | int | bool | None]:
-        """Return the value on one kind of machine: machine, kind, constant."""
+        """Return one case of a value: the accelerator that it is for, its kind, and the constant."""
         self.one_of(key, machine, (*ACCELERATORS, OTHERWISE))
         if key == "is":
             kind = self.one_of("is", value, KINDS)
@@ -295,7 +297,7 @@ class Entry:
 
 
 def read(document: Mapping[str, Any], file: str) -> Library:
-    """Turn a parsed document into entries; `file` is its name in complaints."""
+    """Return the entries in a parsed document; error messages refer to the document as `file`."""
     for key in document:
         if key not in TOP:
             raise KnowledgeError(f"{file}: unknown key {key!r}{near(key, TOP)}")
@@ -312,7 +314,7 @@ def read(document: Mapping[str, Any], file: str) -> Library:
 
 
 def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[Entry], E]) -> Iterator[E]:
-    """Yield every entry of one kind."""
+    """Yield every entry of one kind in a document."""
     tables = document.get(kind, ())
     if not isinstance(tables, (list, tuple)):
         raise KnowledgeError(f"{file}: {kind} must be a list of tables, written [[{kind}]]")
@@ -323,7 +325,7 @@ def _each(document: Mapping[str, Any], file: str, kind: str, build: Callable[[En
 
 
 def _first_name(table: Mapping[str, Any]) -> str:
-    """Return the first name of an entry, in brackets, so that readers can find it."""
+    """Return the first name in an entry, in brackets, so that error messages can identify the entry."""
     for key in (*HOW, "names", "prefixes", "id"):
         names = table.get(key)
         if isinstance(names, str):

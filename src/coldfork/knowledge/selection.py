@@ -1,4 +1,4 @@
-"""Selects the entries that apply to one machine, for the versions installed on it."""
+"""Selects the knowledge entries that apply to one machine and its installed versions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MANAGED_BY = {"nvml-fails": "cuda", "amdsmi-fails": "rocm"}
 
 
 class Selection:
-    """Collects the entries that apply under one profile and one set of versions."""
+    """Collects the facts that apply under one profile and one set of versions."""
 
     def __init__(
         self, profile: Profile, versions: Mapping[str, str], required: Mapping[str, tuple[str, ...]]
@@ -63,7 +63,7 @@ class Selection:
         """Effects of allowed versions other than the newest."""
 
     def add(self, library: Library) -> None:
-        """Add the entries of one library that apply here."""
+        """Add the facts in one library's entries that apply to this machine."""
         for alias in library.aliases:
             self._aliases.setdefault(alias.of, []).append(alias.name)
         for effect in library.effects:
@@ -84,7 +84,7 @@ class Selection:
         self.remedies.update((remedy.id, remedy.text) for remedy in library.remedies)
 
     def finish(self) -> None:
-        """Add the effects of older allowed versions, for names without facts about the newest one."""
+        """Add effects of older allowed versions, for names that have no effect in the newest version."""
         told = {
             (entry.how, name)
             for entry, _ in self._older
@@ -97,13 +97,13 @@ class Selection:
                 self._add_facts(entry._replace(names=left, when=condition), condition)
 
     def _is_told(self, entry: EffectEntry, name: str) -> bool:
-        """Return whether a fact about this name already applies."""
+        """Return whether there already is a fact about this name."""
         if entry.receivers:
             return any(set(fact.receivers) & set(entry.receivers) for fact in self.methods.get(name, ()))
         return name in self.exact[entry.how] or name.removesuffix(".*") in self.wild[entry.how]
 
     def _share(self, entry: Versioned) -> Share:
-        """Return which of the versions that may be installed the entry's range admits."""
+        """Return how many of the versions that may be installed are in the entry's range."""
         if not entry.versions:
             return Share.ALL
         name = entry.distribution
@@ -122,24 +122,26 @@ class Selection:
         return self._ranges[key]
 
     def _names_of(self, distribution: str) -> list[str]:
-        """Return the distribution, and those that share its versions."""
+        """Return the distribution's name, and those of distributions with the same versions."""
         return [distribution, *self._aliases.get(distribution, ())]
 
     def _applies(self, entry: Versioned) -> bool:
-        """Return whether the entry applies to the installed version, or the one that would be installed."""
+        """Return whether the entry applies to the installed version, or to the one that would be
+        installed.
+        """
         return self._share(entry) in (Share.ALL, Share.NEWEST)
 
     def _unversioned(self, entry: EffectEntry) -> str | None:
-        """Return the condition for an effect of older versions if the version is unknown."""
+        """Return the condition on an effect of older versions, if no version is known."""
         told = self.asked.get(entry.distribution) is not None
         return None if told or not entry.unversioned else entry.unversioned
 
     def _has(self, need: str) -> bool:
-        """Return whether the profile offers NVML or an accelerator."""
+        """Return whether the profile has this accelerator, or NVML."""
         return self.profile.nvml if need == "nvml" else need in self.profile.accelerators
 
     def _answers(self, silence: str) -> bool:
-        """Return whether the management library answers under this profile although the effect needs its
+        """Return whether the management library answers under this profile, though the effect needs its
         silence.
         """
         return self._has("nvml" if silence == "nvml-fails" else "rocm")
@@ -177,7 +179,7 @@ class Selection:
         if answering is not None:
             does, condition = EffectKind.QUERIES_DEVICE, SILENT_MANAGEMENT[_MANAGED_BY[answering]]
         elif accelerator == "rocm" or (accelerator == "cuda" and self.profile.nvml):
-            # Without a management library that answers, the variable's way ends at the driver, too.
+            # Even with the variable set, a query reaches the driver if no management library answers.
             environment = entry.unless_env
         unless = tuple(filter(None, [_argument(test, accelerator) for test in entry.unless_argument]))
         for name in entry.names:
@@ -203,7 +205,7 @@ class Selection:
             )
 
     def _file(self, entry: EffectEntry, name: str, fact: Fact) -> None:
-        """Store a fact under its key."""
+        """Store a fact under its name, wildcard or method."""
         if entry.receivers:
             self.methods.setdefault(name, []).append(MethodFact(name, entry.receivers, fact))
         elif name.endswith(".*"):
@@ -213,7 +215,7 @@ class Selection:
             self.exact[entry.how].setdefault(name, []).append(fact)
 
     def _add_value(self, entry: ValueEntry) -> None:
-        """Add the facts of one `[[value]]` about this machine."""
+        """Add the facts of one `[[value]]` that hold on this machine."""
         if not self._applies(entry):
             return
         for machine, kind, constant in entry.cases:
@@ -241,7 +243,7 @@ class Selection:
 
 
 def _argument(entry: ArgumentEntry | None, accelerator: str) -> ArgumentTest | None:
-    """Return the test for one accelerator; None if it has no meaning there."""
+    """Return the argument test for one accelerator; None if the test has no meaning for that."""
     if entry is None:
         return None
     by_accelerator = dict(entry.startswith)

@@ -1,1 +1,1 @@
-"""Fixes: drafted for the causes of a check, applied in memory, checked again, and written or shown."""
+"""Fixes: drafted for the causes of a check, applied in memory, checked again, then written or shown."""

@@ -1,4 +1,4 @@
-"""Writes fixes into the cells of a notebook, leaving the rest of its JSON unchanged."""
+"""Writes fixes into a notebook's cells, and leaves the rest of its JSON unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _value = JSONDecoder().raw_decode
 
 
 def written(raw: bytes, edits: Iterable[Edit]) -> bytes:
-    """Return the file of a notebook with these edits, whose line numbers count across all code cells."""
+    """Return a notebook file with these edits, whose line numbers count through all code cells."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -38,7 +38,7 @@ def written(raw: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def _sources(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Yield where the source of each cell is in the JSON, by the cell's number."""
+    """Yield the number of each cell, and where its source begins and ends in the JSON."""
     cells = next(start for key, start, _ in _members(text, _skip(text, 0)) if key == "cells")
     for number, (start, _) in enumerate(_elements(text, cells), 1):
         for key, first, last in _members(text, start) if text[start] == "{" else ():
@@ -47,7 +47,7 @@ def _sources(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the keys of an object, and where the value of each begins and ends."""
+    """Yield the keys of a JSON object, and where each value begins and ends."""
     at = _skip(text, start + 1)
     while text[at] != "}":
         key, at = _value(text, at)
@@ -58,7 +58,7 @@ def _members(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def _elements(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield where the elements of a list begin and end."""
+    """Yield where each element of a JSON list begins and ends."""
     at = _skip(text, start + 1)
     while text[at] != "]":
         _, last = _value(text, at)
@@ -67,7 +67,7 @@ def _elements(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _next(text: str, end: int) -> int:
-    """Return where the next member or element begins, or the closing bracket."""
+    """Return where the next member or element begins, or the closing bracket is."""
     at = _skip(text, end)
     return _skip(text, at + 1) if text[at] == "," else at
 
@@ -78,7 +78,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _edited(cell: str, number: int, notebook: Notebook, edits: list[Edit]) -> str:
-    """Return the text of a cell with the edits applied."""
+    """Return the text of a cell after the edits."""
     if "\r" in cell:
         raise CannotMend("a line of the cell ends with a carriage return")
     seen = notebook.source.decode("utf-8", "replace").split("\n")
@@ -98,16 +98,14 @@ def _edited(cell: str, number: int, notebook: Notebook, edits: list[Edit]) -> st
 
 
 def _offset(lines: list[str], row: int, column: int) -> int:
-    """Return the offset of a place in a cell's text; the end of the text for the beginning of the next
-    cell.
-    """
+    """Return a place's offset in a cell's text; the beginning of the next cell counts as the text's end."""
     if row > len(lines) or (row == len(lines) and column > 1):
         raise CannotMend("it reaches into another cell")
     return min(sum(len(line) + 1 for line in lines[:row]) + column - 1, sum(map(len, lines)) + len(lines) - 1)
 
 
 def _laid_out(cell: str, old: str, ascii_only: bool) -> str:
-    """Return the text of a cell in the JSON's own layout: one string, or a list of lines."""
+    """Return the text of a cell in the form that the JSON used for it: one string, or a list of lines."""
     if not old.startswith("["):
         return json.dumps(cell, ensure_ascii=ascii_only)
     spans = list(_elements(old, 0))

@@ -1,6 +1,4 @@
-"""Two copies of a project's files, before and after mending: running code there leaves the
-originals alone.
-"""
+"""Copies a project's files twice, before and after mending, so that code can be run without the originals."""
 
 from __future__ import annotations
 
@@ -17,16 +15,18 @@ _LEFT_OUT = frozenset({"__pycache__", ".git", ".hg", ".svn", "node_modules"})
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy in which each file has its original path, below a root."""
+    """A copy of files and folders, each at its original path below a common root."""
 
     root: Path
 
     def place(self, path: str | Path) -> Path:
-        """Return where the copy of a file or folder is."""
+        """Return the path of the copy of a file or folder."""
         return self.root.joinpath(*Path(path).absolute().parts[1:])
 
     def folder(self, original: Path) -> Path:
-        """Make the copy of a folder complete, with links to what was not copied, and return it."""
+        """Complete the copy of a folder with links to the entries that were not copied, and return its
+        path.
+        """
         made = self.place(original)
         made.mkdir(parents=True, exist_ok=True)
         for entry in original.iterdir():
@@ -40,12 +40,12 @@ class Copy:
 def copies(
     places: Iterable[Path], before: Mapping[str, bytes], after: Mapping[str, bytes]
 ) -> Iterator[tuple[Copy, Copy]]:
-    """Copy files and folders twice, with these contents of some of the files by absolute path.
+    """Copy files and folders twice; the two contents of changed files are given by absolute path.
 
     Large or hidden entries and environments are links to the originals, which nothing should write to.
     """
     with tempfile.TemporaryDirectory(prefix="coldfork-prove-") as folder:
-        # Without symbolic links in the path: a program may ask for its own location.
+        # The path must have no symbolic links, because a program may compare it with its own location.
         base = Path(folder).resolve()
         made = Copy(base / "before"), Copy(base / "after")
         for copy, contents in zip(made, (before, after), strict=True):
@@ -54,7 +54,7 @@ def copies(
             for file, content in contents.items():
                 target = copy.place(file)
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.unlink(missing_ok=True)  # it may be a link
+                target.unlink(missing_ok=True)  # the existing entry may be a link to the original
                 target.write_bytes(content)
         yield made
 
@@ -83,7 +83,7 @@ def _is_apart(folder: Path) -> bool:
 
 def _take_file(source: Path, target: Path) -> None:
     if not source.is_file() or target.exists():
-        return  # a socket, or a pipe that would never end; or two places that overlap
+        return  # not a regular file, such as a pipe, or already copied with another folder
     if source.stat().st_size > _LARGE:
         target.symlink_to(source.resolve())
     else:

@@ -1,4 +1,5 @@
-"""Statements deferred until their names are first used: the one that wakes a device, and its dependents.
+"""Statements deferred until their names are first used: the one that wakes a device, and those that
+need it.
 
 A statement takes one of three forms. A constant becomes a function that its readers call. An import moves
 into the functions that use its names. Anything else becomes a function that binds the same names, and is
@@ -25,7 +26,7 @@ _BINDING = (ast.Assign, ast.ClassDef, ast.FunctionDef, ast.Import, ast.ImportFro
 
 
 class Form(StrEnum):
-    """The form that a deferred statement takes."""
+    """How a deferred statement is rewritten."""
 
     CONSTANT = "constant"
     IMPORT = "import"
@@ -34,7 +35,7 @@ class Form(StrEnum):
 
 @dataclass(slots=True)
 class Deferred:
-    """A statement of a module that is to run later."""
+    """A statement of a module that will run later."""
 
     module: str
     path: str
@@ -55,22 +56,22 @@ class Deferred:
 
     @property
     def is_package(self) -> bool:
-        """Whether its module is a package, whose names are meant for other modules."""
+        """Whether the module is a package, whose names are meant for other modules."""
         return self.path.endswith("__init__.py")
 
     @property
     def condition(self) -> ast.If | None:
-        """The `if` of the module around an import; it has no other branch."""
+        """The module's `if` around an import, if there is one; it has no other branch."""
         parent = self.tree.parents[self.statement]
         return parent if self.form is Form.IMPORT and isinstance(parent, ast.If) else None
 
     @property
     def is_whole(self) -> bool:
-        """Whether all names that its statement imports are deferred, so that nothing of it remains."""
+        """Whether all names that the statement imports are deferred, so that none of it remains."""
         return len(self.names) == len(getattr(self.statement, "names", ()))
 
     def functions(self) -> list[Function]:
-        """Return the outermost functions that use its names."""
+        """Return the outermost functions that use the deferred names."""
         found: dict[int, Function] = {}
         for use in self.uses:
             function = use.functions[0]
@@ -80,14 +81,14 @@ class Deferred:
 
 
 class Deferral:
-    """All statements that have to be deferred together."""
+    """All statements that can only be deferred together."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self.chosen: list[Deferred] = []
 
     def copy(self) -> Deferral:
-        """Return a copy to which further statements can be added."""
+        """Return a copy of this deferral, to which further statements can be added."""
         made = Deferral(self._project)
         made.chosen = [
             replace(
@@ -100,7 +101,9 @@ class Deferral:
     def add(
         self, module: str, path: str, statement: ast.stmt, only: str | None = None, first: bool = False
     ) -> Deferred:
-        """Defer a statement of a module, and whatever reads its names while modules are imported."""
+        """Defer a statement of a module, and the statements that read its names while modules are
+        imported.
+        """
         tree = self._project.tree(path)
         statement = deferrable(tree, statement)
         known = [each for each in self.chosen if each.statement is statement]
@@ -126,7 +129,7 @@ class Deferral:
         return deferred
 
     def _require_use(self, deferred: Deferred) -> None:
-        """Doubt, or refuse, the deferral of names that no code here uses."""
+        """Note a doubt, or refuse the deferral, if no code here uses the names."""
         used = {use.node.id for use in deferred.uses}
         used |= {node.id for each in self.chosen for other, node in each.needs if other is deferred}
         used |= {name for name in deferred.names if any(self._project.readers(deferred.module, name))}
@@ -165,7 +168,7 @@ class Deferral:
                 deferred.doubts.append(f"`{each}` may read it by its name")
 
     def _need(self, deferred: Deferred, node: ast.Name, tree: Tree) -> None:
-        """Defer the statement whose name is read at once, too."""
+        """Defer a statement that reads the name during the import."""
         refusal = f"line {node.lineno} reads `{node.id}` when the module is imported"
         following = tree.top(node)
         if following.lineno < tree.top(deferred.statement).lineno:
@@ -200,7 +203,7 @@ class Deferral:
 
 
 def deferrable(tree: Tree, node: ast.expr | ast.stmt) -> ast.stmt:
-    """Return the statement to defer for a node: an import, or the module's statement around it."""
+    """Return the statement to defer for a node: an import, or the module-level statement around the node."""
     inner, top = tree.statement(node), tree.top(node)
     if isinstance(top, ast.If) and not top.orelse:
         if isinstance(inner, (ast.Import, ast.ImportFrom)) and inner in top.body:
@@ -212,7 +215,7 @@ def deferrable(tree: Tree, node: ast.expr | ast.stmt) -> ast.stmt:
 
 
 def handed_on(tree: Tree) -> frozenset[str]:
-    """Return the names in `__all__`."""
+    """Return the names that the module lists in `__all__`."""
     found: set[str] = set()
     for node in tree.root.body:
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -237,7 +240,7 @@ def _own_names(statement: ast.stmt) -> frozenset[str]:
 
 
 def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
-    """Return the names that a statement binds; raise `CannotMend` if it cannot be deferred."""
+    """Return the names that a statement binds; raise `CannotMend` if the statement cannot be deferred."""
     names = _own_names(statement)
     for each in ast.walk(statement):
         if isinstance(each, (ast.Import, ast.ImportFrom)):
@@ -263,7 +266,7 @@ def _names(statement: ast.stmt, form: Form) -> tuple[str, ...]:
 
 
 def _require_binding(statement: ast.stmt, handles: bool = False) -> None:
-    """Refuse a statement that does more than bind names; the details of an error may be computed later."""
+    """Refuse a statement that does more than bind names; `except` blocks may have other expressions."""
     if isinstance(statement, ast.If):
         inner = [*statement.body, *statement.orelse]
     elif isinstance(statement, ast.Try):
@@ -300,7 +303,7 @@ def _require_plain(statement: ast.Import | ast.ImportFrom, form: Form) -> None:
 
 
 def _require_python(tree: Tree, use: Use) -> None:
-    """Refuse a use in a function whose body is compiled from its text, where calls may not be possible."""
+    """Refuse a use in a function that a decorator compiles, because added calls may not compile."""
     for each in tree.above(use.node):
         for decorator in getattr(each, "decorator_list", ()):
             name = ast.unparse(decorator).partition("(")[0]
@@ -310,7 +313,7 @@ def _require_python(tree: Tree, use: Use) -> None:
 
 
 def _require_room(use: Use) -> None:
-    """Refuse a use in a function at whose top nothing can be written."""
+    """Refuse a use in a function into which no line can be inserted at the top."""
     function = use.functions[0]
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         raise CannotMend(f"line {use.node.lineno} uses `{use.node.id}` in a lambda")

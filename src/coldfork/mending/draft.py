@@ -1,4 +1,4 @@
-"""The draft of a fix: replacements in one file, and the reasons not to apply them automatically."""
+"""The draft of a fix: replacements in one file, and reasons not to apply them automatically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEP = "    "
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Replacements in the file of a finding."""
+    """Replacements in the file of a finding, with any doubts about them."""
 
     replacements: tuple[Replacement, ...]
     doubts: tuple[str, ...] = ()
@@ -30,31 +30,31 @@ class Draft:
 
 
 def above_body(tree: Tree, function: Function) -> tuple[int, str]:
-    """Return where the first line of a function's body goes, below its docstring, and its indentation."""
+    """Return where to insert a line at the top of a function's body, and the body's indentation."""
     source, body = tree.source, function.body
     if is_docstring(body[0]) and len(body) == 1:
         raise CannotMend(f"{function.name} has no body but its docstring")
     first = body[1] if is_docstring(body[0]) else body[0]
     line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
     while line > 1 and source.line(line - 1).lstrip().startswith("#"):
-        # A comment belongs to the code that follows it.
+        # A comment belongs to the code below it, so the new line goes above the comment.
         line -= 1
     return source.line_start(line), source.indent(first.lineno)
 
 
 def step(source: SourceText, function: Function) -> str:
-    """Return how much further a body is indented than its header."""
+    """Return by how much a function's body is indented further than its header."""
     inner, outer = source.indent(function.body[0].lineno), source.indent(function.lineno)
     return inner.removeprefix(outer) or STEP
 
 
 def inline(source: SourceText, node: ast.expr) -> str:
-    """Return an expression's text, in brackets if it needs them after a keyword."""
+    """Return the text of an expression, in brackets if it could not follow a keyword without them."""
     return bracketed(source.of(node), node)
 
 
 def bracketed(text: str, node: ast.expr) -> str:
-    """Return the same for an expression whose text has been changed."""
+    """Return the changed text of an expression, in brackets if it needs them."""
     if isinstance(node, (ast.Tuple, ast.NamedExpr)) and not text.startswith("("):
         return f"({text})"
     try:
@@ -65,7 +65,7 @@ def bracketed(text: str, node: ast.expr) -> str:
 
 
 def indented(text: str, line: str) -> str:
-    """Return a statement one step further in; the content of multi-line strings stays."""
+    """Return a statement indented one step further, except for the content of multi-line strings."""
     rows = text.split(line)
     within = _rows_in_strings(text)
     return line.join(
@@ -74,7 +74,7 @@ def indented(text: str, line: str) -> str:
 
 
 def _rows_in_strings(text: str) -> set[int]:
-    """Return the lines that begin inside a string."""
+    """Return the numbers of the lines that begin inside a string."""
     found: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
         if tokenize.tok_name[token.type] in ("STRING", "FSTRING_MIDDLE", "TSTRING_MIDDLE"):
@@ -83,7 +83,7 @@ def _rows_in_strings(text: str) -> set[int]:
 
 
 def with_import(tree: Tree, name: str) -> list[Replacement]:
-    """Return an import of a standard library module, unless the file has it already."""
+    """Return an added import of a standard library module; nothing if the file has it already."""
     top = [node for node in tree.root.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     for node in top:
         if isinstance(node, ast.Import) and any(a.name == name and a.asname is None for a in node.names):
@@ -101,7 +101,7 @@ def with_import(tree: Tree, name: str) -> list[Replacement]:
 
 
 def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tuple[list[Replacement], bool]:
-    """Keep imports for type checkers, which do not follow `__getattr__`.
+    """Keep imports for type checkers, which do not evaluate `__getattr__`.
 
     Also say whether the module has a block for such imports; else one is put below the statement.
     """
@@ -118,7 +118,7 @@ def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tu
     test = "TYPE_CHECKING" if is_known else "typing.TYPE_CHECKING"
     block = f"if {test}:{source.newline}{rows}"
     place = source.line_start((statement.end_lineno or statement.lineno) + 1)
-    if place == len(source.text):  # where `__getattr__` goes
+    if place == len(source.text):  # this place is needed for `__getattr__`
         place, block = source.line_start(statement.lineno), f"{block}{source.newline}"
     if added and added[0].start == place:
         return [Replacement(place, place, f"{added[0].text}{block}")], False
@@ -126,7 +126,7 @@ def for_type_checkers(tree: Tree, statement: ast.stmt, imports: list[str]) -> tu
 
 
 def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Replacement]:
-    """Return a shared function, placed above its first user, unless the file has it already."""
+    """Return a shared function to insert above its first use; nothing if the file has it already."""
     source = tree.source
     first = min([owner.lineno, *(each.lineno for each in getattr(owner, "decorator_list", ()))])
     for node in tree.root.body:
@@ -145,7 +145,7 @@ def with_function(tree: Tree, name: str, text: str, owner: ast.stmt) -> list[Rep
 
 
 def _gap(source: SourceText, following: ast.Import | ast.ImportFrom | None) -> str:
-    """Return the empty line between the standard library's imports and the others."""
+    """Return the empty line that separates standard library imports from others, if it is needed."""
     if following is None:
         return ""
     module = following.module or "" if isinstance(following, ast.ImportFrom) else following.names[0].name
@@ -169,7 +169,7 @@ def is_docstring(node: ast.stmt) -> bool:
 def without_aliases(
     source: SourceText, statement: ast.Import | ast.ImportFrom, names: tuple[str, ...]
 ) -> Replacement:
-    """An import of several names without some of them."""
+    """Return a replacement that removes some of the names from an import."""
     kept = [alias for alias in statement.names if (alias.asname or alias.name) not in names]
     first, last = statement.names[0], statement.names[-1]
     start = source.offset(first.lineno, first.col_offset)

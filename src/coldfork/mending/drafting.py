@@ -1,4 +1,4 @@
-"""From a cause to its fix: each finding has a shape, and each shape a module that drafts its fix."""
+"""Drafts the fix of a cause: each finding has a shape, and one module per shape drafts the edits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NO_SHAPE = "there is none for a line of this shape yet"
 
 
 def fix_of(cause: Cause, findings: Mapping[str, Finding], project: Project, passed: int = 0) -> Fix | Refusal:
-    """Draft the edits that mend all findings of a cause, with what speaks against them.
+    """Draft the edits that mend all findings of a cause, with any reasons against them.
 
     The first `passed` of its possible fixes are skipped: they have been tried. If none is left, the first
     refusal is the reason.
@@ -98,7 +98,7 @@ def _composed(
 
 
 def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
-    """Return the findings whose own lines are to be mended; imports on the way become cold with them."""
+    """Return the findings whose own lines have to be mended; importers of these become cold as well."""
     found = [findings[name] for name in cause.findings if name in findings]
     return [
         finding
@@ -108,7 +108,7 @@ def _sites(cause: Cause, findings: Mapping[str, Finding]) -> list[Finding]:
 
 
 def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
-    """Return the drafts for each of the findings; deferred statements share one draft."""
+    """Return the drafts for these findings; all deferred statements share one draft."""
     deferral = Deferral(project)
     drafts: list[tuple[str, Draft]] = []
     case: Case | None = None
@@ -128,7 +128,7 @@ def _drafts(sites: list[Finding], project: Project) -> list[tuple[str, Draft]]:
 
 
 def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
-    """Return the shape for a line that can be mended in place; None if its statement has to be deferred."""
+    """Return the shape of a line that can be mended where it is; None if the line has to be deferred."""
     rule, position = case.finding.rule, case.finding.position
     if rule in _STARTS:
         return _STARTS[rule]
@@ -147,7 +147,7 @@ def _shape(case: Case, node: ast.expr | ast.stmt) -> Shape | None:
 def _deferred(
     deferral: Deferral, finding: Finding, tree: Tree, statement: ast.stmt, project: Project
 ) -> Deferral:
-    """Defer a statement, and with an import those of the same package beside it, if possible."""
+    """Defer a statement; for an import, also the imports of the same package next to it, if possible."""
     beside = deferral.copy()
     try:
         for each in _imports_beside(tree, statement):
@@ -168,13 +168,13 @@ def _imports_beside(tree: Tree, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _package(statement: ast.stmt) -> str | None:
-    """Return the package that an import takes names from."""
+    """Return the top-level package that an import statement names."""
     if isinstance(statement, ast.ImportFrom) and not statement.level:
         return (statement.module or "").partition(".")[0]
     return statement.names[0].name.partition(".")[0] if isinstance(statement, ast.Import) else None
 
 
 def _once(replacements: list[Replacement], text: str) -> list[Replacement]:
-    """Return the same with each inserted text only at its first place."""
+    """Return the replacements, with this text inserted only at the first of its places."""
     first = min(each for each in replacements if each.text == text)
     return [each for each in replacements if each.text != text or each == first]

@@ -1,4 +1,4 @@
-"""Whether an expression may be evaluated later: what it reads, and its side effects."""
+"""Judges whether an expression may be evaluated later, by the names it reads and its side effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def require_movable(node: ast.AST) -> None:
 
 
 def doubts(case: Case, node: ast.AST) -> list[str]:
-    """Return why a later evaluation may give another result: clauses, the weightiest first."""
+    """Return reasons why evaluating an expression later may give another result, the weightiest first."""
     tree, found = case.tree, []
     for name in loads(node):
         count = bindings(tree, name.id)
@@ -46,13 +46,13 @@ def doubts(case: Case, node: ast.AST) -> list[str]:
 
 
 def _first_bound(tree: Tree, name: str) -> int:
-    """Return the line of the module's statement that first binds a name."""
+    """Return the line of the first module-level statement that binds a name."""
     own = (each.lineno for each in tree.root.body if name in bound(ast.Module([each], [])))
     return next(own, 0)
 
 
 def _only_answers(case: Case, call: ast.Call) -> bool:
-    """Return whether a call asks about devices, is a method of such an answer, or a plain builtin."""
+    """Return whether a call has no effect: a query of devices, a method of its result, or a plain builtin."""
     function = call.func
     if isinstance(function, ast.Name) and not bindings(case.tree, function.id):
         return function.id in _PLAIN
@@ -61,12 +61,12 @@ def _only_answers(case: Case, call: ast.Call) -> bool:
         return case.project.is_question(symbol)
     while isinstance(function, (ast.Attribute, ast.Subscript)):
         function = function.value
-    # The call within is examined separately.
+    # This is a method of another call's result, and that call is examined separately.
     return isinstance(function, (ast.Call, ast.Constant, ast.JoinedStr))
 
 
 def _symbol(tree: Tree, node: ast.expr) -> str | None:
-    """Return the full dotted name of an expression, if it begins with something imported."""
+    """Return the full dotted name of an expression, if its first part was imported."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.insert(0, node.attr)

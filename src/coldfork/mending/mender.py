@@ -1,6 +1,4 @@
-"""Mends the findings of a check in memory: drafts fixes, applies them and checks again until
-nothing changes.
-"""
+"""Mends the findings of a check in memory: drafts fixes, applies them, and repeats until nothing changes."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ Inspect = Callable[[CheckRequest], Inspection]
 
 @dataclass(frozen=True, slots=True)
 class MendedFile:
-    """A file changed by fixes."""
+    """A file that fixes have changed."""
 
     file: str
     """Its absolute path."""
@@ -46,7 +44,7 @@ class MendedFile:
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """The outcome for the causes of a check."""
+    """The outcome of mending for each cause of a check."""
 
     report: Report
     """The findings that are left after the fixes."""
@@ -59,7 +57,7 @@ class Mending:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The files in their current state, with the findings of a check in them."""
+    """The result of a check of the files in their current state."""
 
     inspection: Inspection
     report: Report
@@ -72,7 +70,7 @@ def _seen(inspection: Inspection) -> _Seen:
 
 @dataclass(slots=True)
 class _Work:
-    """The state of the files while they are mended."""
+    """The files while they are being mended, and the fixes applied so far."""
 
     request: CheckRequest
     inspect: Inspect
@@ -119,7 +117,7 @@ def mend(
 
 
 def project_of(inspection: Inspection) -> Project:
-    """Return the checked files of an inspection, as fixes see them."""
+    """Return the checked files of an inspection as a project that fixes can examine."""
     files = {module.path: module.file for module in inspection.observation.modules if module.file}
 
     def read(path: str) -> bytes:
@@ -133,7 +131,7 @@ def project_of(inspection: Inspection) -> Project:
 
 
 def _questions(inspection: Inspection) -> Callable[[str], bool]:
-    """Return a test for calls that ask about devices, by the catalogue."""
+    """Return a test of whether a call only queries devices, according to the catalogue."""
     request = inspection.request
     machines = [PROFILES[name] for name in {request.main_profile, *inspection.observation.further}]
     known = [catalogue.load(machine, {}, request.configuration.knowledge) for machine in machines]
@@ -146,7 +144,7 @@ def _questions(inspection: Inspection) -> Callable[[str], bool]:
 
 
 def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
-    """Return the fix of each requested cause, or why there is none."""
+    """Return a fix for each requested cause, or the reason why there is none."""
     by_id = {finding.id: finding for finding in seen.report.findings}
     return {
         cause.id: _as_run(fix_of(cause, by_id, seen.project, work.refused[cause.id]), cause, by_id)
@@ -156,9 +154,7 @@ def _drafted(work: _Work, seen: _Seen) -> dict[str, Fix | Refusal]:
 
 
 def _as_run(fix: Fix | Refusal, cause: Cause, findings: Mapping[str, Finding]) -> Fix | Refusal:
-    """Return a fix with its safety in its place: names bound in a notebook cell may be read by others at any
-    time.
-    """
+    """Return the fix, marked unsafe if it binds names in a notebook, whose cells run in any order."""
     found = [findings[name] for name in cause.findings if name in findings]
     positions = {finding.position for finding in found if finding.leads_to(cause)}
     if isinstance(fix, Refusal) or positions <= _APART or fix.applicability is not Applicability.SAFE:
@@ -176,7 +172,7 @@ def _is_asked_for(work: _Work, cause: Cause, findings: Mapping[str, Finding]) ->
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """Return the first of these that do not touch each other's spans."""
+    """Return as many of these fixes as do not overlap, the first ones first."""
     chosen: list[Fix] = []
     for fix in fixes:
         if not any(_touch(fix, other) or (fix.group and fix.group == other.group) for other in chosen):
@@ -185,7 +181,7 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def _touch(one: Fix, other: Fix) -> bool:
-    """Return whether two fixes change the same place; several may insert there."""
+    """Return whether two fixes change the same place; insertions at one place do not conflict."""
     for edit in one.edits:
         for others in other.edits:
             if edit.path != others.path:
@@ -200,7 +196,7 @@ def _touch(one: Fix, other: Fix) -> bool:
 
 
 def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Seen]:
-    """Apply these fixes, or as many of them as pass the check together.
+    """Apply these fixes, or as many of them as together pass the check.
 
     If the remaining findings do not show which fixes fail, only the first that passes alone is applied; those
     before it are refused from now on.
@@ -222,7 +218,7 @@ def _applied(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[list[Fix], _Se
 
 
 def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, set[str]]:
-    """Return the files after these fixes; None, with nothing changed, if the check fails.
+    """Return the files after these fixes; None if the check fails, in which case no file is changed.
 
     The paths are those of the findings against them.
     """
@@ -247,7 +243,7 @@ def _attempt(work: _Work, seen: _Seen, fixes: list[Fix]) -> tuple[_Seen | None, 
 
 
 def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
-    """Yield the paths of lines that still wake a device although they were mended, or that newly do.
+    """Yield the path of each line that still wakes a device after mending, or that newly wakes one.
 
     Another line's effect may now be reported at the place of a mended line. A line that woke the device may
     be replaced by one that only asks about it.
@@ -267,7 +263,7 @@ def _against(before: _Seen, after: _Seen, mended: set[str]) -> Iterator[str]:
 
 
 def _lines(seen: _Seen, causes: Collection[str] | None = None) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the lines that findings come from, by their texts: of all, or only of causes themselves."""
+    """Yield the lines that findings come from, by text: all of them, or only those of these causes."""
     origins = Origins(seen.inspection.observation.modules)
     places = {cause.id: (cause.path, cause.line) for cause in seen.report.causes}
     for finding in seen.report.findings:

@@ -1,4 +1,4 @@
-"""Fixes as a patch that `git apply` takes."""
+"""Writes fixes as a patch that `git apply` accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _NO_END = "\\ No newline at end of file\n"
 
 
 def patch(files: Iterable[MendedFile], shown: Callable[[str], str], around: int = 3) -> bytes:
-    """Write the output of `git diff` for these files; `shown` returns the path to write for a file.
+    """Return these files' changes in the form of `git diff`; `shown` gives the path to print for a
+    file.
 
     `around` is the number of context lines around each change.
     """
@@ -19,7 +20,7 @@ def patch(files: Iterable[MendedFile], shown: Callable[[str], str], around: int 
 
 
 def _difference(file: MendedFile, name: str, around: int) -> bytes:
-    # Decoded with an encoding that maps every byte, so that untouched text stays as it is.
+    # An encoding that maps every byte keeps untouched text exactly as it is.
     before, after = _lines(file.before), _lines(file.after)
     rows = unified_diff(before, after, f"a/{name}", f"b/{name}", n=around)
     written = [row if row.endswith("\n") else f"{row}\n{_NO_END}" for row in rows]
@@ -28,7 +29,7 @@ def _difference(file: MendedFile, name: str, around: int) -> bytes:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Return its lines as git counts them: only a newline ends one."""
+    """Return the lines of a text as git counts them: only a newline ends a line."""
     lines = [f"{line}\n" for line in data.decode("latin-1").split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines

@@ -1,4 +1,4 @@
-"""The files of a check as fixes see them: their syntax, and which code reads which names."""
+"""The files of a check as fixes need them: their syntax, and which code reads which names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.source.program.module import absolute
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A place in another module that uses a name of this one."""
+    """A place in a module that uses a name of another module."""
 
     path: str
     line: int
@@ -31,7 +31,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The checked modules."""
+    """The checked modules, with access to their syntax."""
 
     modules: Mapping[str, str]
     """The paths of the files by the names of the modules."""
@@ -42,13 +42,15 @@ class Project:
     _trees: dict[str, Tree] = field(default_factory=dict, repr=False)
 
     def tree(self, path: str) -> Tree:
-        """Return the syntax of a file."""
+        """Return the parsed syntax of a file."""
         if path not in self._trees:
             self._trees[path] = tree_of(SourceText(self.read(path)))
         return self._trees[path]
 
     def readers(self, module: str, name: str) -> Iterator[Reader]:
-        """Yield where other modules use this name of a module; a string ending in it counts as a change."""
+        """Yield each use of a module's name in other modules; a string that ends with the name counts as a
+        change.
+        """
         word, short = name.encode(), module.rpartition(".")[2].encode()
         for other, path in self.modules.items():
             if other == module:
@@ -84,21 +86,19 @@ def _readers(tree: Tree, other: str, path: str, module: str, name: str) -> Itera
             changes = not isinstance(node.ctx, ast.Load)
             yield Reader(path, node.lineno, _is_eager(tree, node), changes, other, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            # The form in which `mock.patch` and `setattr` take names.
+            # `mock.patch` and `setattr` take names as strings.
             if (node.value == name and aliases) or node.value.endswith(f"{short}.{name}"):
                 yield Reader(path, node.lineno, eager=False, changes=True)
 
 
 def _is_eager(tree: Tree, node: ast.AST) -> bool:
-    """Return whether importing the module evaluates the node: it runs a function's header, but not its
-    body.
-    """
+    """Return whether importing the module evaluates the node, which no function's body contains then."""
     return not tree.functions(node)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding that is to be mended, in its file."""
+    """A finding that has to be mended, with the syntax of its file."""
 
     finding: Finding
     tree: Tree

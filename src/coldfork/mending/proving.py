@@ -1,4 +1,6 @@
-"""Proves fixes: imports the mended modules before and after, compares their contents, and runs the tests."""
+"""Proves fixes: imports the mended modules before and after, compares what they define, and runs the
+tests.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _TESTS_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class ProofRequest:
-    """How fixes are to be proven."""
+    """The options for proving fixes."""
 
     setup: ProbeSetup
     folder: Path
@@ -38,7 +40,7 @@ class ProofRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A mended module that can be imported: the folder that its name is relative to, and its file."""
+    """How to import a mended module: its file, and the folder that its dotted name is relative to."""
 
     module: CheckedModule
     root: str
@@ -48,7 +50,7 @@ class _Place:
 def prove(
     mending: Mending, files: Sequence[MendedFile], request: ProofRequest, progress: Progress | None = None
 ) -> Proof:
-    """Compare these files of a mending with their originals."""
+    """Compare the mended files with their originals."""
     modules = {module.file: module for module in mending.inspection.observation.modules if module.file}
     touched = [(modules[file.file], file) for file in files if file.file in modules]
     places: list[_Place] = []
@@ -88,7 +90,7 @@ def _refusal(module: CheckedModule, root: str | None) -> str:
 
 
 def _sources(places: Iterable[_Place], request: ProofRequest, files: Sequence[MendedFile]) -> list[Path]:
-    """Return the files and folders to copy: the top packages, and the folder in which the tests are run."""
+    """Return what to copy: the top-level packages, and the folder in which the tests are run."""
     tops = [Path(place.root, Path(place.file.file).relative_to(place.root).parts[0]) for place in places]
     if request.command and files:
         tops.insert(0, request.folder)
@@ -103,7 +105,7 @@ def _imported(
     new: Copy,
     progress: Progress | None,
 ) -> tuple[dict[str, tuple[ModuleProbe | None, ModuleProbe | None]], bool]:
-    """Return the imports of all modules in both copies, by path; and whether they were interrupted."""
+    """Import all modules in both copies; return the results by path, and whether an interrupt ended this."""
     found: dict[str, tuple[ModuleProbe | None, ModuleProbe | None]] = {}
     interrupted = False
     for root in roots:
@@ -114,7 +116,7 @@ def _imported(
             copy: Copy, asked: Mapping[str, Sequence[str]], names: tuple[str, ...] = names
         ) -> Probing:
             before = (*(str(copy.place(each)) for each in roots), *roots, *request.setup.before)
-            # Python searches the working directory first, and the originals may lie there.
+            # Python searches the working directory first, which may be the one with the originals.
             folder = str(copy.folder(Path.cwd()))
             setup = replace(request.setup, before=before, names=asked, root=str(copy.root), folder=folder)
             return probe(ProbeRequest(names, setup, request.jobs), progress)
@@ -133,7 +135,7 @@ def _imported(
 def _compared(
     place: _Place, seen: tuple[ModuleProbe | None, ModuleProbe | None], copies: tuple[Copy, Copy]
 ) -> ModuleProof:
-    """Judge a fix by the imports of its module from two copies."""
+    """Judge a fix by comparing the imports of its module in the two copies."""
     module, path = place.module.name, place.module.path
     before, after = seen
     if before is None or after is None:
@@ -159,7 +161,7 @@ def _compared(
 
 
 def _imported_names(text: bytes) -> frozenset[str]:
-    """Return the names that imports of a file bind."""
+    """Return the names that the import statements of a file bind."""
     with suppress(SyntaxError, ValueError, RecursionError):
         return frozenset(
             (alias.asname or alias.name).partition(".")[0]

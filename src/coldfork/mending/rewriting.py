@@ -1,4 +1,4 @@
-"""The text of deferred statements, and the calls that replace reads of their names."""
+"""Writes deferred statements in their new form, and the calls that replace reads of their names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coldfork.mending.text import BESIDE, CannotMend, Replacement, SourceText
 
 _APART = 2
 _WIDE = 60
-#: Decorators that leave a function's body unchanged.
+#: Decorators that leave the body of a function unchanged.
 _HARMLESS = frozenset(
     {"abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "inference_mode"}
     | {"lru_cache", "no_grad", "override", "property", "setter", "staticmethod", "wraps"}
@@ -32,7 +32,7 @@ _HARMLESS = frozenset(
 
 
 def write(deferral: Deferral, case: Case) -> list[tuple[str, Draft]]:
-    """Return the replacements in each file."""
+    """Return the replacements in each file, by the file's path."""
     files = list(dict.fromkeys(each.path for each in deferral.chosen))
     return [(path, _File(path, deferral, case).draft()) for path in files]
 
@@ -74,7 +74,7 @@ class _File:
         return Draft(tuple(self.edits), tuple(dict.fromkeys(against)), has_getattr=bool(accessors))
 
     def _uses(self, deferred: Deferred) -> list[Replacement]:
-        """Return the replacements in the functions that use its names."""
+        """Return the replacements in the functions that use the deferred names."""
         if deferred.form is Form.CONSTANT:
             call = f"{self.functions[id(deferred)]}()"
             return [Replacement(*self.source.span(use.node), call) for use in deferred.uses]
@@ -85,7 +85,7 @@ class _File:
         ]
 
     def _together(self, deferred: Deferred, function: Function) -> list[Deferred]:
-        """Return the imports that a function needs under the same condition, which is written once."""
+        """Return the imports that a function needs under the same condition, which is then written once."""
         if deferred.condition is None:
             return [deferred]
         beside = (each for each in self.here if each.condition is deferred.condition)
@@ -95,14 +95,14 @@ class _File:
         start, indent = above_body(self.tree, function)
         condition = together[0].condition
         if condition is not None:
-            # If the condition does not hold, the function runs without the import, as before.
+            # If the condition does not hold, the function runs without the import, as it did before mending.
             refuse_hidden(condition.test, function)
         rows = self._call(together, step(self.source, function))
         line = self.source.newline
         return Replacement(start, start, "".join(f"{indent}{row}{line}" for row in rows))
 
     def _call(self, together: list[Deferred], inward: str) -> list[str]:
-        """Return the lines that bind their names, all under the same condition."""
+        """Return the lines that bind the names of these statements, all under the same condition."""
         first = together[0]
         if first.form is Form.BLOCK:
             return [f"{self.functions[id(first)]}()"]
@@ -122,13 +122,13 @@ class _File:
         return f"from {module} import {', '.join(map(ast.unparse, taken))}"
 
     def _moved(self, deferred: Deferred) -> ast.stmt:
-        """Return the statement, or the `if` around it where nothing of its body remains."""
+        """Return the deferred statement, or the `if` around it if no other statement remains in that."""
         condition = deferred.condition
         gone = {each.statement for each in self.here if each.is_whole}
         return condition if condition is not None and gone.issuperset(condition.body) else deferred.statement
 
     def _inner(self, deferred: Deferred) -> list[Replacement]:
-        """Return the replacements within the statement itself, which no longer apply to the file."""
+        """Return the replacements inside the moved statement, and remove them from the file's own edits."""
         start, end = self.source.span(self._moved(deferred))
         found = [each for each in self.edits if start <= each.start and each.end <= end]
         self.edits = [each for each in self.edits if each not in found]
@@ -177,7 +177,7 @@ class _File:
         return Replacement(source.line_start(_first_line(statement)), end, written)
 
     def _accessors(self) -> list[str]:
-        """Return the lines with which the module provides names that others read."""
+        """Return the lines of `__getattr__` that provide deferred names to other modules."""
         rows: list[str] = []
         for each in self.here:
             names = [name for name in each.names if name in each.outside and self._is_asked_for(each, name)]
@@ -201,7 +201,7 @@ class _File:
         )
 
     def _answer(self, deferred: Deferred, name: str) -> list[str]:
-        """Return the lines below `if name == ...`."""
+        """Return the lines below `if name == ...` in `__getattr__`."""
         statement = deferred.statement
         if deferred.form is Form.CONSTANT:
             rows = [f"return {self.functions[id(deferred)]}()"]
@@ -236,26 +236,26 @@ class _File:
         return Replacement(end, end, gap + line * 2 + line.join(self._getattr(accessors)) + line)
 
     def _is_for_type_checkers(self, deferred: Deferred) -> bool:
-        """Whether only `__getattr__` binds a name of this import that others ask for."""
+        """Return whether other modules use a name of this import that only `__getattr__` provides."""
         if deferred.form is not Form.IMPORT or deferred.condition is not None:
             return False
         return any(name in deferred.outside and self._is_asked_for(deferred, name) for name in deferred.names)
 
     def _instead(self, deferred: Deferred, typed: list[Deferred]) -> list[Replacement]:
-        """Remove the import; in place of the first one for type checkers, write all of them."""
+        """Remove the import; a block with all imports for type checkers replaces the first of those."""
         if deferred not in typed[:1]:
             return [self._without(deferred)]
         rows = [self._import(each) for each in typed]
         added, has_block = for_type_checkers(self.tree, deferred.statement, rows)
         if has_block or not deferred.is_whole:
             return [self._without(deferred), *added]
-        # The block stands where the statement stood, and its blank lines stay.
+        # The block takes the statement's place, so the blank lines around that remain.
         first, last = deferred.statement.lineno, deferred.statement.end_lineno or 0
         span = self.source.line_start(first), self.source.line_start(last + 1)
         return [*added[:-1], Replacement(*span, added[-1].text)]
 
     def _without(self, deferred: Deferred) -> Replacement:
-        """Return the removal of the import, including surplus empty lines below it."""
+        """Return the removal of the import, together with surplus empty lines below it."""
         source, statement = self.source, self._moved(deferred)
         imports = deferred.statement
         assert isinstance(imports, (ast.Import, ast.ImportFrom))
@@ -327,7 +327,7 @@ def _first_line(statement: ast.stmt) -> int:
 def _patched(
     source: SourceText, node: ast.expr | ast.stmt, inner: Iterable[Replacement], line: int | None = None
 ) -> str:
-    """Return the text of a node with replacements inside it applied."""
+    """Return the text of a node after the replacements inside it."""
     start, end = source.span(node)
     start = start if line is None else source.line_start(line)
     text = source.text[start:end]
@@ -338,7 +338,7 @@ def _patched(
 
 
 def _blank_lines(source: SourceText, statement: ast.stmt) -> tuple[int, int]:
-    """Return how many blank lines a function needs above and below it in the statement's place."""
+    """Return how many blank lines a function needs above and below it to replace the statement."""
     above, below = _first_line(statement) - 1, (statement.end_lineno or statement.lineno) + 1
     is_commented = above > 0 and source.line(above).startswith("#")
     missing = []

@@ -1,4 +1,4 @@
-"""The place of a finding in the syntax of its file, and its surroundings."""
+"""The node of a finding in its file's syntax, and the nodes and scopes around it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A name that is read, bound or deleted."""
+    """A place where a name is read, bound or deleted."""
 
     node: ast.Name
     deferred: bool
@@ -27,7 +27,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A module's syntax."""
+    """The syntax of a module."""
 
     source: SourceText
     root: ast.Module
@@ -40,16 +40,16 @@ class Tree:
             yield node
 
     def statement(self, node: ast.expr | ast.stmt) -> ast.stmt:
-        """Return the innermost statement that is or contains a node."""
+        """Return the innermost statement that contains a node or is the node."""
         return next(each for each in (node, *self.above(node)) if isinstance(each, ast.stmt))
 
     def top(self, node: ast.expr | ast.stmt) -> ast.stmt:
-        """Return the statement of the module itself that is or contains a node."""
+        """Return the module-level statement that contains a node or is the node."""
         statements = [each for each in (node, *self.above(node)) if isinstance(each, ast.stmt)]
         return statements[-1]
 
     def scope(self, node: ast.AST) -> Scope:
-        """Return the scope whose names a node binds."""
+        """Return the scope in which a node binds or reads names."""
         below = node
         for each in self.above(node):
             if isinstance(each, ast.ClassDef) and below in each.body:
@@ -60,7 +60,7 @@ class Tree:
         return self.root
 
     def place(self, line: int, column: int) -> ast.expr | ast.stmt:
-        """Return the innermost node that begins there, or else the statement on that line."""
+        """Return the node that begins at this position, or else the innermost statement on the line."""
         found: ast.expr | ast.stmt | None = None
         for node in ast.walk(self.root):
             if isinstance(node, (ast.expr, ast.stmt)) and (node.lineno, node.col_offset) == (line, column):
@@ -75,7 +75,9 @@ class Tree:
         return found
 
     def uses(self, name: str) -> list[Use]:
-        """Return where the module's own name of that spelling is used, ignoring local names of functions."""
+        """Return the uses of a module-level name, ignoring local names of functions that are spelled the
+        same.
+        """
         found = []
         for node in ast.walk(self.root):
             if isinstance(node, ast.Name) and node.id == name and self._is_of_module(node):
@@ -107,7 +109,7 @@ class Tree:
 
 
 def tree_of(source: SourceText) -> Tree:
-    """Parse a file."""
+    """Parse a file and return its syntax."""
     try:
         root = ast.parse(source.text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -117,12 +119,12 @@ def tree_of(source: SourceText) -> Tree:
 
 
 def _is_in_body(node: ast.AST, function: Function | ast.Lambda) -> bool:
-    """Return whether a call runs a child of a function, unlike its arguments and decorators."""
+    """Return whether a node is evaluated when the function is called, not when it is defined."""
     return node is function.body if isinstance(function, ast.Lambda) else node in function.body
 
 
 def bound(scope: Scope) -> frozenset[str]:
-    """Return the names bound in a scope itself, including parameters, but not those declared global."""
+    """Return the names that a scope itself binds, including parameters, but not those declared global."""
     names: set[str] = set()
     elsewhere: set[str] = set()
     if isinstance(scope, _FUNCTIONS):
@@ -149,13 +151,13 @@ def bound(scope: Scope) -> frozenset[str]:
 
 
 def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
-    """Yield the nodes of a body, except those of scopes inside it."""
+    """Yield the nodes of a scope's body, except those of the scopes inside it."""
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            # Names bound in its body are its own; only its decorators are evaluated here.
+            # Names bound in this body belong to its own scope; only the decorators are evaluated here.
             waiting += getattr(node, "decorator_list", [])
             continue
         waiting += [
@@ -166,7 +168,7 @@ def _own(body: list[ast.stmt] | list[ast.expr]) -> Iterator[ast.AST]:
 
 
 def is_target(tree: Tree, node: ast.Name) -> bool:
-    """Return whether a comprehension around a name binds it."""
+    """Return whether a comprehension that contains the name binds it."""
     return any(isinstance(each, _COMPREHENSIONS) and node.id in _targets(each) for each in tree.above(node))
 
 
@@ -180,7 +182,7 @@ def _targets(comprehension: ast.AST) -> set[str]:
 
 
 def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
-    """Return how often the module binds its own name, in whatever way; a `global` elsewhere counts, too.
+    """Return how often a module's own name is bound anywhere; each `global` statement counts as well.
 
     With `within`, only inside that statement.
     """
@@ -199,7 +201,7 @@ def bindings(tree: Tree, name: str, within: ast.AST | None = None) -> int:
 
 
 def target_of(statement: ast.stmt) -> str | None:
-    """Return the single name that an assignment binds; None if it is not such an assignment."""
+    """Return the single name that an assignment binds; None for any other statement."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or len(targets) != 1:
         return None
@@ -207,7 +209,7 @@ def target_of(statement: ast.stmt) -> str | None:
 
 
 def refuse_hidden(expression: ast.expr, function: Function, also: frozenset[str] = frozenset()) -> None:
-    """Refuse to move an expression into a function where its names would mean something else."""
+    """Refuse to move an expression into a function in which its names would have other meanings."""
     hidden = bound(function) | also
     for name in loads(expression):
         if name.id in hidden:

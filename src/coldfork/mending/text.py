@@ -1,4 +1,4 @@
-"""The text of a source file, spans in it, and the same text with some of them replaced."""
+"""The text of a source file, spans in it, and the replacement of some of them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _LAYOUT = frozenset({tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DE
 
 
 class CannotMend(Exception):
-    """Raised for a fix that cannot be right; the message says why, in a clause without a full stop."""
+    """Raised if a fix cannot be right; the message gives the reason as a clause without a full stop."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Replacement:
-    """A text that replaces the text from one offset to another."""
+    """The new text for the span between two offsets."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Replacement:
 
 
 class SourceText:
-    """A file's text, with conversions between offsets and places."""
+    """The text of a file, with conversions between offsets and places."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -48,25 +48,25 @@ class SourceText:
 
     @property
     def newline(self) -> str:
-        """The line end that it uses."""
+        """The line end that the file uses."""
         first = self._lines[0]
         return first[len(first.rstrip("\r\n")) :] or "\n"
 
     @property
     def length(self) -> int:
-        """The number of lines; text after the last line end is not one."""
+        """The number of lines; text after the last line end is not counted as one."""
         return len(self._lines) - (0 if self._lines[-1] else 1)
 
     def line(self, number: int) -> str:
-        """Return a line without its end."""
+        """Return a line without its line end."""
         return self._lines[number - 1].rstrip("\r\n")
 
     def line_start(self, number: int) -> int:
-        """Return the offset at which a line begins; the end of the text for the line after the last."""
+        """Return the offset at which a line begins; for the line after the last, the end of the text."""
         return self._starts[number - 1]
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a place as given by `ast`, whose column counts bytes of UTF-8."""
+        """Return the offset of a place given by `ast`, whose columns count bytes of UTF-8."""
         text = self._lines[line - 1]
         if not text.isascii():
             column = len(text.encode("utf-8")[:column].decode("utf-8", "replace"))
@@ -79,7 +79,7 @@ class SourceText:
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
 
     def of(self, node: ast.expr | ast.stmt) -> str:
-        """Return the text of a node."""
+        """Return the source text of a node."""
         start, end = self.span(node)
         return self.text[start:end]
 
@@ -89,18 +89,18 @@ class SourceText:
         return text[: len(text) - len(text.lstrip(" \t\f"))]
 
     def edit(self, path: str, replacement: Replacement) -> Edit:
-        """Return a replacement as reports describe it."""
+        """Return a replacement in the form that reports use."""
         line, column = self._place(replacement.start)
         end_line, end_column = self._place(replacement.end)
         return Edit(path, line, column, end_line, end_column, replacement.text)
 
     def replacement(self, edit: Edit) -> Replacement:
-        """Return the replacement that an edit describes."""
+        """Return the replacement that an edit from a report describes."""
         start, end = self.line_start(edit.line), self.line_start(edit.end_line)
         return Replacement(start + edit.column - 1, end + edit.end_column - 1, edit.text)
 
     def comment_behind(self, statement: ast.stmt) -> str:
-        """Return the comment on the last line of a statement, which moves with the statement."""
+        """Return the comment after a statement's last line, which has to move with the statement."""
         last = statement.end_lineno or statement.lineno
         _, end = self.span(statement)
         rest = self.text[end : self.line_start(last) + len(self.line(last))].strip()
@@ -113,7 +113,7 @@ class SourceText:
         return line, offset - self._starts[line - 1] + 1
 
     def encoded(self, text: str) -> bytes:
-        """Return a text encoded as in the file."""
+        """Return a text in the encoding of the file."""
         try:
             return text.encode(self.encoding)
         except UnicodeEncodeError:
@@ -121,14 +121,14 @@ class SourceText:
 
 
 def _lines(text: str) -> list[str]:
-    """Return its lines with their ends, as the tokenizer counts them."""
+    """Return the lines of a text with their line ends, as the tokenizer counts them."""
     found = _LINE.findall(text)
-    # The rest after the last line end counts, even if empty: the tokenizer ends there.
+    # Text after the last line end counts as a line, even if it is empty, because the tokenizer ends there.
     return found if text.endswith(("\n", "\r")) or not text else found[:-1]
 
 
 def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
-    """Return the text with these replacements; it parses, and everything else is unchanged."""
+    """Return the text after these replacements, which must parse and leave all other code unchanged."""
     ordered = sorted(set(replacements))
     if any(one.end > other.start for one, other in pairwise(ordered)):
         raise CannotMend("two of its edits overlap")
@@ -158,7 +158,7 @@ def replaced(source: SourceText, replacements: Iterable[Replacement]) -> str:
 def _parses(text: str) -> bool:
     try:
         with warnings.catch_warnings(action="ignore"):
-            # The parser alone does not reject a name that is both a parameter and global.
+            # The parser alone would accept a name that is both a parameter and global.
             compile(text, "<fix>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -166,7 +166,9 @@ def _parses(text: str) -> bool:
 
 
 def _tokens(text: str) -> list[tuple[int, str]] | None:
-    """Return its tokens with their offsets, without those of the layout."""
+    """Return the tokens of a text with their offsets, without layout tokens; None if it cannot be
+    tokenized.
+    """
     starts = [0]
     for line in _lines(text):
         starts.append(starts[-1] + len(line))

@@ -1,4 +1,4 @@
-"""The list of checks. Each is imported when it runs; if one crashes, the others still run."""
+"""The list of checks, each imported when it runs; one that crashes is skipped and never stops the others."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _indent(text: str) -> int:
 
 
 def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
-    """Return the rows without prefixes; in an incomplete log, remove only a prefix that most rows share."""
+    """Return the rows without prefixes; if lines were cut, remove only a prefix that most rows share."""
     split = [(row, *prefixes.split(row.text)) for row in rows]
     counts = [elements for row, _, _, elements in split if row.text.strip()]
     prefixed = [elements for elements in counts if elements]

@@ -26,9 +26,7 @@ class Sighting:
 
 
 def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[Sighting, ...]:
-    """Return the occurrences of this trouble's sign; `bare` is the pattern for a line that is no error's
-    message.
-    """
+    """Return the occurrences of a trouble's sign; `bare` is the pattern for lines outside error messages."""
     assert trouble.pattern is not None
     pattern = squeezed(trouble.pattern)
     found = [
@@ -48,7 +46,7 @@ def _says(error: LoggedError, trouble: Trouble, pattern: re.Pattern[str]) -> boo
 
 
 def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sighting]) -> Iterator[Sighting]:
-    """Yield the occurrences as lines of their own: neither source lines nor messages of other errors."""
+    """Yield the signs on lines of their own, which are neither source lines nor messages of other errors."""
     words = tuple({needle.split()[0] for needle in trouble.needles})
     if words and not _may_say(log.said, words):
         return
@@ -68,22 +66,20 @@ def _may_say(text: str, words: Sequence[str]) -> bool:
 
 
 def _states(text: str, whole: str, pattern: re.Pattern[str]) -> bool:
-    """Return whether the line states the words rather than quoting them: nothing precedes them but an
-    introduction.
+    """Return whether a line states the words itself, after nothing but an introduction, and does not quote
+    them.
     """
     match = pattern.search(_squeeze(whole))
     if match is None or match.start() >= len(_squeeze(text)):
         return False
     before = _squeeze(text)[: match.start()]
-    # Indented lines may be code: the words of a message between quotation marks.
+    # An indented line may be source code in which the message is a string.
     is_code = text[:1] in " \t" and _QUOTED.search(before) is not None
     return not is_code and _STATEMENT.search(before) is not None
 
 
 def _taken(errors: Iterable[LoggedError]) -> dict[int, list[str]]:
-    """Return the texts of errors by line: a line of the file may hold several, if a log was written on one
-    line.
-    """
+    """Return the texts of errors by line number; if a log was written on one line, that has several."""
     taken: dict[int, list[str]] = {}
     for error in errors:
         taken.setdefault(error.line_number, []).append(error.message or error.kind)
@@ -101,6 +97,8 @@ def _squeeze(text: str) -> str:
 
 @lru_cache(maxsize=128)
 def squeezed(pattern: str) -> re.Pattern[str]:
-    """Return the pattern for a text without blanks, which may have been wrapped anywhere."""
+    """Return the pattern with its blanks removed, for matching text without blanks, however it was
+    wrapped.
+    """
     without = re.sub(r"\\s[+*?]?|\[ \][+*?]?| ", "", pattern)
     return re.compile(without)

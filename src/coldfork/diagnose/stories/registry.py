@@ -16,7 +16,7 @@ from coldfork.model.errors import UsageError
 
 _ROOM = "coldfork.diagnose.stories"
 
-#: Every story and its folder; the names are those of `coldfork.knowledge.troubles`.
+#: The stories and the folder of each; their names are those in `coldfork.knowledge.troubles`.
 STORIES = MappingProxyType(
     {
         "cuda-in-forked-child": "forks",
@@ -47,7 +47,7 @@ STORIES = MappingProxyType(
 
 
 class Teller(Protocol):
-    """The interface of each story's module; its docstring belongs to the story's page."""
+    """The interface that each story's module implements; its docstring is part of the story's page."""
 
     NAME: str
 
@@ -56,7 +56,7 @@ class Teller(Protocol):
 
 
 def teller(name: str) -> Teller:
-    """Import one story."""
+    """Import the module of one story."""
     if name not in STORIES:
         raise UsageError(f"there is no story {name!r}; choose from {', '.join(STORIES)}")
     return cast(Teller, importlib.import_module(f"{_ROOM}.{STORIES[name]}.{name.replace('-', '_')}"))
@@ -68,9 +68,9 @@ def told(case: Case) -> Iterator[Story]:
         yield from teller(name).tell(case)
 
 
-#: Part of the name of every error and warning that carries a sign; a sign without an error is its own anchor.
+#: Part of the name of every error or warning whose message has a sign. Other signs are their own anchors.
 _OF_ERRORS = ("Error", "Warning:")
-#: The signs that a story also accepts on a line of their own, without the name of an error.
+#: Signs that a story also accepts outside the message of an error.
 _ALONE = (
     "in forked subprocess",
     "driver on your system is too old",
@@ -85,7 +85,7 @@ _ALONE = (
 
 
 def signs() -> Signs:
-    """Return the signs of all stories and their anchors."""
+    """Return the signs of all stories, with the anchors that must occur near them."""
     troubles = [named(name) for name in STORIES]
     alone = {needle for trouble in troubles if not trouble.kinds for needle in trouble.needles}
     words = {needle for trouble in troubles for needle in trouble.needles}
@@ -97,7 +97,7 @@ def _encoded(words: set[str]) -> tuple[bytes, ...]:
 
 
 def page(name: str) -> str:
-    """Return the page of one story: the table's words, and its module's docstring."""
+    """Return the page of one story: the trouble's texts and the docstring of the story's module."""
     trouble = named(name)
     title, _, rest = inspect.cleandoc(teller(name).__doc__ or "").partition("\n")
     parts = [

@@ -35,9 +35,7 @@ def by_sign(
 
 
 def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -> Story:
-    """Return one story of all these sightings, because identical tracebacks of three workers are one
-    story.
-    """
+    """Return one story for all these occurrences: identical tracebacks of three workers are one story."""
     errors = [sighting.error for sighting in found][:MOST_ERRORS]
     sure = any(sighting.sure for sighting in found)
     return Story(
@@ -57,7 +55,7 @@ def story(case: Case, trouble: Trouble, title: str, found: Sequence[Sighting]) -
 
 
 def versions(case: Case, trouble: Trouble, errors: Sequence[LoggedError]) -> Iterator[str]:
-    """Yield the versions that decide the matter, if the environment of the log is at hand."""
+    """Yield the installed versions that matter to this trouble, if the log's environment is available."""
     paths = [frame.path for error in errors for frame in error.frames]
     found = ((name, case.installed(name, paths)) for name in trouble.versions)
     installed = [f"{name} {version}" for name, version in found if version is not None]
@@ -66,7 +64,7 @@ def versions(case: Case, trouble: Trouble, errors: Sequence[LoggedError]) -> Ite
 
 
 def culprit(errors: Sequence[LoggedError]) -> Place | None:
-    """Return the guilty line in the first of these errors that shows one."""
+    """Return the line to blame, from the first of these errors that shows one."""
     for error in errors:
         call = roles.guilty(error.frames)
         if call is not None:
@@ -82,7 +80,7 @@ _WRITTEN = re.compile(
 
 
 def written(case: Case, errors: Sequence[LoggedError]) -> Place | None:
-    """Return the place written before the first of these errors that has no stack but one."""
+    """Return the place that is written before the first of these errors, if none of them has a stack."""
     if not errors or any(error.frames for error in errors):
         return None
     found = _WRITTEN.search(case.log.raw(errors[0].line_number))
@@ -94,7 +92,7 @@ def written(case: Case, errors: Sequence[LoggedError]) -> Place | None:
 
 
 def asker(errors: Sequence[LoggedError]) -> Place | None:
-    """Return the line that used the device, in the first of these errors that shows one."""
+    """Return the line that used the device, from the first of these errors that shows one."""
     for error in errors:
         call = roles.asking(error.frames)
         if call is not None:
@@ -103,23 +101,25 @@ def asker(errors: Sequence[LoggedError]) -> Place | None:
 
 
 def parts(errors: Sequence[LoggedError]) -> tuple[Part, ...]:
-    """Return the lines with their roles, from the first of these errors that shows any."""
+    """Return the lines of the stack with their roles, from the first of these errors that has any."""
     return next((found for error in errors if (found := roles.parts(error.frames))), ())
 
 
 def place(frame: LogFrame, frames: Sequence[LogFrame]) -> Place:
-    """Return a call on a stack as a place of the program, with the function it calls."""
+    """Return the place of a call on a stack, with the library function through which it touched the
+    device.
+    """
     return Place(frame.path, frame.line, stacks.device_call(frames, frame), frame.text)
 
 
 def participants(errors: Iterable[LoggedError]) -> tuple[Participant, ...]:
-    """Return the processes that these errors come from, each once."""
+    """Return the processes that reported these errors, each once."""
     alike = {_likeness(error): error for error in errors}
     return tuple(dict.fromkeys(_participant(error) for error in alike.values()))
 
 
 def _likeness(error: LoggedError) -> tuple[object, ...]:
-    """Return the key that alike errors of one process share: of a thousand alike, one is looked at."""
+    """Return the key that similar errors of one process share, so that only one of them is examined."""
     return error.header, error.speaker, len(error.frames), *((f.path, f.line) for f in error.frames[-1:])
 
 
@@ -156,7 +156,7 @@ def _method(name: str | None, frames: Sequence[LogFrame]) -> str | None:
 
 
 def evidence(case: Case, errors: Iterable[LoggedError]) -> tuple[Evidence, ...]:
-    """Return the lines of the log that prove it, each once."""
+    """Return the lines of the log that support the story, each once."""
     lines: dict[int, Evidence] = {}
     for error in errors:
         if error.header is not None and error.begins and not _is_far(error):
@@ -177,12 +177,12 @@ def _is_far(error: LoggedError) -> bool:
 
 
 def shown(frame: LogFrame) -> str:
-    """Return a call on a stack in one line."""
+    """Return a call on a stack as one line of text."""
     where = f"{frame.path}:{frame.line}" if frame.line is not None else frame.path
     said = f"{where} in {frame.function}" if frame.function else where
     return f"{said}: {frame.text}" if frame.text else said
 
 
 def as_children(processes: Iterable[Participant], method: str) -> tuple[Participant, ...]:
-    """Return the same processes, marked as children started by this method, as the story itself implies."""
+    """Return the processes as children started by this method, which the story itself implies."""
     return tuple(replace(process, role="child", started=process.started or method) for process in processes)

@@ -1,4 +1,4 @@
-"""The facts about one published fault: its place, and the version that mended it."""
+"""The facts about one published fault: where it is, and which version repaired it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _AMBIGUOUS = frozenset({"<module>", "__init__", "capture"})
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One place of a fault: line numbers differ between versions, but the text of the line does not."""
+    """One place of a fault, given by the line's text, because line numbers differ between versions."""
 
     path: str
     """The file, from the folder that holds the top package."""
@@ -20,7 +20,7 @@ class Fault:
     """Part of the source line."""
 
     def is_at(self, path: str, function: str, text: str) -> bool:
-        """Return whether a call in this file and function is this one; `text` is empty if it is unknown."""
+        """Return whether a call in this file and function is at this fault; an unknown `text` is empty."""
         if not f"/{path}".endswith(f"/{self.path}") or function.rpartition(".")[2] != self.function:
             return False
         return self.text in text if text else self.function not in _AMBIGUOUS
@@ -28,7 +28,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One published fault, with its repair."""
+    """One published fault, with the versions that repaired it."""
 
     cases: tuple[str, ...]
     """The cases of `benchmarks/cases.json` in which it was found."""

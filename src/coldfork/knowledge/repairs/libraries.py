@@ -1,4 +1,4 @@
-"""Published faults of other libraries, and the versions that mended them."""
+"""Published faults of libraries other than vLLM, and the versions that repaired them."""
 
 from __future__ import annotations
 

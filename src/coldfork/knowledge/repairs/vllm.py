@@ -1,4 +1,4 @@
-"""Published faults of vLLM, and the versions that mended them."""
+"""Published faults of vLLM, and the versions that repaired them."""
 
 from __future__ import annotations
 

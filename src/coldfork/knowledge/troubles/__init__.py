@@ -1,4 +1,4 @@
-"""Troubles of accelerator work: the sign, the cause, the remedies.
+"""Troubles of accelerator work: how each shows, why it happens, and its remedies.
 
 They are data, so that code which finds a sign can quote the rest. The page `docs/how-to/starting-troubles.md`
 is written from it, and `coldfork explain` tells its stories with it.
@@ -25,7 +25,7 @@ def named(name: str) -> Trouble:
 
 
 def seen_in(text: str) -> Iterator[Trouble]:
-    """Yield the troubles whose sign occurs in an output."""
+    """Yield the troubles whose signs occur in a program's output."""
     for trouble in TROUBLES:
         if trouble.pattern is not None and re.search(trouble.pattern, text):
             yield trouble
@@ -39,7 +39,7 @@ def _to_do(trouble: Trouble) -> str:
 
 
 def page() -> str:
-    """Return the page of the documentation."""
+    """Return the documentation page of all troubles."""
     parts = [
         "# When starting accelerator work fails",
         (

@@ -174,7 +174,7 @@ DEVICES = (
                 "tensor."
             ),
         ),
-        # The last four are coldfork's own errors, from virtual captures and the graphs made from them.
+        # The last four are coldfork's own errors about virtual captures and the graphs made from them.
         kinds=(
             *_CUDA_ERRORS,
             *_XLA,

@@ -1,1 +1,1 @@
-"""The shapes of lines that wake a device, one module each, and their replacements."""
+"""The shapes of lines that wake a device: one module each, which drafts the replacement."""

@@ -1,4 +1,4 @@
-"""A question whether there is a device, asked so that NVML answers and the driver stays cold.
+"""The query `torch.cuda.is_available`, changed so that NVML answers it and the driver stays cold.
 
 It is used if too much depends on the answer to defer the question. `torch.cuda.is_available()` asks the
 driver, `torch.cuda.device_count()` asks NVML if it can: they differ if a driver is installed but unusable.
@@ -31,7 +31,7 @@ _TIGHT = (
 
 
 def draft(tree: Tree, line: int) -> Draft:
-    """Make a line ask NVML."""
+    """Make the line query NVML instead of the driver."""
     edits = []
     for node in ast.walk(tree.root):
         if not isinstance(node, ast.Call) or node.lineno != line or node.args or node.keywords:

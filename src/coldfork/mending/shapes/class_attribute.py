@@ -32,11 +32,11 @@ def _computed_once(compute):
 
 
 '''
-#: Base classes whose bodies contain nothing but attributes.
+#: Base classes that do nothing with the attributes of a subclass.
 _PLAIN_BASES = frozenset(
     {"ABC", "BaseException", "Exception", "Generic", "RuntimeError", "ValueError", "object"}
 )
-#: Base classes that inspect the body while the class is made.
+#: Base classes that inspect the body of a subclass while it is created.
 _READING_BASES = frozenset(
     {"BaseModel", "Enum", "Flag", "IntEnum", "IntFlag", "NamedTuple", "Protocol", "StrEnum", "Struct"}
     | {"Structure", "TypedDict"}
@@ -44,7 +44,7 @@ _READING_BASES = frozenset(
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Replace the attribute by a descriptor."""
+    """Replace the attribute with a descriptor."""
     tree, source = case.tree, case.tree.source
     statement, owner, target, value = _attribute(tree, node)
     require_movable(value)

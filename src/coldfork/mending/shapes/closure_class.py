@@ -1,4 +1,4 @@
-"""A local function that is sent to a process: becomes a small class that holds its enclosing variables."""
+"""A local function that is sent to a process, replaced by a small class that holds the variables it uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOCAL = re.compile(r"the local function (\w+)")
 
 
 def draft(case: Case) -> tuple[str, Draft]:
-    """Turn the function that makes the local one into a class."""
+    """Turn the function that defines the local function into a class."""
     match = _LOCAL.search(case.finding.message)
     if match is None:
         raise CannotMend("what is sent is not a local function")
@@ -45,7 +45,7 @@ def draft(case: Case) -> tuple[str, Draft]:
 
 
 def _maker(case: Case, name: str) -> tuple[str, Tree, ast.FunctionDef]:
-    """Return the module-level function that contains a local function."""
+    """Return the module-level function that defines a local function."""
     project: Project = case.project
     for path in (case.finding.path, *project.modules.values()):
         if f"def {name}".encode() not in project.read(path):
@@ -79,7 +79,7 @@ def _head(tree: Tree, maker: ast.FunctionDef, first: ast.stmt, arguments: list[a
 
 
 def _foot(tree: Tree, maker: ast.FunctionDef, last: ast.stmt, arguments: list[ast.arg]) -> Replacement:
-    """Return the function again, now making an object of the class."""
+    """Return the outer function, rewritten to return an object of the new class."""
     source, inward = tree.source, step(tree.source, maker)
     positional = [each.arg for each in (*maker.args.posonlyargs, *maker.args.args)]
     named = [f"{each.arg}={each.arg}" for each in arguments if each.arg not in positional]
@@ -107,6 +107,6 @@ def _method(tree: Tree, function: ast.FunctionDef, name: str, held: dict[str, st
 
 
 def _is_own(tree: Tree, node: ast.Name) -> bool:
-    """Return whether a name belongs to a function or a comprehension inside the maker."""
+    """Return whether a name belongs to a function or comprehension inside the outer function."""
     inside = tree.functions(node)[1:]
     return any(node.id in bound(each) for each in inside) or is_target(tree, node)

@@ -1,4 +1,4 @@
-"""A decorator that wakes a device: applied when the function is first called.
+"""A decorator that wakes a device, changed so that it is applied at the function's first call.
 
 This suits functions that are only called. If the decorator makes something else, such as a kernel that is
 indexed with its grid, the whole definition is deferred.
@@ -35,7 +35,7 @@ def _on_first_call(decorator):
 
 
 def is_only_called(case: Case, node: ast.expr | ast.stmt) -> bool:
-    """Return whether the function is only ever called, as far as can be seen; methods count as such."""
+    """Return whether, as far as the files show, the function is only called; methods always count."""
     tree = case.tree
     function, _ = _decorated(case, node)
     if not isinstance(tree.parents[function], ast.Module):
@@ -49,7 +49,7 @@ def is_only_called(case: Case, node: ast.expr | ast.stmt) -> bool:
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Make the first call apply the decorator."""
+    """Apply the decorator at the function's first call."""
     tree, source = case.tree, case.tree.source
     function, decorator = _decorated(case, node)
     top = tree.top(function)

@@ -1,4 +1,4 @@
-"""A default argument: becomes None, with the default's expression at the top of the body.
+"""A default argument, replaced by None and computed at the top of the body.
 
 A call that passes None then gets the default. If the parameter's annotation excludes None, no call does; if
 there is none, the fix is unsafe.
@@ -14,12 +14,12 @@ from coldfork.mending.project import Case
 from coldfork.mending.site import Function, bound, refuse_hidden
 from coldfork.mending.text import CannotMend, Replacement
 
-#: Decorators that pass a call on unchanged.
+#: Decorators that pass the arguments of a call on unchanged.
 _HARMLESS = frozenset({"abstractmethod", "abc.abstractmethod", "classmethod", "override", "staticmethod"})
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Compute the default in calls that leave the argument out."""
+    """Compute the default when a call leaves the argument out."""
     function, parameter, default = _parameter(case, node)
     require_movable(default)
     tree, source = case.tree, case.tree.source
@@ -45,7 +45,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def _parameter(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.arg, ast.expr]:
-    """Return the function, the parameter and the default that contain a node."""
+    """Return the function and the parameter whose default contains a node, and the default."""
     path = [node, *case.tree.above(node)]
     for at, each in enumerate(path):
         if isinstance(each, ast.Lambda):
@@ -65,7 +65,7 @@ def _parameter(case: Case, node: ast.expr | ast.stmt) -> tuple[Function, ast.arg
 
 
 def _is_computed_already(function: Function, parameter: ast.arg, default: ast.expr) -> bool:
-    """Return whether the body already begins with the computation, because the author handles None."""
+    """Return whether the body already begins by replacing None with the default."""
     first = next(each for each in function.body if not is_docstring(each))
     name = parameter.arg
     written = ast.parse(f"if {name} is None:\n    {name} = {ast.unparse(default)}").body[0]
@@ -73,7 +73,7 @@ def _is_computed_already(function: Function, parameter: ast.arg, default: ast.ex
 
 
 def _header_end(function: Function) -> int:
-    """Return the last line of the function's header with a parameter or a return annotation."""
+    """Return the last line of the header that has a parameter or the return annotation."""
     nodes: list[ast.AST] = [*ast.walk(function.args), *([function.returns] if function.returns else [])]
     return max([function.lineno, *(getattr(node, "end_lineno", 0) or 0 for node in nodes)])
 
@@ -106,7 +106,7 @@ def _may_be_none(annotation: ast.expr) -> bool:
 
 
 def _takes_none(case: Case, annotation: ast.expr) -> bool:
-    """Return whether ` | None` can be added to an annotation, which must be unevaluated and not allow None
+    """Return whether ` | None` can be added to an annotation: it is not evaluated and does not allow None
     yet.
     """
     is_text_only = any(

@@ -1,4 +1,4 @@
-"""A statement that comes too late: moved above the statement that makes it too late."""
+"""A statement that comes too late, moved above the statement that should have come after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.mending.text import BESIDE, CannotMend, Replacement
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Move the statement above the line that reads what it sets."""
+    """Move the statement above the one that needs its effect."""
     tree, source = case.tree, case.tree.source
     statement = tree.statement(node)
     body: list[ast.stmt] = getattr(tree.parents[statement], "body", [])
@@ -38,7 +38,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def _before(case: Case, body: list[ast.stmt]) -> ast.stmt:
-    """Return the statement of the same block that causes the too early event."""
+    """Return the statement of the same block that woke the device, or started a process, too early."""
     lines = [
         step.line
         for way in case.finding.ways

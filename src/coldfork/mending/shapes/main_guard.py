@@ -1,4 +1,4 @@
-"""A program without a guard: its statements, up to the next definition, go below one."""
+"""A program without a main guard: its statements, up to the next definition, are put below one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEFINING = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Import, as
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Put the statement that starts processes, and those that follow it, below a guard."""
+    """Put the statement that starts processes, and those after it, below a main guard."""
     tree, source = case.tree, case.tree.source
     top = tree.top(node)
     body = tree.root.body

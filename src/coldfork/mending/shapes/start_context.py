@@ -1,4 +1,4 @@
-"""A start of processes that has to state its method, or must not set it for all: uses a context."""
+"""A start of processes that relies on the global start method, changed to use a context of its own."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from coldfork.mending.text import CannotMend, Replacement
 _STATED = re.compile(r'get_context\("(\w+)"\)')
 _PACKAGES = frozenset({"multiprocessing", "torch.multiprocessing"})
 _STARTING = frozenset({"Pool", "Process"})
-#: Objects made by a context that processes of another method may not get.
+#: Objects of a context, which must not be passed to processes with another start method.
 _MADE = _STARTING | {
     *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Manager"),
     *("Pipe", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"),
 }
-#: Classes that take the context or the method as an argument.
+#: Classes that accept a context or a start method as an argument.
 _TOLD = {"DataLoader": 'multiprocessing_context="{0}"', "ProcessPoolExecutor": "mp_context={1}"}
 _PICKLED = "everything passed to a fresh child has to be picklable"
 
 
 def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """State the method where the processes, and the objects passed to them, are made."""
+    """State the start method where processes are made, and where the objects passed to them are."""
     tree = case.tree
     method = _method(case)
     functions = tree.functions(node)
@@ -37,7 +37,7 @@ def draft(case: Case, node: ast.expr | ast.stmt) -> Draft:
 
 
 def draft_unset(case: Case, node: ast.expr | ast.stmt) -> Draft:
-    """Set no method, and make everything that the module makes from a context."""
+    """Remove the call that sets the method, and use a context for all objects that depend on the method."""
     tree = case.tree
     method, statement = _method(case), tree.statement(node)
     if not isinstance(statement, ast.Expr):
@@ -68,7 +68,7 @@ def _edits(tree: Tree, made: list[Replacement]) -> tuple[Replacement, ...]:
 
 
 def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement, bool]]:
-    """Yield the replacements that make objects from a context, and whether each starts processes."""
+    """Yield the replacements that make objects from a context, and whether each object starts processes."""
     packages = dict(_imported(tree))
     for node in ast.walk(scope):
         if not isinstance(node, ast.Call):
@@ -92,7 +92,7 @@ def _made(tree: Tree, scope: ast.AST, method: str) -> Iterator[tuple[Replacement
 
 
 def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replacement, bool]]:
-    """Yield one more argument, unless the call already has it."""
+    """Yield the insertion of one more argument, unless the call already has it."""
     if any(each.arg in (None, argument.partition("=")[0]) for each in call.keywords):
         return
     last = max(
@@ -103,7 +103,7 @@ def _told(tree: Tree, call: ast.Call, argument: str) -> Iterator[tuple[Replaceme
 
 
 def _imported(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Yield the full names of imported ones."""
+    """Yield each name that imports bind, and the full name of its object."""
     for node in ast.walk(tree.root):
         if isinstance(node, ast.Import):
             yield from ((alias.asname or alias.name, alias.name) for alias in node.names)

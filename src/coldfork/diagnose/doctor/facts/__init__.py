@@ -1,1 +1,1 @@
-"""The facts about the machine that the checks examine, gathered without waking a device."""
+"""The checks' view of the machine, obtained without waking a device."""

@@ -1,4 +1,4 @@
-"""All facts that a check may look at; tests supply facts of their own."""
+"""Everything that a check may look at; tests supply their own."""
 
 from __future__ import annotations
 

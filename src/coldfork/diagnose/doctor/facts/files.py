@@ -1,4 +1,4 @@
-"""The file system as the checks see it: below a root folder, which tests replace."""
+"""The file system as the checks see it: below a root that tests place elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python whose environment is examined, found by its location, without running any of its code."""
+"""The Python whose environment is examined, identified by its location: none of its code is run."""
 
 from __future__ import annotations
 

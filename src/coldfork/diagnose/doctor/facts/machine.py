@@ -1,4 +1,4 @@
-"""Gathers the facts about this machine."""
+"""The facts of this machine."""
 
 from __future__ import annotations
 

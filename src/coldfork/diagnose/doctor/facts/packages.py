@@ -1,4 +1,4 @@
-"""The installed packages, as described by their metadata and files; no package is imported."""
+"""The installed packages as described by their metadata and files; none is imported."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks of the limits that the system sets on processes."""
+"""Checks of the limits that the system sets for processes."""

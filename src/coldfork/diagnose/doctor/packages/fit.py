@@ -1,4 +1,4 @@
-"""Judges whether a compiled package fits the installed torch, by requirements, version and libraries."""
+"""Whether a compiled package fits the torch beside it: by its requirements, its name, its libraries."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks of environment variables, each alone and in combination."""
+"""Checks of environment variables, alone and against each other."""

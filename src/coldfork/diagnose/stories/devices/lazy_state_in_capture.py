@@ -76,7 +76,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def is_first_use(case: Case) -> bool:
-    """Return whether this log's capture broke off because something was first used in it."""
+    """Return whether the capture in this log failed because something was first used during it."""
     return any(_CUBLAS in error.message and _is_of_a_graph(case, error) for error in case.log.errors)
 
 
@@ -94,7 +94,7 @@ def _captures(frame: LogFrame) -> bool:
 
 
 def _confidence(found: Sequence[Sighting], ended: Sequence[Sighting]) -> Confidence:
-    """Return the confidence: only coldfork's own words and a capture that broke off are certain evidence."""
+    """Return the confidence: certain only with a message of coldfork, or with a failed capture."""
     seen = [sighting.error for sighting in found]
     if any(error.kind in _LEAKS or _POISONED.match(error.message) for error in seen):
         return Confidence.CERTAIN
@@ -104,9 +104,7 @@ def _confidence(found: Sequence[Sighting], ended: Sequence[Sighting]) -> Confide
 
 
 def _culprit(errors: Sequence[LoggedError]) -> Place | None:
-    """Return the line that coldfork's message names: the one that left the state, else the one that
-    read it.
-    """
+    """Return the line that coldfork's message blames: the one that left the state, else one that read it."""
     for error in errors:
         poisoned = _POISONED.match(error.message)
         if poisoned is not None:

@@ -53,7 +53,7 @@ _OWN = 2.0
 
 
 def _matters(said: str) -> bool:
-    """Return whether the other processes hold enough to be the reason."""
+    """Return whether the other processes hold enough memory to have caused the error."""
     held = sum(float(amount) * _UNITS[unit] for amount, unit in _HELD.findall(said))
     total = _TOTAL.search(said)
     least = _SHARE * float(total[1]) * _UNITS[total[2]] if total is not None else _LEAST
@@ -61,7 +61,7 @@ def _matters(said: str) -> bool:
 
 
 def _elsewhere(said: str) -> bool:
-    """Whether an error that names no process leaves too much of the memory unaccounted for."""
+    """Return whether, in an error that names no process, too much memory is unaccounted for."""
     found = _OLD.search(said)
     if found is None:
         return False

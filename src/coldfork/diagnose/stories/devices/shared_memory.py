@@ -52,7 +52,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _has_other_reason(case: Case, sighting: Sighting) -> bool:
-    """Return whether NCCL gives another reason than lack of room why it could not make its segment."""
+    """Return whether NCCL reports a reason other than lack of space for failing to make its segment."""
     near = [
         line.text
         for line in case.log.lines

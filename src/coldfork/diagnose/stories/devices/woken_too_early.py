@@ -46,7 +46,7 @@ _OTHERS = (
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield a story of what came too late, and one of an unexplained failure."""
+    """Yield one story if a setting came after the initialisation, and one if the initialisation failed."""
     found = [seen for seen in sightings(case.log, named(NAME), bare=_BARE) if _is_of_kind(seen)]
     late = [sighting for sighting in found if not _is_unknown(sighting)]
     failed = [sighting for sighting in found if _is_unknown(sighting)]
@@ -61,7 +61,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_of_kind(sighting: Sighting) -> bool:
-    """Return whether the error has its framework's words; a plain ValueError must have accelerate's."""
+    """Return whether the error is a framework's; a plain ValueError must have accelerate's words."""
     return sighting.error.kind != "ValueError" or "avoid running any instruction" in sighting.error.said
 
 
@@ -70,7 +70,9 @@ def _is_unknown(sighting: Sighting) -> bool:
 
 
 def _blamed(case: Case, found: Sequence[Sighting], told: Story) -> Story:
-    """Return the story with what woke the device, or if that is unknown, with the line that came too late."""
+    """Return the story with the line that woke the device, or if that is unknown, the line that came too
+    late.
+    """
     suspects = () if case.wakings else _suspects(case, found)
     culprit = _culprit(case, found, suspects)
     if culprit is not None:

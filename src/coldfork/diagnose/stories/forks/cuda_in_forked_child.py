@@ -90,7 +90,7 @@ _ACCELERATORS = {"CUDA": "cuda", "XPU": "xpu"}
 
 
 def _fork_in(case: Case) -> Place | None:
-    """Return where the log itself shows the line that started a process: in an error of the parent."""
+    """Return the line that started a process, if an error of the parent shows it in the log."""
     for error in case.log.errors:
         call = stacks.starting_call(error.frames)
         if call is not None:
@@ -110,7 +110,7 @@ _Judgement = tuple[Place | None, str, tuple[Suspect, ...], tuple[Evidence, ...]]
 
 
 def _told_by(waking: Waking, case: Case) -> _Judgement:
-    """Return the judgement based on an observed wake."""
+    """Return the judgement that follows from an observed wake."""
     source = "A recording" if waking.line_number is None else "coldfork's note in the log"
     lines = [line for line in case.log.lines if line.number == waking.line_number]
     seen = tuple(Evidence(case.log.name, line.number, line.text.strip()) for line in lines)
@@ -119,7 +119,7 @@ def _told_by(waking: Waking, case: Case) -> _Judgement:
 
 
 def _judged(case: Case, errors: Sequence[LoggedError], at_import: Place | None) -> _Judgement:
-    """Return the culprit, a sentence on how it is known, the suspects and the evidence."""
+    """Return the line to blame, a sentence on how it was found, the suspects and the evidence."""
     for waking in case.wakings:
         return _told_by(waking, case)
     suspects = case.search([frame.path for error in errors for frame in error.frames])
@@ -140,7 +140,7 @@ def _judged(case: Case, errors: Sequence[LoggedError], at_import: Place | None) 
 
 
 def _lined(place: Place, case: Case) -> Place:
-    """Return the place with its line number, taken from the sources if only the file was seen."""
+    """Return the place with its line number, which a search of the sources supplies if it is unknown."""
     if place.line is not None:
         return place
     found = (s.place for s in case.search([place.path]) if f"/{place.path}".endswith(f"/{s.place.path}"))
@@ -151,9 +151,7 @@ def _lined(place: Place, case: Case) -> Place:
 def _remedies(
     remedies: Sequence[str], processes: Sequence[Participant], *, of_import: bool
 ) -> tuple[str, ...]:
-    """Return the table's remedies, with that of the framework that forked; lazy initialisation comes first
-    after an import.
-    """
+    """Return the remedies, with that of the framework that forked; after an import, lazy use comes first."""
     names = {process.framework for process in processes}
     own = [known.remedy for known in FRAMEWORKS if known.name in names and known.remedy]
     lazily, spawn, *others = remedies

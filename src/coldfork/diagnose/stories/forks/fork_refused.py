@@ -28,7 +28,7 @@ NAME = "fork-refused"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield the story, with the waker that the guard's message names."""
+    """Yield the story, with the line that the guard's message names as the waker."""
     for told in telling.by_sign(case, named(NAME), "coldfork's guard refused a fork"):
         waking = next(iter(case.wakings), None)
         if waking is None:

@@ -46,7 +46,7 @@ _NEAR = 3
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield the story, if a forked child's stack does not wait for work."""
+    """Yield the story, if a forked child waits for something other than work."""
     if any(_has_crashed(case.log.lines, index) for index in range(len(case.log.lines))):
         return
     stuck = [stack for stack in case.log.stacks if _is_stuck(stack)]
@@ -80,14 +80,14 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _has_crashed(lines: Sequence[LogLine], index: int) -> bool:
-    """Return whether a process crashed here without having been asked for its stacks."""
+    """Return whether this line reports a crash, rather than stacks that were asked for."""
     if not lines[index].text.startswith(_CRASHED):
         return False
     return not any(_ASKED in line.text for line in lines[max(0, index - _NEAR) : index])
 
 
 def _child(stack: Stack) -> int:
-    """Return how many calls, from the innermost, belong to the child; 0 if it was not forked."""
+    """Return how many of the innermost calls belong to the forked child; 0 if the process was not forked."""
     for index, frame in enumerate(stack.frames):
         if frame.function in ("_bootstrap", "fork") and any(
             stacks.joined(outer).endswith("popen_fork.py") for outer in stack.frames[index:]
@@ -104,7 +104,7 @@ def _is_stuck(stack: Stack) -> bool:
 
 
 def _is_flushing(stack: Stack) -> bool:
-    """Return whether an ending child waits for the lock of a stream that another thread held at the fork."""
+    """Return whether a child waits, as it ends, for a stream's lock that a thread held at the fork."""
     first = stack.frames[0]
     return first.function == "_bootstrap" and "flush" in first.text
 

@@ -34,7 +34,7 @@ _BARE = r"^.*\.cc:\d+\] (?:failed call to cuInit|[Ff]ailed setting context): .*C
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield the story, as sure as the log shows that the process was forked."""
+    """Yield the story; how sure it is depends on whether the log shows that the process was forked."""
     found = sightings(case.log, named(NAME), bare=_BARE)
     if not found:
         return

@@ -31,7 +31,7 @@ _FILES = ("multiprocessing/forkserver.py", "multiprocessing/popen_forkserver.py"
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield the story, if the parent of a fork server was left without an answer."""
+    """Yield the story, if a process got no answer from its fork server."""
     kinds = ("EOFError", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
     found = [Sighting(error, True) for error in case.errors(kinds) if _is_parent(error)]
     if found:
@@ -39,9 +39,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_parent(error: LoggedError) -> bool:
-    """Return whether the pipe of a fork server was read or written, with nothing but Python's library below
-    it.
-    """
+    """Return whether a process read or wrote its fork server's pipe, with only library calls in between."""
     for frame in reversed(error.frames):
         if stacks.joined(frame).endswith(_FILES):
             return True

@@ -43,7 +43,7 @@ _STARTING = re.compile(
 
 
 def tell(case: Case) -> Iterator[Story]:
-    """Yield the story, if a process was being started or handed work."""
+    """Yield the story, if a process was being started or was being sent work."""
     trouble = named(NAME)
     found = [Sighting(error, True) for error in case.errors(trouble.kinds) if _is_starting(error)]
     fed = [seen for seen in found if _is_feeding(seen.error)]
@@ -58,9 +58,7 @@ def tell(case: Case) -> Iterator[Story]:
 
 
 def _is_feeding(error: LoggedError) -> bool:
-    """Return whether a queue's thread failed, long after `put`: the stack does not show which line put the
-    object there.
-    """
+    """Return whether a queue's thread failed: its stack does not show which line called `put`."""
     return any(
         frame.function == "_feed" and stacks.joined(frame).endswith("/queues.py") for frame in error.frames
     )

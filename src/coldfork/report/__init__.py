@@ -1,1 +1,1 @@
-"""The reports: one module per format. Renderers print what the rules judged and judge nothing themselves."""
+"""The reports, with one module per format. They only print results, and never judge any themselves."""

@@ -1,4 +1,4 @@
-"""The output formats by subject and name; a format's module is imported only when it is needed."""
+"""The output formats, by subject and name; the module of a format is imported only when needed."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def renderer(shown: Literal["preload"], name: str) -> Callable[[Preloading, Opti
 @overload
 def renderer(shown: Literal["difference"], name: str) -> Callable[[Recording, Recording, Options], str]: ...
 def renderer(shown: str, name: str) -> Callable[..., str]:
-    """Return the function that writes this subject in this format."""
+    """Return the function that renders this subject in this format."""
     formats = FORMATS[shown]
     if name not in formats:
         known = f"choose one of {', '.join(formats)}"
@@ -139,7 +139,7 @@ def renderer(shown: str, name: str) -> Callable[..., str]:
 
 
 def format_of_file(output: str | None) -> str:
-    """Return the format for a recording written to this file: by its suffix, else text."""
+    """Return the format that a file name's suffix implies for a recording; text for any other."""
     if output is None:
         return "text"
     file = Path(output).name.lower()

@@ -1,4 +1,4 @@
-"""States and decisions as a notebook displays them: tables without a script, in the notebook's colours."""
+"""Device states and decisions as notebooks show them: HTML tables without scripts or colours of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEFT = ' style="text-align: left"'
 
 
 def states_html(states: Iterable[State]) -> str:
-    """Return the state of each accelerator, with what woke it."""
+    """Return the state of each accelerator as HTML, with the line that woke it."""
     rows = [
         (state.accelerator, _status(state), waker_text(state.waker), state.reason or "") for state in states
     ]
@@ -21,7 +21,7 @@ def states_html(states: Iterable[State]) -> str:
 
 
 def decision_html(decision: Decision) -> str:
-    """Return the start method, and the arguments against the others."""
+    """Return the chosen start method as HTML, with the arguments against the others."""
     title = f"<strong>{escape(decision.method)}</strong>"
     if decision.target:
         title += f" for {escape(decision.target)}"
@@ -31,7 +31,7 @@ def decision_html(decision: Decision) -> str:
 
 
 def states_text(states: Iterable[State]) -> str:
-    """Return the states where HTML is not displayed: one line for each accelerator that is present."""
+    """Return the states as plain text: one line for each accelerator that is present."""
     lines = [
         "  ".join(
             part for part in (f"{state.accelerator:<10} {_status(state)}", waker_text(state.waker)) if part
@@ -43,7 +43,7 @@ def states_text(states: Iterable[State]) -> str:
 
 
 def waker_text(waker: Waker | None) -> str:
-    """Return what woke it, in a few words; empty if that was not seen."""
+    """Return what woke an accelerator, in a few words; empty if the wake was not observed."""
     if waker is None:
         return ""
     if waker.path is None:

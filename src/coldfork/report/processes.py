@@ -18,7 +18,7 @@ from coldfork.report.shared.quantities import duration
 from coldfork.report.shared.sheets import Sheet
 
 _HEAD = ("PID", "STARTED BY", "AGO", "ACCELERATORS", "THREADS", "COMMAND")
-# Worst first.
+# The order of the states, worst first.
 _STYLES = {Status.POISONED: "error", Status.AWAKE: "note", Status.UNKNOWN: "warning", Status.COLD: "clean"}
 _MOST_LIBRARIES = 3
 _MOST_NAMED = 6
@@ -51,7 +51,7 @@ class _Page:
     def _table(self) -> Iterator[str]:
         rows = [self._row(process) for process in self._census.processes]
         widths = [max(map(cells, column)) for column in zip(_HEAD, *rows, strict=True)]
-        # The command comes last, because only it may have any length.
+        # The command is the last column, because only its length is unlimited.
         widths[-1] = 0
         yield self._sheet.paint("quiet", self._line(_HEAD, widths))
         for process, row in zip(self._census.processes, rows, strict=True):
@@ -84,7 +84,7 @@ class _Page:
         )
 
     def _notes(self) -> Iterator[str]:
-        """Yield notes on the states; a note that holds for several processes is made once."""
+        """Yield notes on the states; one that applies to several processes is printed once."""
         said: dict[tuple[str, ...], list[int]] = {}
         for process in self._census.processes:
             for note in _of_states(process):
@@ -124,7 +124,7 @@ class _Page:
 
 
 def _accelerators(states: Iterable[State]) -> str:
-    """Return the noteworthy states, worst first, without absent accelerators."""
+    """Return the noteworthy accelerator states, worst first, without accelerators that are absent."""
     by_status: dict[Status, list[str]] = {status: [] for status in _STYLES}
     for state in states:
         by_status.setdefault(state.status, []).append(state.accelerator)
@@ -172,7 +172,7 @@ def _woken_by(waker: Waker, recording: str | None) -> Iterator[str]:
 
 
 def _lost_runtimes(process: RunningPython) -> list[str]:
-    """Return the poisoned runtimes of a process that are not devices."""
+    """Return the runtimes of a process that are poisoned and are not devices."""
     lost = [state for state in process.states if state.status is Status.POISONED]
     return [state.accelerator for state in lost if state not in process.poisoned]
 

@@ -1,4 +1,4 @@
-"""The outcome of `--prove`: lines for people, tables for a pull request, objects for programs."""
+"""The outcome of `--prove`: lines for people, tables for a pull request, and JSON objects for programs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MOST_CHANGES = 10
 
 
 def proof_text(proof: Proof) -> str:
-    """Return the proof as lines that are not wrapped."""
+    """Return the outcome as lines of text that are not wrapped."""
     return "".join(f"{printable(line)}\n" for line in (f"proof: {proof_head(proof)}", *proof_details(proof)))
 
 
 def proof_details(proof: Proof) -> Iterator[str]:
-    """Yield the proof line by line: each module, then the tests."""
+    """Yield the outcome for each module, then for the tests, as lines of text."""
     for module in proof.modules:
         yield f"  {module.module}: {'; '.join(_clauses(module))}"
     tests = proof.tests
@@ -31,7 +31,7 @@ def proof_details(proof: Proof) -> Iterator[str]:
 
 
 def proof_markdown(proof: Proof, options: Options) -> str:
-    """Return the proof as tables, for reviewers of the change."""
+    """Return the outcome as tables, for those who review the change."""
     parts = [f"### What the fixes change\n\n{_plain(proof_head(proof))}."]
     if proof.modules:
         rows = ["| module | import before | import after | public names |", "| --- | --- | --- | --- |"]
@@ -53,7 +53,7 @@ def proof_markdown(proof: Proof, options: Options) -> str:
 
 
 def proof_object(proof: Proof) -> dict[str, Any]:
-    """Return the proof as JSON objects, keys in the order of the schema."""
+    """Return the outcome as a JSON object, with keys in the order of the schema."""
     tests = proof.tests
     return {
         "device": well_formed(proof.device),
@@ -143,7 +143,7 @@ def _row(module: ModuleProof) -> str:
 
 
 def _import(seen: ModuleProbe | None) -> str:
-    """Describe the outcome of an import: `wakes cuda, by engine/caps.py:7`."""
+    """Return the outcome of an import in words, such as `wakes cuda, by engine/caps.py:7`."""
     if seen is None:
         return "not known"
     if seen.status == "cold":

@@ -164,7 +164,7 @@ SEVERITY = Severity.ERROR
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each context that the module's own import-time code creates."""
+    """Report each device context that the module's own code creates at import."""
     for effect in case.observation.effects:
         if effect.imported is None and effect.kind is EffectKind.CREATES_CONTEXT:
             yield drafting.on_effect(

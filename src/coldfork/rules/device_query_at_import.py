@@ -98,7 +98,7 @@ _ANY_HOST = "a host where only the driver can answer"
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each query by the module's own import-time code, but not those made by its imports."""
+    """Report each device query that the module's own code makes at import, but not those in its imports."""
     for effect in case.observation.effects:
         if effect.imported is None and effect.kind is EffectKind.QUERIES_DEVICE:
             host = SILENT_MANAGEMENT.get(effect.accelerator, _ANY_HOST)
@@ -110,7 +110,7 @@ def judge(case: Case) -> Iterator[Finding]:
                 message=f"{doing} {asks} for {effect.accelerator} devices",
                 consequence=_consequence(effect, host),
                 remedy=case.remedy(effect.remedy) or wording.on_first_use(effect),
-                # The query itself may be certain; that it wakes a device never is.
+                # Even if the query is certain to be made, whether it wakes a device depends on the machine.
                 verdict=Verdict.CONDITIONAL if effect.verdict is Verdict.CERTAIN else effect.verdict,
                 condition=_condition(effect, host),
             )

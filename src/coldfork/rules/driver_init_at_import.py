@@ -95,7 +95,7 @@ SEVERITY = Severity.ERROR
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each initialisation of a driver by the module's own import-time code."""
+    """Report each driver that the module's own code initialises at import."""
     for effect in case.observation.effects:
         if effect.imported is None and effect.kind is EffectKind.INITIALISES_DRIVER:
             yield drafting.on_effect(

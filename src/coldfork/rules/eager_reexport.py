@@ -96,13 +96,13 @@ SEVERITY = Severity.ERROR
 
 
 def is_reexport(effect: Effect) -> bool:
-    """Return whether the effect is a package's `__init__` pulling in a module of the checked code."""
+    """Return whether the effect is that a package's `__init__` imports a module of the checked code."""
     imported = effect.imported
     return imported is not None and imported.statement_in_init and imported.own
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each waking import in an `__init__`, with the number of modules that run it."""
+    """Report each waking import in a package's `__init__`, with the number of modules that run it."""
     for effect in case.observation.effects:
         if effect.imported is None or effect.kind not in WAKING or not is_reexport(effect):
             continue

@@ -20,7 +20,7 @@ from coldfork.rules.findings.drafting import Case
 
 UNUSED_IGNORE = "unused-ignore"
 
-#: The rules that judge how processes are started, including by programs.
+#: Rules that judge how processes are started, for which programs count as well.
 PROCESSES = (
     "fork-after-device-init",
     "missing-main-guard",
@@ -33,7 +33,7 @@ PROCESSES = (
     "visibility-too-late",
     "initialised-flag-as-fork-guard",
 )
-#: Every rule, in the order in which a newcomer should meet them.
+#: All rules, in the order in which newcomers should read about them.
 NAMES = (
     "device-init-at-import",
     "driver-init-at-import",
@@ -55,7 +55,7 @@ REMOVED = (
 
 
 class Rule(Protocol):
-    """The interface of a rule's module; its docstring is the rule's page."""
+    """The interface that each rule's module implements; the module's docstring is the rule's page."""
 
     NAME: str
     """Kebab-case; it reads after "allow ..."."""
@@ -63,32 +63,34 @@ class Rule(Protocol):
     """The rule's highest severity."""
 
     def judge(self, case: Case) -> Iterator[Finding]:
-        """Yield findings, still without ids."""
+        """Yield this rule's findings, without ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The findings of the rules, and those that ignore comments suppressed."""
+    """The findings of the rules, and the findings that ignore comments suppressed."""
 
     findings: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
 
 
 def rule(name: str) -> Rule:
-    """Import one rule."""
+    """Import the module of one rule."""
     if name not in NAMES:
         raise UsageError(unknown((name,)))
     return cast(Rule, importlib.import_module(module_of(name)))
 
 
 def module_of(name: str) -> str:
-    """Return the module of a rule."""
+    """Return the dotted name of a rule's module."""
     folder = "coldfork.rules.processes" if name in PROCESSES else "coldfork.rules"
     return f"{folder}.{name.replace('-', '_')}"
 
 
 def selection(only: Iterable[str] = (), without: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names to run, in the registry's order; an unknown one is refused, with a near match."""
+    """Return the names of the rules to run, in registry order; an unknown name raises an error with a
+    hint.
+    """
     wanted, unwanted = set(only), set(without)
     if unknown_names := (wanted | unwanted) - set(NAMES):
         raise UsageError(unknown(sorted(unknown_names)))
@@ -108,7 +110,7 @@ def judge_all(
     remedies: Mapping[str, str] | None = None,
     faults: Faults | None = None,
 ) -> Judgement:
-    """Run the named rules; ignored findings are kept separately, not dropped."""
+    """Run the named rules; suppressed findings are returned separately."""
     faults = faults or Faults()
     programs = [module.name for module in observation.modules if module.audience is Audience.SCRIPT]
     case = Case(observation, remedies or {}, programs=frozenset(programs))
@@ -121,7 +123,7 @@ def judge_all(
     outcome = faults.attempt(
         lambda: suppression.sort_out(judged, observation.ignores), suppression.Sorted(tuple(judged), (), ())
     )
-    # If a rule failed, a comment may be for a finding that it would have made.
+    # If coldfork failed in a rule, a comment that seems idle may belong to a finding that was lost.
     if UNUSED_IGNORE not in names or not outcome.leftovers or faults.noted:
         return Judgement(outcome.kept, outcome.ignored)
     idle = replace(case, idle_ignores=_reportable(outcome.leftovers, names))
@@ -131,7 +133,7 @@ def judge_all(
 
 
 def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
-    """Return the findings of a rule; if coldfork fails at an effect, those of all others."""
+    """Return a rule's findings; if coldfork fails at one effect, those for all other effects."""
     try:
         return list(one.judge(case))
     except ColdforkError:
@@ -147,7 +149,7 @@ def _judged(one: Rule, case: Case, faults: Faults) -> list[Finding]:
         findings += faults.attempt(
             partial(_listed, one, alone), [], effect.module, effect.path, effect.line, one.NAME
         )
-    if len(faults.noted) == before:  # the reason is their number, or a fault noted by the other
+    if len(faults.noted) == before:  # only several effects together fail, or the fault is noted
         faults.note(failed)
     return findings
 
@@ -157,14 +159,14 @@ def _listed(one: Rule, case: Case) -> list[Finding]:
 
 
 def near_match(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that was probably meant."""
+    """Return the candidate that was probably meant; None if none is close."""
     import difflib
 
     return next(iter(difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.5)), None)
 
 
 def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tuple[IgnoreComment, ...]:
-    """Drop what this run cannot know: a rule that did not run may still need its comment."""
+    """Return the comments that may be called idle: for rules that did not run, this is unknown."""
     unasked = frozenset(NAMES) - frozenset(names)
     reportable = []
     for comment in leftovers:
@@ -178,7 +180,7 @@ def _reportable(leftovers: Iterable[IgnoreComment], names: Sequence[str]) -> tup
 
 
 def unknown(names: Iterable[str]) -> str:
-    """Return a sentence that there are no rules of these names, each with its near match."""
+    """Return a sentence that no rules have these names, with the closest existing name for each."""
     return "; ".join(map(_unknown, names))
 
 
@@ -193,7 +195,7 @@ def _unknown(name: str) -> str:
     )
 
 
-#: The sections that every page has, in this order.
+#: The sections of every page, in order.
 SECTIONS = (
     "What it does",
     "Why is this bad",
@@ -207,7 +209,7 @@ SECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One rule's page, as users read it."""
+    """The documentation page of one rule."""
 
     name: str
     severity: Severity
@@ -216,19 +218,19 @@ class Page:
 
 
 def page(name: str) -> Page:
-    """Return the page of one rule; an unknown name is refused, with a near match."""
+    """Return the documentation page of one rule; an unknown name raises an error with a hint."""
     module = rule(name)
     text = inspect.cleandoc(module.__doc__ or _docstring_from_source(name))
     return Page(name, module.SEVERITY, text.partition("\n")[0], f"# {name}\n\n{text}\n")
 
 
 def pages() -> tuple[Page, ...]:
-    """Return all pages, in the registry's order."""
+    """Return the pages of all rules, in registry order."""
     return tuple(page(name) for name in NAMES)
 
 
 def _docstring_from_source(name: str) -> str:
-    # `python -OO` drops docstrings; the source still has them.
+    # `python -OO` drops docstrings, so the page is then read from the source file.
     from importlib.util import find_spec
 
     spec = find_spec(module_of(name))

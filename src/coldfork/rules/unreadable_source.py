@@ -75,7 +75,7 @@ _TOO_LARGE = (
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each unreadable file of the checked code; those of dependencies are not the user's to fix."""
+    """Report each unreadable file of the checked code, but none of dependencies, which users cannot fix."""
     for unreadable in case.observation.unreadable:
         if not unreadable.own:
             continue

@@ -57,7 +57,7 @@ SEVERITY = Severity.WARNING
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report the comments that suppressed nothing, as the registry found."""
+    """Report each comment that, according to the registry, suppressed no finding."""
     profile = case.observation.profile
     for comment in case.idle_ignores:
         if not comment.rules:

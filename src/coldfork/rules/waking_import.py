@@ -102,7 +102,7 @@ SEVERITY = Severity.ERROR
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each import that wakes a device and is not a package's eager re-export."""
+    """Report each import that wakes a device, except eager re-exports by packages."""
     for effect in case.observation.effects:
         if effect.imported is None or effect.kind not in WAKING or eager_reexport.is_reexport(effect):
             continue

@@ -1,4 +1,4 @@
-"""The checks as Markdown, for a bug report; the caller has already removed what identifies people."""
+"""The checks as Markdown for a bug report; the caller has removed everything that identifies people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(checkup: Checkup, options: Options) -> str:
-    """Write a table of all checks, and below it every check that is not well in full."""
+    """Write a table of all checks and, below it, full details of each check that found a problem."""
     parts = ["### coldfork doctor", _table(checkup)]
     parts += [part for result in checkup.results for part in _trouble(result)]
     parts.append(f"{closing(checkup)}.")

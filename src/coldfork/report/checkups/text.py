@@ -1,4 +1,4 @@
-"""`coldfork doctor` as text: a line for each group, and below it whatever is not well.
+"""`coldfork doctor` as text: one line for each group of checks, and below it the problems found.
 
 A group in which all is well is one line. `options.everything` shows every check on a line of its own, those
 that were skipped with the reason.
@@ -14,7 +14,7 @@ from coldfork.report.shared.options import Options
 from coldfork.report.shared.quantities import plural
 from coldfork.report.shared.sheets import Sheet
 
-#: Commands that look closer than the check itself.
+#: Commands that examine a matter more closely than the check does.
 _CLOSER = {
     "poisoned": "coldfork ps shows the processes",
     "recordings": "coldfork report FILE shows one of them",
@@ -26,7 +26,7 @@ _PAST = frozenset({"recordings"})
 
 
 def closing(checkup: Checkup) -> str:
-    """Return the counts of the results, in words."""
+    """Return the number of checks with each result, in words."""
     counts = ", ".join(f"{checkup.count(health)} {_noun(health, checkup)}" for health in _shown(checkup))
     return f"{plural(len(checkup.results), 'check')}: {counts}"
 
@@ -42,13 +42,13 @@ def _noun(health: Health, checkup: Checkup) -> str:
 
 
 def following(checkup: Checkup) -> str:
-    """Return the command to type next."""
+    """Return the command that the user should type next."""
     of = "" if checkup.named is None else f" --python {shlex.quote(checkup.named)}"
     for health in (Health.FAIL, Health.WARN):
         looked_at = checkup.of(health)
         for result in looked_at:
-            # A crash lies in the past and often concerns other work, so it is followed only if nothing else
-            # needs a look.
+            # A recorded crash is old and may concern other work, so this is suggested only if nothing else
+            # was found.
             if result.name in _CLOSER and (result.name not in _PAST or len(looked_at) == 1):
                 return _CLOSER[result.name]
         if health is Health.FAIL and checkup.of(health):
@@ -97,7 +97,7 @@ class _Page:
         shown = [
             result for result in results if self._everything or result.answer.health.rank > Health.OK.rank
         ]
-        # If the first check has nothing to judge, the others usually have not either.
+        # If the first check was skipped, the others in its group usually were, too.
         mark = worst if worst.rank > Health.OK.rank else results[0].answer.health
         head = f"{self._mark(mark)} {self._sheet.paint('title', group)}"
         yield head if self._everything else f"{head}{self._told(results)}"
@@ -106,8 +106,8 @@ class _Page:
             yield from self._check(result, width)
 
     def _told(self, results: list[CheckResult]) -> str:
-        """Return the head line of a group: its first check, unless that is shown below, and how many are
-        well.
+        """Return the first line of a group: its first check, unless shown below, and the numbers of good
+        results.
         """
         first = results[0].answer
         parts = [self._sheet.say(first.message)] if first.health.rank <= Health.OK.rank else []

@@ -50,6 +50,6 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return foreign text as Markdown code, whatever backquotes it contains."""
+    """Return text from the log as Markdown code, even if the text contains backquotes."""
     shown = _plain(text)
     return f"`` {shown} ``" if "`" in shown else f"`{shown}`"

@@ -20,23 +20,23 @@ from coldfork.report.shared.sheets import Sheet
 
 
 def where(place: Place) -> str:
-    """Return a place in the form that editors open."""
+    """Return a place in a form that editors can open."""
     return place.path if place.line is None else f"{place.path}:{place.line}"
 
 
 def doing(place: Place) -> str:
-    """Return a place, and the call made there."""
+    """Return a place and the call that is made there."""
     return f"{where(place)}  calls {place.call}" if place.call else where(place)
 
 
 def process_sentence(processes: Sequence[Participant]) -> str:
-    """Return which process failed, and how, by which process and where it was started."""
+    """Return which process failed, how it was started, and through which framework."""
     first = processes[0]
     names = [process.name or (f"process {process.pid}" if process.pid else "") for process in processes]
     named = ", ".join(dict.fromkeys(name for name in names if name))
     pids = [str(process.pid) for process in processes if process.pid and process.name]
     noun = "child process" if first.role == "child" else "process"
-    # Lines that do not name their process may come from one process or from many.
+    # Without a name or pid, the lines may come from one process or from many, so no number is given.
     one = f"1 {noun}" if named or pids or first.pid else f"a {noun}"
     who = one if len(processes) == 1 else f"{len(processes)} {noun}es"
     sentence = f"in {who}" + (f": {named}" if named else "") + (f" (pid {', '.join(pids)})" if pids else "")
@@ -49,7 +49,7 @@ def process_sentence(processes: Sequence[Participant]) -> str:
 
 
 def evidence_lines(evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
-    """Yield each text of the log once, with the numbers of its lines."""
+    """Yield each different text of the evidence once, with the numbers of all its lines in the log."""
     numbers: dict[tuple[str | None, str], list[int]] = {}
     for line in evidence:
         numbers.setdefault((line.file, line.text), []).append(line.line)
@@ -59,7 +59,7 @@ def evidence_lines(evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
 
 
 def fork_sentence(processes: Sequence[Participant]) -> str | None:
-    """Return the line that forked; None where forking plays no part."""
+    """Return which line forked the process; None if no process was forked."""
     if not any(process.started == "fork" for process in processes):
         return None
     places = dict.fromkeys(where(process.fork) for process in processes if process.fork is not None)
@@ -69,7 +69,7 @@ def fork_sentence(processes: Sequence[Participant]) -> str | None:
 
 
 def suspect_sentence(suspect: Suspect) -> str:
-    """Return a suspect as one line."""
+    """Return a suspected line, with the reason for the suspicion, as one line of text."""
     return f"{doing(suspect.place)}; {suspect.reason}"
 
 
@@ -156,7 +156,7 @@ class _Page:
                 yield f"        {self._sheet.cut(step, 8)}"
 
     def _parts(self, story: Story) -> Iterator[str]:
-        """Yield the other lines of the stack, each with its role."""
+        """Yield the lines of the stack other than the culprit, each with its role."""
         others = [part for part in story.parts if part.place != story.culprit]
         if others:
             yield "  lines"

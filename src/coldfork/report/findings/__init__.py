@@ -1,1 +1,1 @@
-"""The findings of `coldfork check`, in every format."""
+"""Reports on the findings of `coldfork check`, in every format."""

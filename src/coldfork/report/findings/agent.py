@@ -1,4 +1,4 @@
-"""The output for coding agents: a JSON object a line, causes first, and the commands to run next.
+"""The output for coding agents: one JSON object per line, causes first, with commands to run next.
 
 Fields that would say nothing are left out. A record says what it left out together with the command that
 shows it, and every command can be run as it stands.
@@ -29,7 +29,7 @@ _MOST_OTHERS = 5
 
 
 def render(report: Report, options: Options) -> str:
-    """Write a line for each cause, for each omission, and at the end for the whole check."""
+    """Write one line for each cause, one for each kind of omission, and one for the whole check."""
     page = _Page(report, options)
     return "".join(json.dumps(_without_empty(record)) + "\n" for record in page.records())
 
@@ -98,13 +98,15 @@ class _Page:
         }
 
     def _once(self, sentence: str) -> str:
-        """Return a sentence that most causes share, on its first use only."""
+        """Return the sentence if it has not been printed before, else "", because most causes share it."""
         is_new = sentence not in self._said
         self._said.add(sentence)
         return sentence if is_new else ""
 
     def _about(self, finding: Finding, fix: Fix | Refusal | None) -> list[str]:
-        """Return the commands that say more about a finding; those that mend cover all of them together."""
+        """Return the commands that explain a finding; those that mend cover all findings and come at
+        the end.
+        """
         explain = shlex.join(("coldfork", "rule", finding.rule))
         trace = self._command("--trace", self._options.place(finding.path, finding.line), form="text")
         is_plain = finding.verdict is Verdict.CERTAIN and not isinstance(fix, Refusal)
@@ -131,14 +133,14 @@ class _Page:
             yield well_formed(f"{step.symbol}{place}")
 
     def _edits(self, fix: Fix | Refusal | None) -> Iterator[str]:
-        """Yield the edits that only the author may make."""
+        """Yield the edits that the author has to make, because coldfork cannot apply them."""
         edits: tuple[Edit, ...] = fix.edits if isinstance(fix, Fix) and is_shown(fix) else ()
         for edit in edits:
             said = edit_sentence(edit, self._options.place(edit.path, edit.line))
             yield well_formed(f"{said}\n{edit.text}" if edit.text else said)
 
     def _others(self) -> Iterator[Record]:
-        """Yield the files that were not read, and the modules that were not followed to their end."""
+        """Yield a record for each file that was not read and each module whose analysis is incomplete."""
         for skipped in self._report.skipped[:_MOST_OTHERS]:
             place = self._options.locate(skipped.path)
             yield {"record": "not-read", "at": place, "says": one_line(skipped.reason)}
@@ -148,7 +150,7 @@ class _Page:
             yield {"record": "not-followed", "at": place, "module": one.module, "says": one_line(says)}
 
     def _cuts(self, shown: Iterable[Cause]) -> Iterator[Record]:
-        """Yield the omissions, each with the command that shows it."""
+        """Yield a record for each kind of omission, with the command that shows the omitted records."""
         selection = self._selection
         if left := selection.left_out:
             says = f"{left} more of {len(selection.shown)} causes"
@@ -193,7 +195,7 @@ class _Page:
         }
 
     def _to_mend(self) -> list[str]:
-        """Return the commands that mend, then the check again, because the rest is mended by hand."""
+        """Return the commands that apply fixes, or after mending, those for the remaining causes."""
         again = self._command()
         if not self._is_mended:
             return [self._command("--diff", form="text"), self._command("--fix", "--prove")]

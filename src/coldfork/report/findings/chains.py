@@ -1,4 +1,4 @@
-"""The chains of one report, each shown once: long ones are shortened, shared ends are referred to."""
+"""The chains of one report: long ones are shortened, and an end that several share is shown once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Tail = tuple[tuple[str, str | None, int | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step that gets a line; `number` counts from 1 after the site."""
+    """A step of a chain that is shown; `number` counts the steps after the finding's own line."""
 
     number: int
     step: Step
@@ -26,20 +26,22 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A run of omitted steps: how many, and the site whose chain shows them, if there is one."""
+    """A run of omitted steps: their number, and the line whose chain shows them, if there is one."""
 
     count: int
     shown_at: str | None
 
 
 class Folder:
-    """Folds the chains of one report, in the order in which they are printed."""
+    """Shortens the chains of one report, which must be passed in the order of printing."""
 
     def __init__(self) -> None:
         self._first_shown: dict[_Tail, str] = {}
 
     def fold(self, chain: Chain, site: str) -> tuple[ShownStep | Gap, ...]:
-        """Return the lines to print after a site: its steps, and the gap between them."""
+        """Return the rows to print below a finding: the steps of its chain, with a gap for the omitted
+        ones.
+        """
         steps = chain.steps[1:]
         keys = tuple((step.symbol, step.path, step.line) for step in steps)
         shared = self._longest_shared(keys)
@@ -55,13 +57,13 @@ class Folder:
         return None
 
     def _remember(self, keys: _Tail, left_out: range, site: str) -> None:
-        # Only an end that this finding prints in full may be referred to.
+        # Later findings may refer only to an end that is printed in full here.
         for start in range(left_out.stop, len(keys) - _SHORTEST_SHARED + 1):
             self._first_shown.setdefault(keys[start:], site)
 
 
 def _left_out(length: int, shared: int | None) -> range:
-    """Return the steps that get no line, always one contiguous run."""
+    """Return the indexes of the steps that are not shown, which always form one run."""
     if shared is not None:
         return range(min(shared + 1, _BEGINNING), length - 1)
     if length > LONGEST:

@@ -1,4 +1,4 @@
-"""One line for each cause and for each new way to an old one, as editors and grep understand it."""
+"""One line for each cause and each new way to an accepted one, as editors and grep understand it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _line(finding: Finding, cause: Cause, options: Options, letters: Alphabet) -
 
 
 def _confirmed(finding: Finding) -> str:
-    """Return `woken`, `cold`, or `not-testable` with the reason."""
+    """Return the outcome of a real import: `woken`, `cold`, or `not-testable` with the reason."""
     if finding.confirmed != Confirmed.NOT_TESTABLE:
         return finding.confirmed or ""
     return (

@@ -1,6 +1,4 @@
-"""One entry of the text output: a cause with its chain, why it matters, which modules it wakes and what to
-do.
-"""
+"""Entries of the text output: each a cause with chain, consequence, woken modules and remedy."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ class Entries:
         self._said: set[str] = set()
 
     def cause(self, cause: Cause, alike: Sequence[Cause] = ()) -> Iterator[str]:
-        """Yield a cause, and one line each for those that differ from it only in their place."""
+        """Yield the entry of a cause, and one line for each cause that differs from it only in place."""
         finding = self._selection.first(cause)
         if self._selection.only_passed_on(cause):
             yield from self._way_in(cause, finding)
@@ -81,7 +79,7 @@ class Entries:
         yield from self._help(finding, finding.remedy)
 
     def place(self, path: str, line: int | None) -> str:
-        """Return a place in the form that an editor opens."""
+        """Return a place in a form that editors can open."""
         where = self._options.locate(path) if line is None else self._options.place(path, line)
         return self._sheet.letters.clean(where)
 
@@ -97,8 +95,8 @@ class Entries:
         yield from self._chain(finding, chain, effect, self.place(finding.path, finding.line))
 
     def _way_in(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """Yield the head of a cause that only re-importing modules lead to: its own line, then the way
-        there.
+        """Yield the first lines of a cause that is reached only through imports: its line, then the
+        imports.
         """
         steps = finding.chain.steps
         at = max(
@@ -130,9 +128,7 @@ class Entries:
         yield from self._sheet.flow(f"{arrow}{place}{behind}", _FURTHER)
 
     def _quotation(self, source: str, caret: int | None = None) -> Iterator[str]:
-        """Yield a line of code and the marker that points into it, cut at the terminal's edge and never
-        wrapped.
-        """
+        """Yield a line of code and a marker below it, cut rather than wrapped at the terminal's edge."""
         if source.strip():
             letters = self._sheet.letters
             room = self._sheet.room(len(_INDENT))
@@ -145,7 +141,7 @@ class Entries:
 
     def _notes(self, finding: Finding) -> Iterator[str]:
         consequence = "" if finding.consequence in self._said else finding.consequence
-        self._said.add(consequence)  # the reason is the same for most causes, so it is given once
+        self._said.add(consequence)  # most causes have the same consequence, so it is printed only once
         for sentence in (
             consequence,
             verdict_sentence(finding, self._report.profile_of(finding.accelerator)),
@@ -155,7 +151,7 @@ class Entries:
                 yield from self._note(self._sheet.say(sentence))
 
     def _then(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """Yield the further lines that the same call reaches after the cause."""
+        """Yield the lines that also wake the device after the cause, during the same call."""
         for line in cause.then:
             place = self.place(line.path, line.line)
             own = finding.ahead is not None and line.call == finding.chain.sink.symbol
@@ -227,7 +223,7 @@ class Entries:
         ])  # fmt: skip
 
     def _compactly(self, head: str, alike: Sequence[Cause]) -> Iterator[str]:
-        """Yield many lines as few: the common start of all paths once, and each file once."""
+        """Yield many places in few lines, naming the paths' common start and each file only once."""
         lines: dict[str, list[str]] = {}
         for cause in alike:
             lines.setdefault(self.place(cause.path, None), []).append(str(cause.line))
@@ -258,7 +254,7 @@ class Entries:
             yield from self._sheet.flow(self._step(line, width, done), _FURTHER)
 
     def _ways(self, finding: Finding) -> Iterator[str]:
-        """Yield the other chains that belong to a finding, each under a heading."""
+        """Yield a finding's other chains, such as the one in the child process, each under a heading."""
         for way in finding.ways:
             yield from self._note(self._sheet.say(f"{way.words}:"))
             width = self._symbol_column(list(way.chain.steps))
@@ -268,8 +264,7 @@ class Entries:
                 yield from self._sheet.flow(self._step(ShownStep(number, step), width, done), _FURTHER)
 
     def _symbol_column(self, steps: list[Step]) -> int:
-        # A step without a place, usually the sink, may be wider than the column: nothing has to line up with
-        # it.
+        # A step without a place may be wider than the column, because nothing is printed to its right.
         return column(self._sheet.letters.clean(step.symbol) for step in steps if step.path is not None)
 
     def _step(self, shown: ShownStep, width: int, effect: str) -> str:

@@ -22,7 +22,7 @@ def render(report: Report, options: Options) -> str:
 
 
 def document(report: Report, options: Options) -> dict[str, Any]:
-    """Return the report as JSON objects, keys in the order of the schema."""
+    """Return the report as a JSON object, with keys in the order of the schema."""
     statistics = report.statistics
     contents = {
         "profile": well_formed(report.profile),
@@ -108,9 +108,7 @@ def _scope_object(scope: ChangeScope | None) -> dict[str, Any] | None:
 
 
 def _place(options: Options, path: str | None, line: int | None) -> dict[str, Any]:
-    """Return a place: the file's path from the current folder, and for a notebook the cell and the line in
-    it.
-    """
+    """Return a place as a path from the current folder, and in a notebook the cell and its line."""
     if path is None:
         return {"path": None, "file": None, "cell": None, "line": line}
     cell, line = (None, None) if line is None else options.cell(path, line)
@@ -123,7 +121,7 @@ def _place(options: Options, path: str | None, line: int | None) -> dict[str, An
 
 
 def unfinished_object(unfinished: Unfinished, options: Options) -> dict[str, Any]:
-    """Return a module that was not followed to its end, as a JSON object."""
+    """Return a module whose analysis is incomplete, as a JSON object."""
     return {
         "module": optional(unfinished.module or None),
         "function": optional(unfinished.function or None),
@@ -182,7 +180,7 @@ def _program_object(program: StartedProgram | None, options: Options) -> dict[st
 
 
 def cause_object(cause: Cause, report: Report, options: Options) -> dict[str, Any]:
-    """Return a cause as a JSON object, with the ways of the outermost modules or with all of them."""
+    """Return a cause as a JSON object, with the ways of all woken modules or only the outermost."""
     return {
         "id": well_formed(cause.id),
         **_place(options, cause.path, cause.line),

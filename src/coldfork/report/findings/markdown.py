@@ -1,4 +1,4 @@
-"""The causes as a table for a pull request, with the outcome of `--prove` for the fixed ones."""
+"""The causes as a table for a pull request, with the outcome of `--prove` for those that were mended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from coldfork.report.shared.quantities import plural
 
 
 def render(report: Report, options: Options) -> str:
-    """Write the proof, the table of causes, and the closing sentences."""
+    """Write the outcome of `--prove`, the table of causes, and the closing sentences."""
     selection = Selection(report, options)
     parts = [] if report.proof is None else [proof_markdown(report.proof, options).rstrip("\n")]
     parts.append(_title(report, selection))
@@ -58,7 +58,7 @@ def _rows(cause: Cause, report: Report, selection: Selection, options: Options) 
 
 
 def _shown(fix: Fix | Refusal | None, options: Options) -> Iterator[str]:
-    """Yield a block of code for each edit of a fix that has to be made by hand."""
+    """Yield a code block for each edit of a fix that people have to make by hand."""
     if not isinstance(fix, Fix) or not is_shown(fix):
         return
     for edit in fix.edits:

@@ -1,4 +1,4 @@
-"""Selects which causes a report shows and which it folds, and the findings that represent a cause."""
+"""Selects the causes that a report shows or folds, and the findings that stand for a cause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACES = {
 
 
 class Selection:
-    """The causes of a report, together with their findings."""
+    """The causes of a report, with their findings and the limits on what is shown."""
 
     def __init__(self, report: Report, options: Options) -> None:
         self._findings = {finding.id: finding for finding in report.findings}
@@ -33,16 +33,16 @@ class Selection:
         )
 
     def in_order(self) -> tuple[Cause, ...]:
-        """Return the causes to show, then the new ways to causes that the baseline accepts."""
+        """Return the causes to show, followed by new ways to causes that the baseline accepts."""
         return tuple(sorted(self.shown, key=lambda cause: cause.accepted))
 
     def listed(self) -> tuple[Cause, ...]:
-        """The first of these, as many as are wanted."""
+        """The causes to list: the first ones, up to the limit."""
         return self.in_order()[: self._limit]
 
     @property
     def left_out(self) -> int:
-        """How many causes are not listed because no more are wanted."""
+        """The number of causes beyond the limit, which are not listed."""
         return len(self.shown) - len(self.listed())
 
     def all(self) -> tuple[Cause, ...]:
@@ -50,26 +50,22 @@ class Selection:
         return (*self.in_order(), *self.folded)
 
     def first(self, cause: Cause) -> Finding:
-        """Return the finding to mend first, which represents the cause."""
+        """Return the finding to mend first, which stands for the cause."""
         return self._findings[cause.findings[0]]
 
     def others(self, cause: Cause) -> tuple[Finding, ...]:
-        """Return the other lines that reach the same cause; an import that only passes it on counts as a
-        way.
-        """
+        """Return the other lines that reach the same cause, except imports that merely lead to it."""
         return tuple(one for one in self._rest(cause) if one.leads_to(cause) and not one.chain.by_import)
 
     def same_program(self, cause: Cause) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """Return the other lines of the same program: those that run before the first certain one, and those
-        after.
-        """
+        """Return the program's other waking lines: those before the first certain one, and those after it."""
         first = self.first(cause)
         rest = [one for one in self._rest(cause) if not one.leads_to(cause)]
         earlier = tuple(one for one in rest if one.path == first.path and one.turn < first.turn)
         return earlier, tuple(one for one in rest if one not in earlier)
 
     def only_passed_on(self, cause: Cause) -> bool:
-        """Return whether only imports that pass it on lead to a cause, so that no finding has its line."""
+        """Return whether only imports lead to a cause, so that no finding is on the cause's own line."""
         first = self.first(cause)
         return (
             first.chain.by_import
@@ -79,8 +75,8 @@ class Selection:
         )
 
     def entries(self, cause: Cause) -> tuple[Finding, ...]:
-        """Return the findings to list for a cause: one, or every new way to a cause that the baseline
-        accepts.
+        """Return the findings to list for a cause: each new way to an accepted cause, else only the
+        main one.
         """
         return tuple(
             self._findings[name] for name in (cause.findings if cause.accepted else cause.findings[:1])
@@ -90,14 +86,14 @@ class Selection:
         return (self._findings[name] for name in cause.findings[1:])
 
     def limit_line(self) -> str:
-        """`12 more causes are not listed; --limit 0 lists them all`; empty where all are listed."""
+        """Return `12 more causes are not listed; --limit 0 lists them all`; empty if all are listed."""
         if not self.left_out:
             return ""
         are = "is" if self.left_out == 1 else "are"
         return f"{plural(self.left_out, 'more cause')} {are} not listed; --limit 0 lists them all"
 
     def fold_line(self) -> str:
-        """Return `3 more causes in tests are folded; --tests shows them`; empty if nothing is folded."""
+        """Return `3 more causes in tests are folded; --tests shows them`; empty if none are folded."""
         if not self.folded:
             return ""
         are, them = ("is", "it") if len(self.folded) == 1 else ("are", "them")
@@ -105,7 +101,7 @@ class Selection:
 
 
 def place_of(audience: Audience) -> str:
-    """Return where code for this audience lies: `in tests`."""
+    """Return where code for this audience is, for example `in tests`."""
     return _PLACES[audience]
 
 

@@ -22,7 +22,7 @@ _HANG = 11
 
 
 def render(report: Report, options: Options) -> str:
-    """Write the tables, then what was read and how long it took."""
+    """Write the tables, followed by the number of files read and the time taken."""
     letters = alphabet(options.encoding)
     columns = width_of(options.width)
     lines: list[str] = []
@@ -38,7 +38,7 @@ def render(report: Report, options: Options) -> str:
 
 
 def _causes(report: Report) -> tuple[Finding, ...]:
-    """Return one finding for each cause: the one to mend first, with the verdict of the cause."""
+    """Return one finding for each cause: the one to mend first, but with the cause's verdict."""
     by_id = {finding.id: finding for finding in report.findings}
     told = [cause for cause in report.causes if cause.findings[0] in by_id]
     return tuple([replace(by_id[cause.findings[0]], verdict=cause.verdict) for cause in told])
@@ -67,7 +67,7 @@ def _table(
         + "        total"
     )
     for key, name in names.items():
-        if cells(name) > width:  # its numbers stand below it
+        if cells(name) > width:  # the numbers of a long name go on the next line
             yield name
             name = ""
         yield _row(letters.pad(name, width), [cell[key, verdict] for verdict in _SUREST_FIRST], totals[key])

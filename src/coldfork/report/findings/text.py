@@ -1,6 +1,4 @@
-"""The output for people: each cause with its chain, why it matters, which modules it wakes, and
-what to do.
-"""
+"""The text output: each cause with its chain, the consequence, the woken modules and the remedy."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def render(report: Report, options: Options) -> str:
 
 
 class _Page:
-    """The text output being written: the report, and the abilities of the stream."""
+    """The text output being written: the report, and the capabilities of the output stream."""
 
     def __init__(self, report: Report, options: Options) -> None:
         self._report = report
@@ -63,7 +61,7 @@ class _Page:
         yield from self._summary()
 
     def _families(self) -> list[list[Cause]]:
-        """Return the causes grouped so that those of one group differ only in their places."""
+        """Return the causes in groups whose members differ only in place."""
         families: dict[tuple[object, ...], list[Cause]] = {}
         for cause in self._selection.listed():
             families.setdefault(self._sameness(cause), []).append(cause)
@@ -83,7 +81,7 @@ class _Page:
         return cause.audience, cause.call, cause.verdict, cause.condition, cause.remedy, said, tried
 
     def _unreported(self) -> tuple[Skipped, ...]:
-        """Return the skipped files that no finding above mentions."""
+        """Return the skipped files that no listed finding mentions."""
         reported = {finding.path for finding in self._report.findings if finding.effect is None}
         return tuple(file for file in self._report.skipped if file.path not in reported)
 
@@ -100,7 +98,7 @@ class _Page:
             yield f"  and {len(skipped) - _MOST_SKIPPED} more; --format json lists them all"
 
     def _unfinished(self, unfinished: tuple[Unfinished, ...]) -> Iterator[str]:
-        """Yield where coldfork itself failed, then the modules that were not followed to their end."""
+        """Yield coldfork's own failures, then the modules whose analysis is incomplete."""
         faults = [one for one in unfinished if one.fault]
         for one in faults[:_MOST_SKIPPED]:
             place = self._entries.place(one.path, one.line or None) if one.path else ""
@@ -111,7 +109,7 @@ class _Page:
         yield from self._too_long([one for one in unfinished if not one.fault])
 
     def _too_long(self, unfinished: list[Unfinished]) -> Iterator[str]:
-        """Yield the checked modules that ran out of budget, and how many others did."""
+        """Yield the checked modules whose analysis ran out of budget, and the number of further ones."""
         own = [one for one in unfinished if one.own]
         for one in own[:_MOST_SKIPPED]:
             place = self._sheet.paint("place", self._entries.place(one.path, one.line))
@@ -179,7 +177,7 @@ class _Page:
 
 
 def _next_command(report: Report) -> tuple[str, str] | None:
-    """Return a command to type, and what it does."""
+    """Return a command that the user can type next, and its purpose."""
     if report.gone:
         return "coldfork baseline prune", "drops from the baseline what is no longer found"
     if report.failing:

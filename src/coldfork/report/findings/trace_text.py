@@ -1,4 +1,6 @@
-"""The beliefs of the analysis at one line, as text, for readers puzzled by a finding or its absence."""
+"""The analysis's knowledge at one line, as text, for readers who wonder why there is, or is not, a
+finding.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ _HANG = 4
 
 
 def render(trace: Trace, options: Options) -> str:
-    """Write what was seen at the line, one way of reaching it after the other."""
+    """Write the observations at the line, for each way in which the analysis reached it."""
     return "\n".join(_Page(trace, options).lines()) + "\n"
 
 
 def _touch(touch: Touch) -> str:
-    """Return how a device is touched, and how certain that is."""
+    """Return how a call touches a device, and how certain that is."""
     condition = one_line(touch.condition or "")
-    # Inside a function, the certainty of a call depends on the callers.
+    # The certainty of a call in a function also depends on the callers, so there may be no verdict here.
     sure = ", certain" if touch.certain else f", only when {condition}" if condition else ""
     return f"{touch.symbol} {effect_phrase(touch.effect, touch.accelerator)}{sure}"
 
@@ -34,7 +36,7 @@ def _imported(imported: Imported) -> str:
 
 
 class _Page:
-    """The trace being written."""
+    """The text of the trace being written."""
 
     def __init__(self, trace: Trace, options: Options) -> None:
         self._trace = trace
@@ -54,7 +56,7 @@ class _Page:
             yield from self._flow(sentence)
 
     def _about(self, trace: Trace) -> Iterator[str]:
-        """Yield which line is described, and why it is not the one that was asked about."""
+        """Yield the line that is described and, if it is not the requested one, the reason."""
         were = "was" if trace.modules == 1 else "were"
         followed = f"{plural(trace.modules, 'module')} {were} followed, and nothing reached"
         if not trace.line:

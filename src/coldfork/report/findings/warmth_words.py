@@ -1,4 +1,4 @@
-"""The modules that a cause wakes, in words: how many, the widest of them by name, and the shortest way in."""
+"""Sentences on the modules that a cause wakes: their number, some names, and the shortest way in."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MOST_NAMED = 3
 _VERBS = {Verdict.CERTAIN: "wakes", Verdict.CONDITIONAL: "can wake", Verdict.POSSIBLE: "may wake"}
 _MOST_PLACES = 4
 
-#: Formats a path and a line as an editor opens them.
+#: Formats a path and a line in a form that editors can open.
 Place = Callable[[str, int | None], str]
 
 
 def warmth_sentence(cause: Cause, module: str) -> str:
-    """Return `wakes 125 modules, among them fla, fla.layers and fla.models`; `module` is already named."""
+    """Return `wakes 125 modules, among them fla and fla.layers`, without `module`, which is already named."""
     sentence = f"{_VERBS[cause.verdict]} {plural(cause.warms, 'module')}"
     doubtful = sum(not way.sure for way in cause.ways)
     if doubtful and cause.verdict is Verdict.CERTAIN:
@@ -34,7 +34,7 @@ def warmth_sentence(cause: Cause, module: str) -> str:
 
 
 def spared_sentence(cause: Cause) -> str:
-    """Return what mending this import alone achieves; empty if that is not the reason for the entry."""
+    """Return what mending this import alone achieves; empty for a cause of another kind."""
     if not cause.spares:
         return ""
     names = sorted(cause.spares, key=lambda name: (name.count("."), name))[:_MOST_NAMED]
@@ -45,14 +45,16 @@ def spared_sentence(cause: Cause) -> str:
 
 
 def warmth_of(cause: Cause, module: str) -> str:
-    """Return which modules a cause wakes, as a sentence; empty if only its own."""
+    """Return a sentence on the modules that a cause wakes; empty if it wakes only its own."""
     if cause.accepted:
         return "a new way to an old cause, which the baseline accepts"
     return warmth_sentence(cause, module) if cause.warms > 1 else ""
 
 
 def short_warmth(cause: Cause) -> str:
-    """Return `wakes 125 modules`, or `a new way to an old cause`; empty if it wakes only its own module."""
+    """Return `wakes 125 modules` or `a new way to an old cause`; empty if only the cause's module is
+    woken.
+    """
     if cause.accepted:
         return "a new way to an old cause"
     if cause.warms < 2:
@@ -63,9 +65,7 @@ def short_warmth(cause: Cause) -> str:
 
 
 def way_in(cause: Cause, place: Place) -> str:
-    """Return the shortest way in from the widest module that does not wake the device itself; empty if all
-    do.
-    """
+    """Return the shortest way from the outermost importing module to the cause; empty if none imports it."""
     start = next((way for way in cause.outermost if way.following is not None), None)
     if start is None:
         return ""
@@ -76,7 +76,7 @@ def way_in(cause: Cause, place: Place) -> str:
 
 
 def named_ways(cause: Cause, place: Place) -> list[tuple[str, str]]:
-    """Return every module that is woken, with the place of its next step."""
+    """Return every module that is woken, with the place of the next step towards the cause."""
     return [(way.module, _next_step(way, place)) for way in cause.ways]
 
 

@@ -1,4 +1,4 @@
-"""Sentences that several formats share."""
+"""Sentences that several formats of `coldfork check` share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONFIRMATIONS = {
 
 
 def fault_sentence(unfinished: Unfinished, place: str = "") -> str:
-    """Return a sentence about a failure of coldfork itself: where, what it costs, and what to report."""
+    """Return a sentence on a failure of coldfork itself: its place, its consequence, and what to report."""
     at = f"at {place}" if place else f"in {unfinished.module}" if unfinished.module else ""
     function = one_line(unfinished.function)
     inside = f" (in {function})" if place and function != unfinished.module else ""
@@ -46,12 +46,12 @@ def fix_sentence(fix: Fix | Refusal) -> str:
 
 
 def is_shown(fix: Fix | Refusal | None) -> bool:
-    """Return whether the edits of a fix are for people to read, because coldfork cannot apply them."""
+    """Return whether people have to make the edits of a fix, because coldfork cannot apply them."""
     return isinstance(fix, Fix) and fix.applicability is Applicability.SHOWN
 
 
 def edit_sentence(edit: Edit, place: str) -> str:
-    """Return where an edit goes; the text to write follows it, unless the edit only deletes."""
+    """Return where an edit goes; the caller prints the new text below, unless the edit only deletes."""
     is_inserted = (edit.line, edit.column) == (edit.end_line, edit.end_column)
     if is_inserted:
         return f"before {place}:{edit.column}, write:"
@@ -61,7 +61,7 @@ def edit_sentence(edit: Edit, place: str) -> str:
 
 
 def verdict_sentence(finding: Finding, profile: str) -> str:
-    """Return how sure the finding is and what that depends on; empty for findings that concern no device."""
+    """Return how sure the finding is, and under which condition; empty if it concerns no device."""
     if finding.effect is None and finding.accelerator is None:
         return ""
     sentence = f"{finding.verdict.value} on {profile}"
@@ -78,7 +78,7 @@ def verdict_sentence(finding: Finding, profile: str) -> str:
 
 
 def confirmation_sentence(finding: Finding) -> str:
-    """Return what a real import showed, or why it showed nothing; empty if none was tried."""
+    """Return what a real import showed, or why it showed nothing; empty if no import was tried."""
     if finding.confirmed is None:
         return ""
     head, usual = _CONFIRMATIONS[Confirmed(finding.confirmed)]
@@ -99,7 +99,7 @@ def help_sentence(finding: Finding, remedy: str) -> str:
 
 
 def chain_sentence(chain: Chain) -> str:
-    """Return the symbols of a chain as one line, shortened in the middle if long; empty for a single step."""
+    """Return the symbols of a chain as one line, shortened in the middle; empty for a single step."""
     symbols = chain.symbols
     if len(symbols) < 2:
         return ""
@@ -110,14 +110,14 @@ def chain_sentence(chain: Chain) -> str:
 
 
 def verdict_counts(causes: Iterable[Cause]) -> str:
-    """Return `3 certain, 1 possible`: the surest first, without verdicts that do not occur."""
+    """Return `3 certain, 1 possible`: the surest verdict first, without those that did not occur."""
     counts = Counter(cause.verdict for cause in causes)
     surest_first = sorted(counts, key=lambda verdict: -verdict.rank)
     return ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in surest_first)
 
 
 def examined(statistics: Statistics) -> str:
-    """Return `945 modules (120 yours) in 1.2 s`: the extent of the check."""
+    """Return `945 modules (120 yours) in 1.2 s`: how much was analysed, and how quickly."""
     modules = plural(statistics.modules, "module")
     if statistics.own_modules and statistics.own_modules != statistics.modules:
         modules += f" ({statistics.own_modules} yours)"
@@ -125,7 +125,7 @@ def examined(statistics: Statistics) -> str:
 
 
 def held_back(report: Report) -> tuple[str, ...]:
-    """Return what the baseline and ignore comments keep out of the list, one phrase each."""
+    """Return how many findings the baseline and ignore comments hide, as one phrase each."""
     held = (
         (report.known, "known to the baseline"),
         (report.ignored, "ignored by comment"),

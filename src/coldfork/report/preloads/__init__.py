@@ -1,1 +1,1 @@
-"""The output of `coldfork preload`: one module for each format, and the list itself."""
+"""The output of `coldfork preload`: one module for each format; the text format prints the list itself."""

@@ -1,4 +1,4 @@
-"""`coldfork preload` as text: the list, what is left out and why, and the next command."""
+"""`coldfork preload` as text: the list, the modules left out with reasons, and the next command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def remedy(left: LeftOut) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, never rounded up to 100."""
+    """Return a share in per cent; anything less than the whole is never rounded up to 100."""
     return f"{int(share * 1000) / 10:g} %"
 
 
@@ -48,7 +48,7 @@ def opening(result: Preloading) -> str:
 
 
 def saving(result: Preloading) -> str:
-    """Return what the list saves a worker; empty if that is not known."""
+    """Return how much the list saves each worker; empty if that is unknown."""
     share = result.share
     if share is None or result.rest is None:
         return ""
@@ -59,7 +59,7 @@ def saving(result: Preloading) -> str:
 
 
 def shortfall(result: Preloading) -> str:
-    """Return a sentence if the list saves less than it should; empty if it saves enough."""
+    """Return a sentence if the list saves too little of the import time; empty if it saves enough."""
     share = result.share
     if share is None or share >= ENOUGH:
         return ""
@@ -67,7 +67,7 @@ def shortfall(result: Preloading) -> str:
 
 
 def proof(result: Preloading) -> str:
-    """Return how the result was proven."""
+    """Return how the modules on the list were proven to be safe."""
     return (
         f"each was proven in a forked child on {result.device}: it drew new seeds, its libraries went "
         "parallel, and the device could be used"
@@ -75,7 +75,7 @@ def proof(result: Preloading) -> str:
 
 
 def following(result: Preloading, file: str | None) -> str:
-    """Return the next command to type."""
+    """Return the command that the user should type next."""
     wanted = " ".join(result.wanted)
     if result.file is not None and not result.holds:
         return f"coldfork preload {wanted or 'MODULE...'} --output {result.file} makes a list without them"
@@ -99,7 +99,7 @@ def head(result: Preloading, version: str) -> Iterator[str]:
 
 
 def foot(result: Preloading) -> Iterator[str]:
-    """Yield what is left out, and why."""
+    """Yield the modules that are left out, and why."""
     if result.left_out:
         yield "Left out:"
     for left in result.left_out:

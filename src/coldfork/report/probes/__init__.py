@@ -1,1 +1,1 @@
-"""The results of `coldfork probe`, in every format."""
+"""Reports on the results of `coldfork probe`, in every format."""

@@ -10,7 +10,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(probing: Probing, options: Options) -> str:
-    """Write an error for each waking line and a warning for each import that could not be judged."""
+    """Write an error for each waking line, and a warning for each module that could not be judged."""
     report = as_report(probing)
     unplaced = {skipped.path for skipped in report.skipped}
     commands = [_unplaced(probe, options) for probe in probing.modules if probe.module in unplaced]

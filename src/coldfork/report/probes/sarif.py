@@ -1,4 +1,4 @@
-"""SARIF of `coldfork probe`: a result for each waking line, a notification for each import not judged."""
+"""SARIF of `coldfork probe`: a result for each waking line, a notification for each unjudged module."""
 
 from __future__ import annotations
 

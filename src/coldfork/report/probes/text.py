@@ -1,4 +1,4 @@
-"""`coldfork probe` as text: each module, and for a woken one the line, the calls and the imports."""
+"""`coldfork probe` as text: each module, and for woken ones the line, the calls and the imports."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def render(probing: Probing, options: Options) -> str:
 
 
 def account(probe: ModuleProbe, probing: Probing, options: Options) -> str:
-    """Return the text about a module that is not cold, for formats that quote it."""
+    """Return the description of a module that is not cold, for other formats to quote."""
     plain = replace(options, colour=False, width=None)
     return "\n".join(_Page(probing, plain).about(probe))
 
 
 def _alike(probes: Sequence[ModuleProbe]) -> Iterable[list[ModuleProbe]]:
-    """Return the modules in groups that share one description: woken alike, through the same imports."""
+    """Return the modules in groups with one description: woken by the same line through the same imports."""
     groups: dict[object, list[ModuleProbe]] = {}
     for probe in probes:
         same = probe.waker is not None and probe.waker.import_chain and probe.reason is None

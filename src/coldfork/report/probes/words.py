@@ -1,4 +1,4 @@
-"""The wording that the formats of `coldfork probe` share, and the results as findings of `check`."""
+"""Sentences that the formats of `coldfork probe` share, and the conversion of its results to findings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
 _MOST_LEFT = 4
 
-#: The order of a summary, worst first.
+#: The order of the statuses in a summary, worst first.
 _ORDER = (ProbeStatus.WOKEN, ProbeStatus.FAILED, ProbeStatus.UNKNOWN, ProbeStatus.COLD)
 
 
 def headline(probe: ModuleProbe) -> str:
-    """Return the result in one sentence."""
+    """Return the result for a module in one sentence."""
     match probe.status:
         case ProbeStatus.WOKEN:
             return f"importing {probe.module} wakes {probe.accelerator}"
@@ -34,22 +34,22 @@ def headline(probe: ModuleProbe) -> str:
 
 
 def rule(probe: ModuleProbe) -> str:
-    """Return the rule that `check` would name for the line that woke the device."""
+    """Return the rule under which `check` would report the line that woke the device."""
     return rule_of(_depth(probe))
 
 
 def effect(probe: ModuleProbe) -> EffectKind:
-    """Return the effect on the device."""
+    """Return the effect of the reported line on the device."""
     return effect_of(_depth(probe))
 
 
 def effect_sentence(probe: ModuleProbe) -> str:
-    """Return the effect of the last call: `creates a CUDA context`."""
+    """Return the effect of the last call on the device, such as `creates a CUDA context`."""
     return effect_phrase(effect(probe), probe.accelerator) if _depth(probe) else f"wakes {probe.accelerator}"
 
 
 def deeper_sentence(probe: ModuleProbe) -> str:
-    """Return that the import went further than the line that woke the device; empty if it did not."""
+    """Return that the import did more than the line that woke the device; empty if it did not."""
     if probe.woken_to is not Level.DRIVER or probe.level is not Level.CONTEXT:
         return ""
     phrase = effect_phrase(effect_of(probe.level), probe.accelerator)
@@ -57,18 +57,18 @@ def deeper_sentence(probe: ModuleProbe) -> str:
 
 
 def _depth(probe: ModuleProbe) -> Level | None:
-    """Return how deeply the blamed line woke the device."""
+    """Return how deeply the reported line woke the device."""
     return probe.woken_to or probe.level
 
 
 def consequence(probe: ModuleProbe) -> str:
-    """Return why it matters."""
+    """Return why it matters that the module wakes a device."""
     device = _DEVICES.get(probe.accelerator or "", "the GPU")
     return f"every process that imports this module can no longer fork workers that use {device}"
 
 
 def standing(function: str | None) -> str:
-    """Return where in its file the waking line is: `in the body of Builder`; empty at module level."""
+    """Return in which function or class the waking line is: `in the body of Builder`; empty if in none."""
     name = inside(function)
     return f"in the body of {name}" if name else ""
 
@@ -88,7 +88,7 @@ def advice(probe: ModuleProbe) -> str:
 
 
 def interruption(probing: Probing) -> str:
-    """Return what an interruption left untested, in one sentence; empty if there was none."""
+    """Return which modules an interruption left untested, in one sentence; empty if there were none."""
     if not probing.interrupted:
         return ""
     left = probing.left
@@ -102,15 +102,13 @@ def interruption(probing: Probing) -> str:
 
 
 def counts(probing: Probing) -> str:
-    """Return `1 woken, 2 cold`, without statuses that do not occur."""
+    """Return `1 woken, 2 cold`, leaving out statuses that did not occur."""
     found = Counter(probe.status for probe in probing.modules)
     return ", ".join(f"{found[status]} {status.value}" for status in _ORDER if found[status]) or "none"
 
 
 def as_report(probing: Probing) -> Report:
-    """Return a finding for each waking line that is known; everything else that is not cold is not
-    analysed.
-    """
+    """Return a report with a finding for each known waking line; other modules not cold count as skipped."""
     findings = tuple(
         _finding(probe, probe.waker)
         for probe in probing.modules
@@ -135,7 +133,7 @@ def as_report(probing: Probing) -> Report:
 
 
 def _cause(finding: Finding) -> Cause:
-    """Return a line that was seen to wake the device as a cause; no other line can be its cause."""
+    """Return the cause of a finding of `probe`, which is always the waking line itself."""
     return Cause(
         id=finding.id,
         path=finding.path,
@@ -181,7 +179,7 @@ def _finding(probe: ModuleProbe, waker: Waker) -> Finding:
 
 
 def _chain(probe: ModuleProbe, waker: Waker) -> Chain:
-    """Return the imports, then the calls, as `check` would have found them."""
+    """Return a chain like one from `check`: the imports, then the calls."""
     imports = [
         Step(StepKind.IMPORT if depth else StepKind.MODULE, site.module, site.path, site.line)
         for depth, site in enumerate(waker.import_chain)

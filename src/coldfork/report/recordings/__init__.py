@@ -1,1 +1,1 @@
-"""Recordings of watched programs: read, assembled, summed up, and shown in every format."""
+"""Recordings of programs: reads them, reconstructs and sums up the events, and shows them in every format."""

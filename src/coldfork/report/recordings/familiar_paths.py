@@ -1,4 +1,4 @@
-"""Paths as people know them: relative to a known folder, with their source lines on request."""
+"""Shortens paths to the form that people know, below a known folder, and quotes source lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\](python3\.\d+[/\\])")
 
 
 def for_people(recording: Recording, options: Options) -> tuple[Recording, Options]:
-    """Return the recording with short paths, and options that still find the source lines under them."""
+    """Return the recording with short paths, and options by which source lines are still found."""
     known: dict[str, str] = {}
 
     def short(path: str) -> str:
@@ -34,7 +34,7 @@ def for_people(recording: Recording, options: Options) -> tuple[Recording, Optio
 
 
 def familiar(path: str, cwd: str) -> str:
-    """Return a path without its machine-specific part."""
+    """Return a path without the part that is specific to the machine."""
     if cwd and cwd not in ("/", "\\") and path.startswith((f"{cwd}/", f"{cwd}\\")):
         path = path[len(cwd) + 1 :]
     path = _PACKAGES.sub("", path)
@@ -66,7 +66,7 @@ def _shortened(process: Process, short: Callable[[str], str]) -> Process:
     )
 
 
-#: A recording may come from anyone and name any file, so nothing but Python source is ever quoted.
+#: A recording may come from anyone and name any file, so only lines of Python files are quoted.
 _SOURCE_SUFFIXES = frozenset({".py", ".pyi", ".pyx"})
 _LONGEST = 200
 _LARGEST_FILE = 8 * 1024 * 1024

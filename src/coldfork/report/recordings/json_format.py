@@ -37,7 +37,7 @@ def render(recording: Recording, options: Options) -> str:
 
 
 def recording_object(recording: Recording) -> dict[str, Any]:
-    """Return where the recording comes from, and what is missing from it."""
+    """Return the source of the recording, and which parts of it are missing."""
     damage, cut = recording.damage, recording.cut
     return {
         "name": well_formed(recording.name),
@@ -80,7 +80,7 @@ def verdict_object(summed_up: Outcome) -> dict[str, Any]:
 
 
 def wake_object(wake: Wake) -> dict[str, Any]:
-    """Return a wake and its waker."""
+    """Return a wake with its waker as a JSON object."""
     return {
         "at": _time(wake.at),
         "accelerator": well_formed(wake.accelerator),

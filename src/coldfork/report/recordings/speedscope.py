@@ -1,4 +1,4 @@
-"""The imports of a recording in speedscope's file format: one profile for each thread that imported."""
+"""The imports of a recording in speedscope's file format: one profile for each thread with imports."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from coldfork.report.recordings.summary.outcomes import outcome
 from coldfork.report.shared.characters import printable
 from coldfork.report.shared.options import Options
 
-#: The address that identifies the format; nothing is fetched from it.
+#: The URL that identifies the file format; nothing is downloaded from it.
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-#: A module and its file.
+#: The name of a module, and its file.
 _Frame = tuple[str, str | None]
 
 
 def render(recording: Recording, options: Options) -> str:
-    """Write the imports as one JSON object, a profile a line."""
+    """Write the imports as one JSON object, with one profile per line."""
     frames: dict[_Frame, int] = {}
     summed_up = outcome(recording)
     woken = summed_up.wake_process
-    # The title is the only place in such a file where a reader sees a sentence.
+    # The title is the only place where speedscope shows a sentence from the file.
     missing = f" ({'; '.join(summed_up.doubts)})" if summed_up.doubts else ""
     profiles: list[dict[str, Any]] = []
     active = 0

@@ -1,4 +1,4 @@
-"""A recording in the terminal: the verdict, the process tree, and the slowest imports."""
+"""A recording as text: the verdict, the process tree, and the slowest imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coldfork.report.shared.options import Options, Source
 from coldfork.report.shared.quantities import duration, plural
 from coldfork.report.shared.sheets import Sheet, column, row
 
-#: The number of siblings with the same fate that are shown; the rest are only counted.
+#: At most this many siblings with equal descriptions are shown; the others are only counted.
 _MOST_ALIKE = 3
 
 _STATE_STYLES = {
@@ -31,7 +31,7 @@ _STATE_STYLES = {
 
 
 def process_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
-    """Yield each process with how it began, how it ended, and its states other than absent."""
+    """Yield each process with its beginning, its end, and all its states other than absent."""
     if not recording.processes:
         return
     yield sheet.paint("title", "processes")
@@ -40,7 +40,7 @@ def process_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Ite
         yield from tree.lines(root)
 
 
-#: A process or a finished line, with the prefix of its first line and that of the others.
+#: A process or a finished line of text, the prefix of its first line, and the prefix of its other lines.
 _Entry = tuple[Process | str, str, str]
 
 
@@ -54,7 +54,7 @@ class _Tree:
 
     def lines(self, root: Process) -> Iterator[str]:
         """Yield the lines of a process and of all its descendants."""
-        # Not recursive: a chain of processes may be ten thousand deep.
+        # A loop rather than recursion, because a chain of processes may be ten thousand deep.
         waiting: list[_Entry] = [(root, "  ", "  ")]
         while waiting:
             item, head, rest = waiting.pop()
@@ -102,7 +102,7 @@ class _Tree:
             yield sheet.paint("quiet", f"{sheet.letters.ellipsis} {words}"), rest + sheet.last, ""
 
     def _folded(self, children: list[Process]) -> tuple[list[Process], int]:
-        """Return those to show and how many not; a process with children of its own is always shown."""
+        """Return the children to show, and the number of the others; those with children are always shown."""
         met: Counter[object] = Counter()
         shown = []
         for child in children:
@@ -114,7 +114,7 @@ class _Tree:
 
 
 def _worth_showing(process: Process) -> list[Stretch]:
-    """Return the noteworthy stretches: no absent ones, and cold ones only if nothing else follows."""
+    """Return the noteworthy states: none that is absent, and cold only if it is the last one."""
     last = process.last_states
     return [
         stretch
@@ -149,7 +149,7 @@ def render(recording: Recording, options: Options) -> str:
 
 
 def verdict(recording: Recording, options: Options) -> str:
-    """Write only the verdict: what was woken, by what, and which processes were poisoned."""
+    """Write only the verdict: which devices were woken, by which lines, and which processes are poisoned."""
     recording, options = for_people(recording, options)
     return "\n".join(_verdict(outcome(recording), Sheet(options), options.source)) + "\n"
 
@@ -184,7 +184,7 @@ def _waker(summed_up: Outcome, sheet: Sheet, source: Source) -> Iterator[str]:
 
 
 def _chain(summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
-    """Yield the imports in progress, then the calls from the module's own line to the device."""
+    """Yield the imports during the wake, then the calls from the module's line to the device."""
     waker = summed_up.wake.waker if summed_up.wake else None
     if waker is None:
         return
@@ -241,7 +241,7 @@ _MOST_PROCESSES = 3
 
 
 def import_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Iterator[str]:
-    """Yield the imports of the processes that matter most: the first one woken, then the busiest."""
+    """Yield the imports of the most important processes: the first one woken, then the busiest."""
     importing = [process for process in recording.processes if process.imports]
     importing.sort(key=lambda one: (one is not summed_up.wake_process, -total(one.imports), one.number))
     for index, process in enumerate(importing[:_MOST_PROCESSES]):
@@ -253,7 +253,7 @@ def import_lines(recording: Recording, summed_up: Outcome, sheet: Sheet) -> Iter
 
 
 def total(imports: Iterable[Import]) -> float:
-    """Return the time that these imports took, including those they caused."""
+    """Return the total time of these imports, including the imports below them."""
     return sum(span.seconds for span in imports)
 
 
@@ -273,7 +273,7 @@ def _of_process(process: Process, most: int, sheet: Sheet) -> Iterator[str]:
 
 
 def _chosen(process: Process, marked: Marks, whole: float, most: int) -> set[int]:
-    """Return the imports to show: the marked ones and their parents, then the slowest while there is room."""
+    """Return the imports to show: those with effects, their parents, and the slowest of the others."""
     parents: dict[int, Import] = {}
     every = []
     for span, _ in walk(process.imports):

@@ -1,4 +1,4 @@
-"""A recording in the Trace Event Format, which Perfetto and the tracing page of Chromium open."""
+"""A recording in the Trace Event Format, which Perfetto and Chromium's tracing page can open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Event = dict[str, Any]
 
 
 def render(recording: Recording, options: Options) -> str:
-    """Write the trace as one JSON object, an event a line."""
+    """Write the trace as one JSON object, with one event per line."""
     events = ",\n".join(json.dumps(event) for event in _Trace(recording).events())
     doubts = _doubts(recording)
     other = {
@@ -40,7 +40,7 @@ class _Trace:
         self._ids = count(1)
 
     def events(self) -> Iterator[_Event]:
-        """Yield names, then for each process its imports, wakes, states and the processes it started."""
+        """Yield the names, then for each process its imports, wakes, states and started processes."""
         for process in self._recording.processes:
             yield from self._names(process)
             yield from self._imports(process)
@@ -50,7 +50,7 @@ class _Trace:
         yield from self._doubts()
 
     def _doubts(self) -> Iterator[_Event]:
-        """Yield a mark across all processes at the end of the recording for each reason to doubt the rest."""
+        """Yield a mark at the end of the recording for each reason why it may be incomplete."""
         for process in self._recording.processes[:1]:
             for doubt in _doubts(self._recording):
                 mark = self._at(process, "i", f"incomplete: {doubt}", self._recording.end)
@@ -123,9 +123,7 @@ def _doubts(recording: Recording) -> list[str]:
 
 
 def _distinct_pids(recording: Recording) -> dict[int, int]:
-    """Return a distinct pid for each process; one that is unknown or already used is replaced by an unused
-    number.
-    """
+    """Return a distinct pid for each process, by its number; unknown or repeated pids are replaced."""
     fresh = count(max((process.pid or 0 for process in recording.processes), default=0) + 1_000_000)
     used: set[int] = set()
     given: dict[int, int] = {}

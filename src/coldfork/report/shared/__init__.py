@@ -1,1 +1,1 @@
-"""Shared parts of all report formats: characters, colours, progress, options."""
+"""Code that all report formats share: characters, colours, progress, options."""

@@ -1,4 +1,4 @@
-"""Decides which characters may be output, and how the others are written.
+"""Decides which characters may be printed, and replaces the others with escapes.
 
 Source lines, paths and messages come from files that anyone may have written. A terminal obeys control
 characters, a strict JSON reader rejects lone surrogates, and XML 1.0 cannot represent most controls: every
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 def printable(text: str) -> str:
-    """Write everything but visible characters and spaces as Python escapes; tabs become spaces.
+    """Return the text with invisible characters as Python escapes, and tabs as spaces.
 
     Covers the C0 and C1 controls, escape sequences, direction overrides, zero-width characters, line and
     paragraph separators and lone surrogates.
@@ -24,26 +24,26 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Join the lines and the runs of spaces of a text, such as a condition that spans lines."""
+    """Return the text on one line, with each run of white space reduced to one space."""
     return " ".join(text.split())
 
 
 def well_formed(text: str) -> str:
-    """Write lone surrogates, which come from undecodable file names, as escapes."""
+    """Return the text with lone surrogates, which come from undecodable file names, as escapes."""
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def xml_safe(text: str) -> str:
-    """Write the characters that XML 1.0 forbids as escapes."""
+    """Return the text with characters that XML 1.0 forbids as escapes."""
     if text.isprintable():
         return text
     return "".join(c if _is_xml_character(c) else _escape(c) for c in text)
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal the text takes."""
+    """Return the number of terminal columns that the text occupies."""
     if text.isascii():
         return len(text)
     return sum(_cells_of(c) for c in text)
@@ -51,23 +51,23 @@ def cells(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The characters that the receiving stream can represent."""
+    """The characters that an output stream can encode."""
 
     encoding: str
     ellipsis: str
 
     def clean(self, text: str) -> str:
-        """Make foreign text safe for the stream: nothing invisible, nothing it cannot encode."""
+        """Return foreign text made safe for the stream: all characters are visible and can be encoded."""
         return fitting(printable(text), self.encoding)
 
     def first_line(self, text: str) -> str:
-        """Make the first line of foreign text safe, marking that more lines follow."""
+        """Return the first line of foreign text, made safe, with a mark if more lines follow."""
         first, *rest = text.strip().splitlines() or [""]
         line = self.clean(first.strip())
         return f"{line} {self.ellipsis}" if rest else line
 
     def cut(self, text: str, width: int | None) -> str:
-        """Shorten clean text to this many columns; without a width, leave it as it is."""
+        """Return clean text, shortened to this many columns; None as the number leaves the text unchanged."""
         if width is None or cells(text) <= width:
             return text
         room = width - cells(self.ellipsis)
@@ -80,12 +80,12 @@ class Alphabet:
         return "".join(kept).rstrip() + self.ellipsis
 
     def pad(self, text: str, width: int) -> str:
-        """Pad clean text with spaces to this many columns."""
+        """Return clean text, padded with spaces to this many columns."""
         return text + " " * max(0, width - cells(text))
 
 
 def alphabet(encoding: str | None) -> Alphabet:
-    """Return the alphabet of a stream with this encoding; ASCII if Python does not know the encoding."""
+    """Return the alphabet of a stream with this encoding; if Python does not know it, that of ASCII."""
     name = encoding or "utf-8"
     try:
         codecs.lookup(name)
@@ -96,7 +96,7 @@ def alphabet(encoding: str | None) -> Alphabet:
 
 
 def fitting(text: str, encoding: str) -> str:
-    """Write the characters that the encoding lacks as escapes."""
+    """Return the text with the characters that the encoding lacks as escapes."""
     if text.isascii():
         return text
     return text.encode(encoding, "backslashreplace").decode(encoding)
@@ -107,7 +107,7 @@ def _escape(character: str) -> str:
 
 
 def _is_xml_character(character: str) -> bool:
-    # A bare carriage return is legal but reads back as a newline, so it is written as an escape, too.
+    # XML allows a bare carriage return but reads it back as a newline, so it is escaped as well.
     point = ord(character)
     return point in (0x9, 0xA) or 0x20 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000
 

@@ -1,4 +1,4 @@
-"""Colours of the text output. The only module that imports rich, and only when colour is wanted."""
+"""Colours of the text output; the only module that imports rich, and it does so only for colour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES = {
 
 
 def paint(style: str, text: str) -> str:
-    """Return the text in a named style; blank text and unknown styles are left as they are."""
+    """Return the text in a named style; blank text, and any text in an unknown style, is unchanged."""
     definition = _STYLES.get(style)
     if definition is None or not text.strip():
         return text

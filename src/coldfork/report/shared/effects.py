@@ -1,4 +1,4 @@
-"""Effects in words: the rule that judges one, and the calls through which the device was woken."""
+"""Effects on a device in words, the rule that covers each, and the calls through which a device was woken."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RULES = {Level.DRIVER: "driver-init-at-import", Level.CONTEXT: "device-init-at-
 
 
 def effect_phrase(effect: str | None, accelerator: str | None) -> str:
-    """Return what the last step does to the device: `creates a CUDA context`; empty if nothing is known."""
+    """Return the effect of a chain's last step, such as `creates a CUDA context`; empty if unknown."""
     if effect is None:
         return ""
     name = _ACCELERATORS.get(accelerator or "", accelerator) or "device"
@@ -44,12 +44,12 @@ def effect_phrase(effect: str | None, accelerator: str | None) -> str:
 
 
 def effect_of(level: Level | None) -> EffectKind:
-    """Return the effect of a wake of this depth; an unknown depth counts as the deepest."""
+    """Return the effect of waking a device to this level; None counts as the deepest level."""
     return _OF_LEVEL[level or Level.CONTEXT]
 
 
 def rule_of(level: Level | None) -> str:
-    """Return the rule that `check` would name for a wake of this depth."""
+    """Return the rule under which `check` would report a wake to this level."""
     return _RULES[level or Level.CONTEXT]
 
 
@@ -64,12 +64,12 @@ Row = tuple[str, str]
 
 
 def inside(function: str | None) -> str:
-    """Return the function or class that a line is in; empty at module level."""
+    """Return the function or class that contains a line; empty at module level."""
     return "" if function is None or function == MODULE_LEVEL else function
 
 
 def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
-    """Return the calls from the waking line to the first well-known one, whose own calls are hidden."""
+    """Return the calls from the waking line to the first well-known one, but not the calls inside that."""
     calls = waker.stack[1:]
     for depth, frame in enumerate(calls):
         if waker.call and is_called(frame.function, waker.call):
@@ -78,17 +78,17 @@ def calls_to_device(waker: Waker) -> tuple[Frame, ...]:
 
 
 def is_called(function: str, call: str) -> bool:
-    """Return whether a frame belongs to a call; only the call names the module."""
+    """Return whether a frame's function is the one called; a call's name may begin with its module."""
     return call == function or call.endswith(f".{function}")
 
 
 def frame_rows(frames: Iterable[Frame], place: Place) -> list[Row]:
-    """Return a row for each of these calls."""
+    """Return a table row for each of these calls."""
     return [(frame.function, place(frame.path, frame.line)) for frame in frames]
 
 
 def import_rows(waker: Waker, place: Place) -> list[Row]:
-    """Return a row for each import that led to the waking line; none if it is the only one."""
+    """Return a table row for each import that led to the waking line; none for a single import."""
     chain = waker.import_chain
     if len(chain) < 2:
         return []

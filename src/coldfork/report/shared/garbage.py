@@ -1,4 +1,4 @@
-"""Work on millions of objects, hardly any of which becomes garbage before the end."""
+"""Speeds up work that creates millions of objects, few of which become garbage before its end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Suspend the collection of cycles, which takes longer than the work itself with so many objects."""
+    """Suspend the collection of reference cycles, which would take longer than the work itself."""
     if not gc.isenabled():
         yield
         return

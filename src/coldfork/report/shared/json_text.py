@@ -1,4 +1,4 @@
-"""The JSON of all reports: one item a line, plain ASCII, and wakers under the same keys."""
+"""Common parts of all JSON reports: one item per line, plain ASCII, and the same keys for wakers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 
 
 def headed(contents: Mapping[str, Any], options: Options) -> dict[str, Any]:
-    """Return a whole document: the schema's version, the tool's version, and the content, in the schema's
+    """Return a complete document: the schema's version, the tool's version, then the content in schema
     order.
     """
     tool = {"name": "coldfork", "version": options.version}
@@ -23,7 +23,8 @@ def headed(contents: Mapping[str, Any], options: Options) -> dict[str, Any]:
 
 
 def dump(document: Mapping[str, Any]) -> str:
-    """Write a JSON object with a line for each key and for each item of a list, so that `diff` compares two.
+    """Write a JSON object with one line for each key and each item of a list, so that `diff` works
+    well.
 
     It is plain ASCII, which no stream can garble.
     """
@@ -32,7 +33,7 @@ def dump(document: Mapping[str, Any]) -> str:
 
 
 def optional(text: str | None) -> str | None:
-    """Text that any JSON reader takes, or null."""
+    """Return text that any JSON reader accepts; None stays None."""
     return None if text is None else well_formed(text)
 
 
@@ -42,7 +43,7 @@ def frame_object(frame: Frame) -> dict[str, Any]:
 
 
 def waker_object(waker: Waker) -> dict[str, Any]:
-    """Return what woke a device as a JSON object."""
+    """Return the waker of a device as a JSON object."""
     return {
         "module": optional(waker.module),
         "path": optional(waker.path),

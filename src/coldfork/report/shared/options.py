@@ -1,4 +1,4 @@
-"""The options of renderers."""
+"""The options that all renderers accept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Source = Callable[[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """The texts of a rule: one sentence, its page as Markdown, and the address of that page."""
+    """The texts of a rule: a sentence, its documentation page as Markdown, and the address of the page."""
 
     summary: str
     markdown: str = ""
@@ -22,7 +22,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to render a report or a recording; every field has a default that suits a pipe."""
+    """How to render a report or a recording; the defaults of all fields suit output to a pipe."""
 
     version: str = ""
     """coldfork's own version, for formats that name the tool."""
@@ -55,7 +55,7 @@ class Options:
     """The text of a line of a file that a recording names; empty if it may not or cannot be shown."""
 
     def place(self, path: str, line: int) -> str:
-        """Return a line as written from the current folder: `file:12`, `book.ipynb:cell 3:2`."""
+        """Return a line in a file, relative to the current folder: `file:12`, or `book.ipynb:cell 3:2`."""
         cell, inside = self.cell(path, line)
         return (
             f"{self.locate(path)}:{inside}" if cell is None else f"{self.locate(path)}:cell {cell}:{inside}"

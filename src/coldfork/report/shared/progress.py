@@ -1,4 +1,4 @@
-"""A progress bar on standard error: only on a terminal, and removed without a trace at the end."""
+"""A progress bar on standard error, shown only on a terminal and erased at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORTH_SAYING = 5.0
 
 
 class ProgressBar:
-    """Shows how far the analysis is, one line that is overwritten; silent unless the stream is a terminal.
+    """Shows the progress of the analysis on one line; does nothing unless the stream is a terminal.
 
     Nothing it does raises: a closed or broken stream turns it silent.
     """
@@ -43,24 +43,24 @@ class ProgressBar:
         self._shown = 0
 
     def update(self, stage: str, done: int, total: int, what: str = "") -> None:
-        """Say that `done` of `total` are through with a stage, and what is being processed.
+        """Show that `done` of `total` items of a stage are finished, and which one is next.
 
         A total of 0 means that it is unknown.
         """
         if not self._active:
             return
         now = self._clock()
-        # The first interval passes silently, so that a fast run shows nothing at all.
+        # Nothing is shown during the first interval, so a fast run shows nothing at all.
         if now < self._next_time:
             return
         self._next_time = now + _INTERVAL
         line = self._line(stage, done, total, what, now - self._began)
-        # Blanks instead of an escape sequence: they erase on terminals that know no escape sequences too.
+        # Blanks erase the line even on terminals that do not understand escape sequences.
         self._write("\r" + line + " " * (self._shown - cells(line)))
         self._shown = cells(line)
 
     def close(self) -> None:
-        """Erase the line; later updates show nothing."""
+        """Erase the line; later updates are ignored."""
         if self._active and self._shown:
             self._write("\r" + " " * self._shown + "\r")
         self._active = False
@@ -95,7 +95,7 @@ class ProgressBar:
 
 
 def _time_left(done: int, total: int, elapsed: float) -> str:
-    """Return the remaining time at the present rate; empty if the end is near anyway."""
+    """Return the time left at the present rate; empty if little is left."""
     if not 0 < done < total:
         return ""
     left = elapsed / done * (total - done)

@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
 
 
 def approximately(seconds: float) -> str:
-    """Return a duration that is only estimated: `20 s`, `4 min`, `2 h`; no more precise than is known."""
+    """Return an estimated duration, rounded to a suitable precision: `20 s`, `4 min`, `2 h`."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
     if seconds < 90 * 60:

@@ -1,4 +1,4 @@
-"""The output on a terminal or pipe: its letters, colours and width, the lines of a tree, and rows."""
+"""Writes to a terminal or pipe: its characters, colours and width, trees, and tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _leave_plain(style: str, text: str) -> str:
 
 
 class Sheet:
-    """Writes foreign text safely, in colour if wanted."""
+    """Writes foreign text safely, and in colour if that is wanted."""
 
     def __init__(self, options: Options) -> None:
         self.letters: Alphabet = alphabet(options.encoding)
@@ -31,11 +31,11 @@ class Sheet:
         self.trunk: str = drawn[2]
 
     def say(self, text: str) -> str:
-        """Return foreign text on one line."""
+        """Return foreign text made safe, on one line."""
         return self.letters.clean(one_line(text))
 
     def cut(self, text: str, used: int = 0) -> str:
-        """Return foreign text on one line, cut at the terminal's edge."""
+        """Return foreign text made safe, on one line that is cut at the terminal's edge."""
         return self.letters.cut(self.say(text), self.room(used))
 
     def flow(self, line: str, hang: int) -> Iterator[str]:
@@ -43,7 +43,7 @@ class Sheet:
         return wrapped(line, width_of(self._width), hang)
 
     def room(self, used: int) -> int | None:
-        """Return how many columns are left on a line; None if nothing is cut."""
+        """Return how many columns remain on a line; None if lines are not limited."""
         return None if self._width is None else max(20, self._width - used)
 
     def _drawn(self) -> tuple[str, str, str]:
@@ -62,13 +62,13 @@ _INDENT = " " * 6
 
 
 def column(names: Iterable[str], narrowest: int = _NARROWEST, most: int = _WIDEST) -> int:
-    """Return the width of the first column; names that are too long exceed it."""
+    """Return the width of a table's first column; names that are too long do not count, and stick out."""
     widths = (cells(name) + 2 for name in names)
     return max((narrowest, *(width for width in widths if width <= most)))
 
 
 def row(number: int | None, name: str, width: int, behind: str) -> str:
-    """Return a row, numbered or indented."""
+    """Return a row of a table, numbered or indented."""
     head = _INDENT if number is None else f"  {number:2}. "
     gap = "   " if cells(name) > width - 2 else " " * (width - cells(name))
     return f"{head}{name}{gap}{behind}".rstrip()
@@ -77,9 +77,11 @@ def row(number: int | None, name: str, width: int, behind: str) -> str:
 def table(
     rows: Sequence[tuple[str, str]], letters: Alphabet, *, numbered: bool, elsewhere: str = ""
 ) -> Iterator[str]:
-    """Yield the rows, of a long table only the first and the last; `elsewhere` says where all of them are."""
+    """Yield the rows; of a long table only the first and last, with `elsewhere` naming where all of
+    them are.
+    """
     names = [letters.clean(name) for name, _ in rows]
-    # The last call is often a long dotted name without a place after it, so nothing has to line up with it.
+    # The last call is often a long name without a place, so it may be wider than the column.
     width = column(names[:-1] if numbered else names)
     left_out = range(0)
     if len(rows) > _MOST_ROWS:

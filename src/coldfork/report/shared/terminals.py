@@ -1,4 +1,4 @@
-"""Facts about the terminal behind a stream, if there is one; asking never raises."""
+"""Facts about the terminal that a stream is connected to, if any; these functions never raise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def columns(stream: TextIO | None) -> int | None:
-    """Return the width of the terminal; None if there is none or its size is unknown."""
-    # Asked of this very stream: standard output may be a file while standard error is a terminal.
+    """Return the width of the terminal in columns; None if there is no terminal or its width is unknown."""
+    # The width of this very stream: standard output may be a file while standard error is a terminal.
     try:
         if stream is None or not is_terminal(stream):
             return None

@@ -1,4 +1,4 @@
-"""Wraps lines at the terminal's edge: broken between words, and continued further in."""
+"""Wraps lines at the terminal's edge: breaks them between words, and indents the continuation lines."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ _WORDS = re.compile(r"( +)")
 
 
 def whole(text: str) -> str:
-    """Return text that `wrapped` does not break at its blanks, such as a command to type."""
+    """Return the text so that `wrapped` does not break it at blanks, as for a command to type."""
     return text.replace(" ", _HARD)
 
 
 def width_of(columns: int | None) -> int:
-    """Return the width of text for a terminal with this many columns, or for none."""
+    """Return the width at which to wrap text, for a terminal with this many columns or for a pipe."""
     return _IN_A_PIPE if columns is None else max(_NARROWEST, columns)
 
 
 def wrapped(line: str, width: int, hang: int) -> Iterator[str]:
-    """Yield the line wrapped into as many as it needs, each continuation indented by `hang` columns more than
-    the margin.
+    """Yield a line as one or more, each continuation indented by `hang` columns more than the margin.
 
     Lines are broken only at blanks, so a path with its line number stays whole. A line that fits stays as it
     is, aligned columns included.

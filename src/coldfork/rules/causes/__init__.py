@@ -1,1 +1,1 @@
-"""From findings to causes: the line each comes from, the modules that line wakes, and where to mend it."""
+"""Derives causes from findings: the line each finding comes from, and the modules that this line wakes."""

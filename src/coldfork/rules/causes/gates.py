@@ -1,4 +1,4 @@
-"""Imports that are worth an entry of their own: mending them alone keeps most modules cold."""
+"""Gates: imports that deserve an entry of their own, because mending one alone keeps most modules cold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def dominated(graph: Graph, root: str) -> dict[str, set[str]]:
-    """Return for every node within reach of the root the nodes reached only through it, including itself."""
+    """Return, for each node reachable from the root, all nodes reachable only through it, and itself."""
     order = _in_order(graph, root)
     number = {node: index for index, node in enumerate(order)}
     before: list[list[int]] = [[] for _ in order]
@@ -27,7 +27,7 @@ def dominated(graph: Graph, root: str) -> dict[str, set[str]]:
 
 
 def _in_order(graph: Graph, root: str) -> list[str]:
-    """Return the nodes in reverse postorder: each after those that lead to it, except in cycles."""
+    """Return the nodes in reverse postorder: each after its predecessors, except in cycles."""
     done: list[str] = []
     seen = {root}
     stack = [(root, iter(graph.get(root, ())))]
@@ -44,7 +44,7 @@ def _in_order(graph: Graph, root: str) -> list[str]:
 
 
 def _nearest_dominators(before: Sequence[Sequence[int]]) -> list[int]:
-    """Return the nearest dominator of each node, by number: Cooper, Harvey and Kennedy's algorithm."""
+    """Return the immediate dominator of each node, by number, after Cooper, Harvey and Kennedy."""
     nearest = [-1] * len(before)
     nearest[0] = 0
 
@@ -76,7 +76,7 @@ _LEAST = 3
 
 
 class Gates:
-    """Finds the module through which most of the waking leads."""
+    """Finds the module whose mending keeps most modules cold."""
 
     def __init__(self, modules: Iterable[CheckedModule], imports: Iterable[Import]) -> None:
         self._names = {module.name for module in modules}
@@ -110,7 +110,7 @@ class Gates:
         return found
 
     def _spared(self, causes: Sequence[Cause], warm: Iterable[str]) -> _Spared:
-        """Return for each place the modules that mending it alone keeps cold."""
+        """Return, for each file and module, which modules mending it alone would keep cold."""
         graph: dict[str, list[str]] = {}
         for one in self._imports:
             graph.setdefault(one.target, []).append(one.importer)
@@ -130,7 +130,7 @@ class Gates:
 
 
 class _Spared(NamedTuple):
-    """The checked modules that stay cold when a single place is mended."""
+    """The checked modules that would stay cold if a single file or module were mended."""
 
     files: Mapping[str, set[str]]
     """By the file whose waking lines are mended: several lines of one file count as one fix."""

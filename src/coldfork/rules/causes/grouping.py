@@ -1,4 +1,4 @@
-"""Groups findings that come from the same line."""
+"""Groups findings by the line that they come from."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from coldfork.model.causes import Audience, CheckedModule
 from coldfork.model.effects import WAKING, Chain, Step, StepKind
 from coldfork.model.findings import Finding
 
-#: A line and its effect: the accelerator, or the rule if no accelerator is concerned.
+#: The path and number of a line, and the accelerator that it affects, or the rule if it affects none.
 Key = tuple[str, int, str]
 
 
 class Origin(NamedTuple):
-    """The last line of the checked code on the path to a sink."""
+    """The line that a finding comes from: the last line of the checked code on the way to a device."""
 
     path: str
     line: int
@@ -26,37 +26,37 @@ class Origin(NamedTuple):
 
     @property
     def is_import(self) -> bool:
-        """Whether it imports a package from outside the check."""
+        """Whether the line imports a package that is not part of the check."""
         return names_import(self.call)
 
 
 def names_import(call: str | None) -> bool:
-    """Return whether a call, or the end of a chain, is the import of a package."""
+    """Return whether a call, or the end of a chain, is really the import of a package."""
     return call is not None and call.startswith("import ")
 
 
 class Origins:
-    """Finds the lines that findings come from, and the findings that belong together."""
+    """Finds the line that each finding comes from, and the findings that share one."""
 
     def __init__(self, modules: Iterable[CheckedModule]) -> None:
         self._modules: Mapping[str, CheckedModule] = {module.path: module for module in modules}
 
     def audience(self, finding: Finding) -> Audience:
-        """Return the audience of the finding's module."""
+        """Return the audience of the module that has the finding."""
         module = self._modules.get(finding.path)
         if module is not None:
             return module.audience
         return Audience.TEST if finding.test else Audience.LIBRARY
 
     def of(self, finding: Finding) -> Origin:
-        """Return the line that makes the call, or that imports a package from outside the check."""
+        """Return the line that a finding comes from: a call, or the import of a package outside the check."""
         return self._last_checked(
             finding, finding.ahead.chain if finding.ahead is not None else finding.chain
         )
 
     def then(self, finding: Finding) -> Origin | None:
-        """Return the line that the finding's own chain reaches, if another line has always woken the device
-        before.
+        """Return the line at the end of a finding's own chain, if an earlier line always wakes the device
+        first.
         """
         return None if finding.ahead is None else self._last_checked(finding, finding.chain)
 
@@ -70,7 +70,7 @@ class Origins:
         return Origin(finding.path, finding.line, finding.text, finding.module, None)
 
     def groups(self, findings: Iterable[Finding]) -> list[tuple[Origin, list[Finding]]]:
-        """Return the findings of each origin; a program's findings belong to its first waking line."""
+        """Return the findings of each line; those of a program all belong to its first waking line."""
         groups: dict[Key, list[Finding]] = {}
         keys = {finding.id: self._key(finding) for finding in findings}
         later: set[str] = set()
@@ -87,7 +87,7 @@ class Origins:
         return made
 
     def is_consequence(self, finding: Finding, origin: Origin) -> bool:
-        """Return True for an import that only passes on the effect of another line of the checked code."""
+        """Return True if the finding is an import that only leads to another line of the checked code."""
         return finding.chain.by_import and (finding.path, finding.line) != (origin.path, origin.line)
 
     def _key(self, finding: Finding) -> Key:
@@ -98,7 +98,7 @@ class Origins:
         return not self._modules or path in self._modules
 
     def _programs(self, findings: Iterable[Finding]) -> Iterable[tuple[Finding, list[Finding]]]:
-        """Yield, for each program that nothing imports, the first finding that wakes, and the later ones."""
+        """Yield each unimported program's first waking finding, and its later ones."""
         programs: dict[tuple[str, str], list[Finding]] = {}
         for finding in findings:
             module = self._modules.get(finding.path)
@@ -111,11 +111,11 @@ class Origins:
                 members,
                 key=lambda one: (not wakes(one), -one.verdict.rank, one.turn, one.line, one.column),
             )
-            # Other effects of that line are not covered by it: they have another condition.
+            # Other findings on the same line are kept, because they depend on another condition.
             yield first, [one for one in members if one is not first and one.line != first.line]
 
     def _urgency(self, finding: Finding) -> tuple[object, ...]:
-        """Return the sort key of urgency, smallest first: the surest, then the nearest to the waking line."""
+        """Return a sort key for findings: surest first, then those nearest to the waking line."""
         origin = self.of(finding)
         return (
             not wakes(finding),

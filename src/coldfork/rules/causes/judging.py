@@ -1,4 +1,4 @@
-"""Makes the causes of a check; nothing else makes any."""
+"""Makes the causes of a check; no other module does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAZY_MODULE = "import what leads to the device inside the functions that use it
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Findings that know their causes, and the causes."""
+    """The findings, each with the id of its cause, and the causes."""
 
     findings: tuple[Finding, ...]
     causes: tuple[Cause, ...]
@@ -35,7 +35,7 @@ def judge(
     gates: bool = True,
     faults: Faults | None = None,
 ) -> Judgement:
-    """Find the lines that the findings come from; those that wake most modules come first.
+    """Find the lines that the findings come from; the causes that wake most modules come first.
 
     With `gates`, the imports by which a module passes on the effects of other lines get an entry of their own
     if mending them alone keeps more modules cold than mending any of those lines.
@@ -67,7 +67,7 @@ def judge(
         causes = faults.attempt(lambda: _with_gates(observation, findings, leaves, origins, warmth), leaves)
         cause_of.update((name, cause.id) for cause in causes for name in cause.findings)
     named = tuple(replace(finding, cause=cause_of[finding.id]) for finding in findings)
-    if observation.entries:  # a single import was asked about, and is reported in execution order
+    if observation.entries:  # the check of a single import is reported in execution order
         named = tuple(sorted(named, key=lambda finding: (finding.turn, *drafting.place(finding))))
         return Judgement(named, tuple(sorted(causes, key=lambda cause: (cause.turn, *_order(cause)))))
     return Judgement(named, tuple(sorted(causes, key=_order)))
@@ -80,9 +80,7 @@ def _with_gates(
     origins: Origins,
     warmth: Warmth,
 ) -> list[Cause]:
-    """Return the causes, plus for each accelerator the import whose mending helps most, if more than any
-    cause.
-    """
+    """Return the causes, and for each accelerator the import whose mending helps more than any of them."""
     passing: dict[str, dict[str, list[Finding]]] = {}
     for finding in findings:
         origin = origins.of(finding)
@@ -109,7 +107,7 @@ def _with_gates(
 
 
 def _without(causes: Iterable[Cause], members: Sequence[Finding]) -> Iterator[Cause]:
-    """Yield the causes without these findings; a cause with no other finding keeps them."""
+    """Yield the causes without these findings; a cause that has no others keeps them."""
     taken = {finding.id for finding in members}
     for cause in causes:
         left = tuple(name for name in cause.findings if name not in taken)
@@ -142,7 +140,7 @@ def _gate(members: Sequence[Finding], spares: tuple[str, ...], origins: Origins,
 
 
 def since(causes: Sequence[Cause], findings: Sequence[Finding], known: Container[str]) -> tuple[Cause, ...]:
-    """Return the remaining causes when the findings whose ids are `known` have been accepted.
+    """Return the causes that remain once the findings whose ids are in `known` have been accepted.
 
     A cause with both accepted and other findings is an old one with new ways to it.
     """
@@ -159,7 +157,7 @@ def since(causes: Sequence[Cause], findings: Sequence[Finding], known: Container
 
 
 def restricted(causes: Sequence[Cause], findings: Sequence[Finding]) -> tuple[Cause, ...]:
-    """Return the remaining causes when only these findings remain."""
+    """Return the causes that remain if only these findings are reported."""
     by_id = {finding.id: finding for finding in findings}
     return tuple(
         _cut(cause, left, by_id)
@@ -169,7 +167,7 @@ def restricted(causes: Sequence[Cause], findings: Sequence[Finding]) -> tuple[Ca
 
 
 def _cut(cause: Cause, left: tuple[str, ...], by_id: Mapping[str, Finding]) -> Cause:
-    """Return a cause reduced to these findings."""
+    """Return a cause that is reduced to these findings, of which the first gives its verdict."""
     if left == cause.findings:
         return cause
     first = by_id[left[0]]
@@ -192,7 +190,7 @@ def _alone(finding: Finding) -> tuple[Origin, list[Finding]]:
 
 
 def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins: Origins) -> Cause:
-    """Return a cause described only by its own findings."""
+    """Return a cause made from its findings alone, without the modules that it wakes."""
     first = members[0]
     return Cause(
         id=name,
@@ -211,9 +209,7 @@ def _plain_cause(name: str, origin: Origin, members: Sequence[Finding], origins:
 
 
 def _direct(origin: Origin, members: Sequence[Finding], origins: Origins) -> Sequence[Finding]:
-    """Return the findings that do not merely pass on an effect; all of them if a comment silences the line
-    itself.
-    """
+    """Return the findings that are not mere consequences of the line; if all are, return them all."""
     return [finding for finding in members if not origins.is_consequence(finding, origin)] or members
 
 
@@ -225,20 +221,18 @@ def _ways(origin: Origin, members: Sequence[Finding], origins: Origins, warmth: 
             seeds[finding.module] = Seed(finding.path, finding.line, sure)
     first = members[0]
     missing = any(map(names_import, first.chain.symbols[-1:]))
-    optional = missing and first.verdict is Verdict.CERTAIN  # otherwise its condition already says so
+    optional = missing and first.verdict is Verdict.CERTAIN  # otherwise the condition already says so
     return warmth.ways(seeds, optional=optional)
 
 
 def _then(origin: Origin, members: Sequence[Finding], origins: Origins) -> tuple[Line, ...]:
-    """Return the lines that no longer wake anything, because the cause always precedes them."""
+    """Return the lines that would wake the device, if the cause did not always do so first."""
     lines = (origins.then(finding) for finding in members if origins.of(finding)[:2] == origin[:2])
     return tuple(dict.fromkeys(Line(one.path, one.line, one.call) for one in lines if one is not None))
 
 
 def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str:
-    """Return the most effective remedy: a function that many lines call is mended itself, not at each
-    call.
-    """
+    """Return the best remedy: if several lines call a function, mend the function rather than each call."""
     lines = {
         (finding.path, finding.line)
         for finding in members
@@ -253,7 +247,7 @@ def _remedy(origin: Origin, members: Sequence[Finding], origins: Origins) -> str
 
 
 def _mended_there(origin: Origin) -> str:
-    """Return the remedy for a line that only imports passing it on lead to: not they are to be mended."""
+    """Return the remedy for a line that only imports lead to: mend the line, not the imports."""
     if origin.is_import:
         return f"{origin.call} inside the function that uses it"
     return f"mend {origin.path}:{origin.line}: make it happen on first use, not on import"

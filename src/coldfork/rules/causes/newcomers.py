@@ -1,4 +1,4 @@
-"""Modules that an accepted cause did not wake when the baseline was written, but wakes now."""
+"""Finds modules that an accepted cause newly wakes, compared with the time the baseline was written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.model.observations import Observation
 
 
 class Seed(NamedTuple):
-    """A line by which a module wakes the device itself."""
+    """A line by which a module wakes the device itself, rather than through an import."""
 
     path: str
     line: int
@@ -22,12 +22,12 @@ class Seed(NamedTuple):
     """False if it is less certain than the cause is elsewhere."""
 
 
-#: Modules whose own lines wake the device: the first such line of each.
+#: For each module whose own lines wake the device, the first such line.
 Seeds = Mapping[str, Seed]
 
 
 class Warmth:
-    """The imports of one analysis, followed from woken modules up to their importers."""
+    """The imports of one analysis, for following wakes from a module up to its importers."""
 
     def __init__(self, modules: Iterable[CheckedModule], imports: Iterable[Import]) -> None:
         self._modules = {module.name: module for module in modules}
@@ -37,7 +37,7 @@ class Warmth:
             self._importers.setdefault(one.target, []).append(one)
 
     def ways(self, seeds: Seeds, *, optional: bool = False) -> tuple[Way, ...]:
-        """Return the checked modules whose import runs one of the seeds, those with the widest audience
+        """Return the checked modules whose import runs one of these lines, those with the widest audience
         first.
 
         An `optional` package may be missing, and an import in a `try` then continues without it.
@@ -53,7 +53,7 @@ class Warmth:
         )
 
     def _spread(self, reached: dict[str, Way], level: list[str], *, only_sure: bool, optional: bool) -> None:
-        """Go up from importer to importer, level by level, so that every way is as short as possible."""
+        """Follow the imports upwards, level by level, so that each module gets the shortest way."""
         while level:
             found: list[str] = []
             for target in level:
@@ -67,7 +67,7 @@ class Warmth:
             level = found
 
     def _enter_packages(self, reached: dict[str, Way]) -> None:
-        """Add the modules inside warm packages: importing a module runs the packages above it first."""
+        """Add the modules in warm packages, because importing a module first runs its packages."""
         for package in sorted(reached, key=lambda name: (not reached[name].sure, name)):
             sure = reached[package].sure
             for name in self._inside(package):
@@ -75,7 +75,7 @@ class Warmth:
                     reached[name] = Way(name, None, None, package, sure)
 
     def _inside(self, package: str) -> list[str]:
-        """Return the checked modules of a package."""
+        """Return the checked modules inside a package."""
         names = self._names
         return names[bisect_left(names, f"{package}.") : bisect_left(names, f"{package}/")]  # `/` follows `.`
 
@@ -84,14 +84,14 @@ class Warmth:
         return self._modules[name].audience.rank, not way.sure, name.count("."), name
 
 
-#: The outermost warm modules, by accelerator: modules inside a warm package are not listed.
+#: The outermost warm modules by accelerator, without the modules inside a warm package.
 Warm = Mapping[str, Collection[str]]
-#: Returns the text of a line, given the path that reports show.
+#: A function that returns the text of a line, given the path that reports show and the line's number.
 Source = Callable[[str, int], str]
 
 
 def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str, list[str]]:
-    """Return the modules that are warm after import, for those who import the library or start a script."""
+    """Return the modules that importing wakes, if users of the library or its scripts may import them."""
     concerned = _concerned(observation)
     names: dict[str, set[str]] = {}
     for cause in causes:
@@ -106,7 +106,7 @@ def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str,
 
 
 def still_warm(before: Warm, causes: Iterable[Cause]) -> dict[str, list[str]]:
-    """Return the modules that were warm before and still are."""
+    """Return the modules that were warm according to the baseline and still are."""
     warm = {(cause.accelerator, way.module) for cause in causes for way in cause.ways}
     left = {
         accelerator: [name for name in names if (accelerator, name) in warm]
@@ -123,7 +123,7 @@ def newly_warm(
     before: Warm,
     source: Source,
 ) -> list[tuple[Cause, Effect]]:
-    """Return the imports by which accepted causes wake modules that they did not wake before.
+    """Return the imports through which accepted causes newly wake modules.
 
     Of modules that become warm together, only the one with the new import is listed: the others follow.
     """
@@ -150,7 +150,7 @@ def _concerned(observation: Observation) -> set[str]:
 
 
 def _fresh(cause: Cause, before: Collection[str]) -> Iterator[Way]:
-    """Yield the ways on which a new import leads to a module that was warm before."""
+    """Yield the ways that begin with a new import of a module that was warm already."""
     warm = {way.module for way in cause.ways}
 
     def was_warm(name: str) -> bool:
@@ -191,7 +191,7 @@ def _effect(cause: Cause, way: Way, members: Sequence[Finding], source: Source) 
 
 
 def _chain(cause: Cause, way: Way, members: Sequence[Finding], source: Source) -> Chain:
-    """Return the imports from module to module, then the steps of the woken one."""
+    """Return the imports from one module to the next, then the steps inside the last one."""
     by_module = {one.module: one for one in cause.ways}
     steps: list[Step] = []
     at: Way | None = way

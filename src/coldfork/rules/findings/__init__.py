@@ -1,1 +1,1 @@
-"""Shared parts of making a finding of an effect: words, fingerprints, suppression."""
+"""Shared code for making a finding from an effect: wording, fingerprints, suppression."""

@@ -1,4 +1,4 @@
-"""Findings made of effects: the input of a rule, the draft, and an id that survives moved lines."""
+"""Makes findings from effects: the input of a rule, the draft, and an id that survives moved lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.rules.findings import wording
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An observation, with the further information that rules need."""
+    """The observation that a rule judges, with further information that the rules need."""
 
     observation: Observation
     remedies: Mapping[str, str] = field(default_factory=dict)
@@ -26,23 +26,23 @@ class Case:
     """The modules that are started and that nothing imports."""
 
     def is_program(self, effect: Effect) -> bool:
-        """Return whether the effect belongs to a program, which is run and not imported."""
+        """Return whether the effect occurs in a program that is run rather than imported."""
         return effect.module in self.programs
 
     def hindered(self, obstacle: Obstacle) -> Iterator[tuple[Effect, ProcessStart, Hindrance]]:
-        """Yield the effects that are hindered by an obstacle of this kind."""
+        """Yield the effects of starting a process that an obstacle of this kind hinders."""
         for effect in self.observation.effects:
             start = effect.start
             if start is not None and start.hindrance is not None and start.hindrance.obstacle is obstacle:
                 yield effect, start, start.hindrance
 
     def remedy(self, remedy_id: str | None) -> str | None:
-        """Return the sentence of a remedy, if the effect names a known one."""
+        """Return the remedy that an effect refers to by id, as a sentence; None if there is none."""
         return self.remedies.get(remedy_id) if remedy_id else None
 
 
 def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Give each finding its id and sort them by place; equal ones differ by their order."""
+    """Sort findings by place and give each an id; otherwise equal findings are numbered."""
     seen: Counter[str] = Counter()
     named = []
     for finding in sorted(findings, key=place):
@@ -53,18 +53,18 @@ def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def place(finding: Finding) -> tuple[str, int, int, str]:
-    """Return the order in which findings are listed."""
+    """Return the sort key by which findings are listed."""
     return finding.path, finding.line, finding.column, finding.rule
 
 
 def _essence(finding: Finding) -> str:
-    # No line and no column; blanks of the source text are folded, so that re-indenting changes nothing.
+    # Without line and column, and with runs of blanks reduced to one, so that the id survives re-indenting.
     site = " ".join(finding.text.split())
     return "\0".join((finding.rule, finding.module, *finding.chain.symbols, site))
 
 
 def digest(essence: str, ordinal: int) -> str:
-    """Return the id for this essence; `ordinal` tells equal ones apart."""
+    """Return an id for a finding's essential content; `ordinal` distinguishes findings that share this."""
     material = f"{essence}\0{ordinal}".encode(errors="surrogatepass")
     return blake2b(material, digest_size=10).hexdigest()
 
@@ -82,7 +82,7 @@ _ONE_STEP_LOWER = {
 
 
 def severity(verdict: Verdict, test: bool) -> Severity:
-    """Return the severity of a verdict; one step lower in tests, because nothing else imports them."""
+    """Return the severity for a verdict; in tests it is one step lower, because only tests import them."""
     loudness = _BY_VERDICT[verdict]
     return _ONE_STEP_LOWER[loudness] if test else loudness
 
@@ -97,7 +97,7 @@ def on_effect(
     verdict: Verdict | None = None,
     condition: str | None = None,
 ) -> Finding:
-    """Return a finding about an effect; `verdict` and `condition`, if given, replace the effect's."""
+    """Return a finding for an effect; `verdict` and `condition`, if given, replace those of the effect."""
     verdict = verdict or effect.verdict
     return Finding(
         id="",
@@ -135,7 +135,7 @@ def on_start(
     remedy: str,
     verdict: Verdict | None = None,
 ) -> Finding:
-    """Return a finding about a line that starts processes: the line to mend, whatever the device is."""
+    """Return a finding for a line that starts processes, which has to be mended whatever the device is."""
     finding = on_effect(
         effect, rule=rule, message=message, consequence=consequence, remedy=remedy, verdict=verdict
     )
@@ -150,14 +150,16 @@ def on_start(
 
 
 def surety(effect: Effect) -> Verdict:
-    """Return how certainly a line about processes is reached, if no further condition applies."""
+    """Return the verdict for a line about processes: how certainly the line is reached."""
     if effect.start is not None and effect.start.sure:
         return Verdict.CERTAIN
     return min(effect.verdict, Verdict.CONDITIONAL, key=lambda one: one.rank)
 
 
 def ways(start: ProcessStart, accelerator: str) -> Iterator[Way]:
-    """Yield what led to a start: the program's path there, the wake before it, and the use in the child."""
+    """Yield the chains around a start: the program's way to it, the wake before it, and the use in the
+    child.
+    """
     if start.way.steps:
         yield Way("program", "the program comes here from", _without_sink(start.way))
     if start.before is not None:
@@ -188,7 +190,7 @@ def on_file(
     severity: Severity = Severity.WARNING,
     caret: int | None = None,
 ) -> Finding:
-    """Return a finding about a file rather than a device: it has no chain."""
+    """Return a finding for a whole file, which has no chain because it concerns no device."""
     return Finding(
         id="",
         rule=rule,

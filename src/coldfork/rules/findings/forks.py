@@ -1,4 +1,4 @@
-"""The judgement of a fork found in the source, and the method that `decide` would choose instead."""
+"""Judges a fork that was found in the source, and decides which start method would be better."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PURPOSES = {"Process": Purpose.PROCESS, "DataLoader": Purpose.DATALOADER}
 
 
 def judged(start: ProcessStart, accelerator: str, end: str) -> Verdict:
-    """Return the fork's effect on a child that is known to use the device; `end` is the forking call."""
+    """Return the verdict on a fork whose child is known to use the device; `end` is the forking call."""
     purpose = _PURPOSES.get(end.partition(".")[0], Purpose.POOL)
     deed = None if start.child is None else _deed(start, purpose)
     return judge(held(accelerator), purpose, {} if deed is None else {accelerator: deed})
 
 
 def decision(start: ProcessStart, accelerator: str, verdict: Verdict) -> Decision:
-    """Return the method that `coldfork.decide` would choose where this process starts."""
+    """Return the decision that `coldfork.decide` would make at the place where this process is started."""
     reasons = [
         Reason(
             f"{accelerator}-awake",
@@ -43,7 +43,7 @@ def decision(start: ProcessStart, accelerator: str, verdict: Verdict) -> Decisio
 
 
 def unsendable(start: ProcessStart) -> str:
-    """Return what could not be sent to a fresh process, in words; empty if nothing is known."""
+    """Return what cannot be pickled for a fresh process, in words; empty if nothing is known to fail."""
     met = start.hindrance
     return met.words if met is not None and met.obstacle is Obstacle.UNPICKLABLE else ""
 

@@ -1,6 +1,4 @@
-"""`# coldfork: ignore[rule] reason`: the findings that a comment suppresses, and comments that
-suppress none.
-"""
+"""Handles `# coldfork: ignore[rule] reason`: what a comment suppresses, and which comments are idle."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from coldfork.model.observations import IgnoreComment
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Findings, separated by whether an ignore comment covers them."""
+    """The findings that no ignore comment covers, those that one covers, and the idle comments."""
 
     kept: tuple[Finding, ...]
     ignored: tuple[Finding, ...]
@@ -23,7 +21,7 @@ class Sorted:
 
 
 def sort_out(findings: Iterable[Finding], comments: Sequence[IgnoreComment]) -> Sorted:
-    """Separate the findings that a comment covers from the others."""
+    """Separate the findings that an ignore comment covers from the others."""
     by_path = defaultdict(list)
     for comment in comments:
         by_path[comment.path].append(comment)
@@ -39,7 +37,7 @@ def sort_out(findings: Iterable[Finding], comments: Sequence[IgnoreComment]) -> 
 
 
 def covers(comment: IgnoreComment, finding: Finding) -> bool:
-    """Return whether the comment is on the finding's statement and names its rule, or no rule, meaning
+    """Return whether the comment is on the finding's statement and names its rule, or names no rule at
     all.
     """
     first, last = comment.covers

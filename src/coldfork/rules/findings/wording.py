@@ -1,13 +1,13 @@
-"""Wording shared by rules: the certainty, the position of the line, and the cost of a woken device."""
+"""Wording that rules share: the certainty, the position of a line, and the cost of a woken device."""
 
 from __future__ import annotations
 
 from coldfork.model.effects import Arrival, Effect, EffectKind, Position, Verdict
 
-#: Accelerators that are not devices: in a forked child, their threads and locks break.
+#: Accelerators that are not devices: their threads and locks break in a forked child.
 _FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu"})
 
-#: Accelerators whose torch module can say "not initialised" while the driver is already awake.
+#: Accelerators that torch may report as not initialised even though their driver is awake.
 _TORCH_FLAG = {
     "cuda": "torch.cuda.is_initialized()",
     "rocm": "torch.cuda.is_initialized()",
@@ -16,7 +16,7 @@ _TORCH_FLAG = {
 
 _DEVICES = {"opencl": "an OpenCL device", "jax": "a JAX device"}
 
-#: The beginning of the remedy for an import that the target version would let be lazy.
+#: The first part of the remedy for an import that could be lazy in the target version.
 LAZILY = "make the import lazy (with __lazy_modules__ where Pythons before 3.15 are supported too), or "
 
 _VERBS = {Verdict.CERTAIN: "", Verdict.CONDITIONAL: "can ", Verdict.POSSIBLE: "may "}
@@ -45,19 +45,17 @@ _ON_FIRST_USE = {
 
 
 def verb(verdict: Verdict, certain: str, otherwise: str) -> str:
-    """Return the verb of a title: `wakes` when it is certain, `can wake` or `may wake` when it is not."""
+    """Return the verb of a title: `wakes` if it is certain, else `can wake` or `may wake`."""
     return certain if verdict is Verdict.CERTAIN else _VERBS[verdict] + otherwise
 
 
 def doing(effect: Effect, runs: bool) -> str:
-    """Return the cause of the effect: importing the module, or running it if it is a program."""
+    """Return what causes the effect: importing the module, or running it if it is a program."""
     return f"{'running' if runs else 'importing'} {effect.module}"
 
 
 def doer(effect: Effect) -> str:
-    """Return the subject of an effect on processes: the import of a module, a program, or a called
-    function.
-    """
+    """Return the subject for an effect on processes: importing a module, a program, or a function."""
     start = effect.start
     if start is None or start.arrival is Arrival.IMPORT:
         return f"importing {effect.module}"
@@ -67,12 +65,12 @@ def doer(effect: Effect) -> str:
 
 
 def wakes(effect: Effect, runs: bool) -> str:
-    """Return the title of a waking effect: subject, verb and device."""
+    """Return the title of a waking effect, made of subject, verb and device."""
     return f"{doing(effect, runs)} {verb(effect.verdict, 'wakes', 'wake')} {effect.accelerator}"
 
 
 def where(effect: Effect) -> str:
-    """Return the position in words, with the name of the class or function if the chain has it."""
+    """Return the position of the line in words, with the class or function if the chain names one."""
     plain, named = _PLACES[effect.position]
     name = effect.chain.steps[0].symbol if effect.chain.steps else ""
     return named.format(name) if name and name != effect.module else plain
@@ -93,23 +91,23 @@ def cost(effect: Effect, runs: bool) -> str:
 
 
 def device(accelerator: str) -> str:
-    """Return the users' name for the device: `the GPU` for those with one name for it."""
+    """Return the name that users have for the device, such as `the GPU`."""
     return _DEVICES.get(accelerator, "the GPU")
 
 
 def on_first_use(effect: Effect) -> str:
-    """Return how to make this position lazy: the remedy if the knowledge base has no better call."""
+    """Return how to defer the code at this position, as a remedy if there is no better call."""
     return _ON_FIRST_USE.get(effect.position, "compute it on first use")
 
 
 def lazily(effect: Effect) -> str:
-    """Return the remedy to give first for an import that the target version would let be lazy."""
+    """Return the first part of the remedy for an import that could be lazy in the target version."""
     if effect.imported is None or not effect.imported.may_be_lazy:
         return ""
     return LAZILY
 
 
 def dotted(path: str) -> str:
-    """Return the module name for a report path."""
+    """Return the dotted module name for a path in a report."""
     stem = path.removesuffix(".py").removesuffix(".pyi").removesuffix("/__init__")
     return stem.replace("/", ".")

@@ -77,7 +77,7 @@ _REMEDY = (
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each start of a daemon that would start processes itself."""
+    """Report each start of a daemonic process that would itself start processes."""
     for effect, start, met in case.hindered(Obstacle.DAEMONIC):
         verdict = drafting.surety(effect)
         finding = drafting.on_start(

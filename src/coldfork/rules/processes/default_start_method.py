@@ -93,13 +93,13 @@ _REMEDY = (
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each start by a default that differs between versions, if a device is concerned."""
+    """Report each start by a default method that differs between Pythons, if a device is involved."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind not in _STARTING or start is None or not start.differs:
             continue
         if start.child is None or (start.before is None and not forks.unsendable(start)):
-            continue  # usually it works either way
+            continue  # the start usually works by either method
         verdict = drafting.surety(effect)
         finding = drafting.on_start(
             effect,

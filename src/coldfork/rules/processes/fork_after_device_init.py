@@ -91,7 +91,7 @@ _BEFORE = "start the processes before anything wakes the device, or "
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each fork after a wake if the child uses the device."""
+    """Report each fork after a wake if the child uses the woken device."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is not EffectKind.FORKS or start is None:
@@ -118,7 +118,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _remedy(effect: Effect, start: ProcessStart, method: str) -> str:
-    """Return the remedy, with the method that `decide` would choose."""
+    """Return the remedy, including the start method that `coldfork.decide` would choose."""
     context = f'multiprocessing.get_context("{method}")'
     if effect.path.endswith(".ipynb"):
         return f"{_BEFORE}put what they run into a module, which {context} can import"

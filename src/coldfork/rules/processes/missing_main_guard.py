@@ -84,7 +84,9 @@ _REMEDY = 'start it below `if __name__ == "__main__":`, or in a function that is
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each start of processes that every import reaches and that imports again."""
+    """Report each start of processes that happens at import and makes the new process import the file
+    again.
+    """
     for effect in case.observation.effects:
         start = effect.start
         if start is None or not start.unguarded or not _begins_anew(effect):
@@ -100,5 +102,5 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _begins_anew(effect: Effect) -> bool:
-    """Return whether the new process imports the started file, which a notebook cannot be."""
+    """Return whether the new process imports the program's file, which is impossible for a notebook."""
     return effect.kind is EffectKind.SPAWNS and not effect.path.endswith(".ipynb")

@@ -65,7 +65,7 @@ SEVERITY = Severity.ERROR
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each fresh process that gets an object made for forked ones."""
+    """Report each fresh process that is passed an object made for forked processes."""
     for effect, _, met in case.hindered(Obstacle.OTHER_CONTEXT):
         verdict = drafting.surety(effect)
         yield drafting.on_start(

@@ -106,9 +106,7 @@ def judge(case: Case) -> Iterator[Finding]:
 
 
 def _of_programs(case: Case) -> Iterator[tuple[str, int]]:
-    """Yield the lines that a program reaches only through functions: they are parts of it, not of a
-    library.
-    """
+    """Yield the lines that only functions of a program reach, and that so belong to the program."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is EffectKind.SETS_START_METHOD and start is not None and start.program:

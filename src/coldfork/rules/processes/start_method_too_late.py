@@ -76,10 +76,10 @@ _REMEDY = "set it before anything else of multiprocessing is used, or use a cont
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each line that sets a start method after one was put to use."""
+    """Report each line that sets a start method after one has been used."""
     for effect, start, met in case.hindered(Obstacle.METHOD_IN_USE):
         if start.handled and start.method == met.words:
-            continue  # it is the intended one
+            continue  # this line sets the intended method
         verdict = drafting.surety(effect)
         consequence = "Python raises RuntimeError: context has already been set"
         if start.handled:

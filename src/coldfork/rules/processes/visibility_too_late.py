@@ -68,7 +68,7 @@ from coldfork.rules.findings.drafting import Case
 NAME = "visibility-too-late"
 SEVERITY = Severity.ERROR
 
-#: The accelerators whose driver reads each variable.
+#: For each variable, the accelerators whose drivers read it.
 _READERS = {
     "CUDA_VISIBLE_DEVICES": frozenset({"cuda", "rocm"}),
     "HIP_VISIBLE_DEVICES": frozenset({"rocm"}),
@@ -78,7 +78,7 @@ _READERS = {
 
 
 def judge(case: Case) -> Iterator[Finding]:
-    """Report each line that sets a variable which the driver has already read."""
+    """Report each line that sets a variable after the driver has read it."""
     for effect in case.observation.effects:
         start = effect.start
         if effect.kind is not EffectKind.SETS_VISIBILITY or start is None or start.before is None:

@@ -1,1 +1,1 @@
-"""The formats of services and tools that show findings next to the code under review."""
+"""Formats for services and tools that show findings beside the code under review."""

@@ -1,4 +1,4 @@
-"""The annotations for a service to show, and the sentences of each."""
+"""The annotations that a service shows beside the code, and the sentences in them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from coldfork.report.shared.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A cause, placed at its representative finding, or a new way to a cause that the baseline accepts."""
+    """A cause, placed at its main finding, or a new way to a cause that the baseline accepts."""
 
     finding: Finding
     cause: Cause

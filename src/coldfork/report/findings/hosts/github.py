@@ -11,7 +11,7 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def render(report: Report, options: Options) -> str:
-    """Write one workflow command for each cause and new way; the runner reads them from the log."""
+    """Write one workflow command for each cause and new way; GitHub's runner reads them from the log."""
     letters = alphabet(options.encoding)
     return "".join(_command(one, options, letters) + "\n" for one in listed(report, options))
 
@@ -31,7 +31,7 @@ def _command(annotation: Annotation, options: Options, letters: Alphabet) -> str
 
 
 def data(text: str) -> str:
-    """Return text as it is escaped after the colons of a workflow command."""
+    """Return a text, escaped for the part of a workflow command after the colons."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

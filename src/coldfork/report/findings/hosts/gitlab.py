@@ -1,4 +1,4 @@
-"""GitLab's Code Quality report, which a merge request shows in its widget and beside the changed lines."""
+"""GitLab's Code Quality report, which merge requests show as a summary and beside the changed lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def render(report: Report, options: Options) -> str:
 
 def _issue(annotation: Annotation, options: Options) -> dict[str, Any]:
     finding = annotation.finding
-    # GitLab requires a line; for a notebook it shows the JSON anyway.
+    # GitLab requires a line number, even though it shows the raw JSON of a notebook.
     lines = {"begin": annotation.line or 1}
     if annotation.line is not None and finding.end_line is not None and finding.end_line > annotation.line:
         lines["end"] = finding.end_line
@@ -29,7 +29,8 @@ def _issue(annotation: Annotation, options: Options) -> dict[str, Any]:
         "check_name": f"coldfork: {well_formed(finding.rule)}",
         "description": well_formed("\n".join(annotation.sentences)),
         "categories": ["Bug Risk"],
-        # Stays the same while other lines come and go, so that GitLab can tell old findings from new ones.
+        # The fingerprint ignores line numbers, so that GitLab recognises a finding after other lines have
+        # changed.
         "fingerprint": well_formed(finding.id),
         "severity": _SEVERITIES[finding.severity],
         "location": {"path": well_formed(options.locate(finding.path)), "lines": lines},

@@ -1,4 +1,4 @@
-"""JUnit XML, which continuous integration servers list as tests."""
+"""JUnit XML, which continuous integration servers show as test results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(report: Report, options: Options) -> str:
-    """Write one suite: a test case for each cause, for each rule that found none, and for each unread file.
+    """Write one suite: a test case for each cause, each rule without a cause, and each unread file.
 
     A cause that fails the check is a failure; any other cause, like an unread file, counts as skipped,
     because neither shows that the import is cold.
@@ -35,9 +35,9 @@ def render(report: Report, options: Options) -> str:
 
 
 def document(suites: ET.Element) -> str:
-    """Return the suites as the text of a file."""
+    """Return the suites as the text of an XML file."""
     ET.indent(suites)
-    # ASCII with character references reads the same whatever encoding a stream has.
+    # ASCII with character references is read correctly, whatever encoding a stream has.
     body = ET.tostring(suites, encoding="us-ascii", xml_declaration=False).decode("ascii")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{body}\n'
 
@@ -63,7 +63,9 @@ def _add_finding(suite: ET.Element, finding: Finding, cause: Cause, report: Repo
 
 
 def _why_not(finding: Finding, cause: Cause) -> str:
-    """Return why a cause does not fail the check: it is not sure enough, or it does not concern the users."""
+    """Return why a cause does not make the check fail: its verdict, and the place of its code if not for
+    users.
+    """
     outside = cause.audience not in (Audience.LIBRARY, Audience.SCRIPT)
     return f"{finding.verdict.value}, {place_of(cause.audience)}" if outside else finding.verdict.value
 
@@ -96,7 +98,7 @@ def _add_skipped(suite: ET.Element, file: Skipped, options: Options) -> None:
 
 
 def count(suites: ET.Element, suite: ET.Element, seconds: float) -> None:
-    """Write the number of failed cases on the suites."""
+    """Set the numbers of tests, failures, errors and skipped cases on the suites."""
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),

@@ -44,15 +44,13 @@ def _diagnostic(annotation: Annotation, report: Report, options: Options) -> dic
 
 
 def _column(finding: Finding) -> int:
-    """Return the column from 1, in bytes of UTF-8."""
+    """Return the column as a count of UTF-8 bytes, beginning at 1."""
     before = "" if finding.caret is None else finding.text[: finding.caret]
     return finding.column + 1 + len(well_formed(before).encode()) - len(before)
 
 
 def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
-    """Return a safe fix that has a single edit: suggestions are accepted one by one, and half a fix would do
-    harm.
-    """
+    """Return the edit of a safe fix, if it is the only one: accepting half of a fix would do harm."""
     if fix.applicability is not Applicability.SAFE or len(fix.edits) != 1:
         return []
     edit = fix.edits[0]
@@ -66,5 +64,5 @@ def _suggestions(fix: Fix, finding: Finding) -> list[dict[str, Any]]:
 
 
 def _is_of_whole_lines(edit: Edit) -> bool:
-    # The byte offset of any other column is not known here.
+    # Only the first column of a line has a known byte offset.
     return edit.column == edit.end_column == 1

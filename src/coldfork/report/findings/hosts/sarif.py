@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code hosts show next to the line; the chain becomes a code flow to step through."""
+"""SARIF 2.1.0, which code hosts show beside the line, with the chain as a code flow to step through."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _run(report: Report, options: Options) -> _JsonObject:
 
 
 def _rules(report: Report, options: Options) -> dict[str, RuleText]:
-    """Return the checked rules in their given order, then any others that findings name."""
+    """Return the rules that were run, in their order, then any other rules that findings name."""
     rules = dict(options.rules)
     for finding in report.findings:
         rules.setdefault(finding.rule, RuleText(summary=finding.rule.replace("-", " ")))
@@ -124,14 +124,12 @@ def _result(
 
 
 def _has_places(fix: Fix, options: Options) -> bool:
-    """Return whether every edit is in a file whose lines a reader can count, which excludes notebook
-    cells.
-    """
+    """Return whether all edits are in files with ordinary line numbers, which notebook cells do not have."""
     return not any(_is_in_cell(edit.path, edit.line, options) for edit in fix.edits)
 
 
 def _fix(fix: Fix, options: Options) -> _JsonObject:
-    """Return a fix: in words what applying it means, and for each file the edits."""
+    """Return a fix: a description of the effect of applying it, and the edits of each file."""
     changes: dict[str, list[_JsonObject]] = {}
     for edit in fix.edits:
         region = {
@@ -165,7 +163,7 @@ def _cause_location(cause: Cause, options: Options) -> _JsonObject:
 
 
 def _is_in_cell(path: str, line: int, options: Options) -> bool:
-    """Return True for a line in a notebook cell, whose line in the notebook's JSON is unknown."""
+    """Return True for a line of a notebook cell, whose line number in the notebook's JSON is unknown."""
     return options.cell(path, line)[0] is not None
 
 
@@ -272,7 +270,7 @@ def _percent_encoded(path: str) -> str:
 
 
 def _path_bytes(path: str) -> bytes:
-    # Undecodable bytes of a file name are restored as bytes; other lone surrogates stand for no bytes.
+    # Lone surrogates that stand for undecodable bytes of a file name become those bytes; others are escaped.
     try:
         return path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""Assembles the lives of processes from the lines of a recording."""
+"""Reconstructs the lives of processes from the lines of a recording."""

@@ -1,4 +1,4 @@
-"""Reads a `Recording` from a file; refuses any other file in one sentence."""
+"""Reads a `Recording` from a file; if the file is not one, raises an error that says so."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from coldfork.report.recordings.assembly.lines import Lines, header, words
 from coldfork.report.recordings.assembly.lives import assemble
 from coldfork.report.shared.garbage import uncollected
 
-#: coldfork writes no longer line; a file without line ends must not fill the memory.
+#: coldfork writes no line as long as this; the limit keeps a file without line ends from filling the memory.
 LONGEST_LINE = 16 * 1024 * 1024
 
 
 def read(file: Path) -> Recording:
-    """Read the recording in a file, up to where it was cut."""
+    """Return the recording in a file, up to where it was cut off."""
     try:
         with file.open("rb") as stream, uncollected():
             return recording(iter(lambda: stream.readline(LONGEST_LINE), b""), str(file))
@@ -27,7 +27,7 @@ def read(file: Path) -> Recording:
 
 
 def recording(content: Iterable[bytes], name: str) -> Recording:
-    """Assemble the recording that these lines contain."""
+    """Return the recording that these lines describe."""
     rest = iter(content)
     head = _header(next(rest, b""), name)
     lines = Lines(rest)

@@ -1,4 +1,4 @@
-"""Which import caused which: rebuilds the tree from the loads of a process."""
+"""Rebuilds the tree of imports, showing which caused which, from the recorded loads of a process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from coldfork.model.timelines import Import
 from coldfork.report.recordings.assembly.lines import ImportLine
 
-#: A script is run, not imported: it has no line of its own to wait for.
+#: A script is run, not imported, so its module never gets a line of its own.
 _SCRIPT = "__main__"
 
 
 def nested(lines: Iterable[ImportLine]) -> tuple[Import, ...]:
-    """Return the outermost imports of a process, each with those it caused; `lines` are in file order.
+    """Return the outermost imports of a process, each with those it caused; `lines` keep the file's
+    order.
 
     A load ends after every load that it caused on the same thread. So when a load's line arrives, the loads
     that it caused are the last ones of its thread that began after it and have no parent yet.
@@ -32,7 +33,7 @@ def nested(lines: Iterable[ImportLine]) -> tuple[Import, ...]:
 
 
 def walk(imports: Iterable[Import]) -> Iterator[tuple[Import, int]]:
-    """Yield each of these imports and everything below it, outer before inner, with its depth."""
+    """Yield each of these imports, then all imports below it, with their depths."""
     waiting = [(span, 0) for span in reversed(tuple(imports))]
     while waiting:
         span, depth = waiting.pop()
@@ -50,7 +51,8 @@ def threads(imports: Iterable[Import]) -> dict[int, list[Import]]:
 
 
 def in_microseconds(imports: Iterable[Import]) -> Iterator[tuple[Import, int, int, int]]:
-    """Yield every import, outer before inner, with its depth, begin and end as whole microseconds.
+    """Yield every import, outer before inner, with its depth and with begin and end in whole
+    microseconds.
 
     Rounding never makes an import exceed the one around it or overlap the next one; trace viewers reject
     that. `imports` belong to one thread.
@@ -78,9 +80,7 @@ def _began_within(span: Import, parent: str | None, line: ImportLine) -> bool:
 
 
 def _with_unfinished(waiting: list[tuple[Import, str | None]]) -> Iterator[Import]:
-    """Yield loads, with a parent around those whose own parent has no line because it was still in
-    progress.
-    """
+    """Yield loads; those whose parent was still in progress, and so has no line, get a made-up parent."""
     orphans: list[Import] = []
     missing: str | None = None
     for span, parent in waiting:

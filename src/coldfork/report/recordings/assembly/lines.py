@@ -1,4 +1,4 @@
-"""The lines of a recording as they are in the file, checked one by one.
+"""The lines of a recording, parsed from the file and checked one by one.
 
 A recording may be cut off anywhere, may come from a newer coldfork, and may have been written by anyone: a
 line that makes no sense is counted and skipped, and never stops the reading.
@@ -17,7 +17,7 @@ from coldfork.model.recordings import EventKind
 from coldfork.model.states import Frame, Level, State, Waker
 from coldfork.model.timelines import Damage
 
-#: Thirty years in seconds: anything further away is a mistake.
+#: Thirty years, in seconds: any longer time must be a mistake.
 Seconds = Annotated[float, msgspec.Meta(ge=-1e9, le=1e9)]
 Duration = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Number = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
@@ -27,7 +27,7 @@ _LONGEST_REASON = 200
 
 
 class Line(msgspec.Struct, kw_only=True, frozen=True):
-    """The fields that every event has; each event below is tagged with its kind."""
+    """The fields that all events have in common; each subclass is tagged with its kind of event."""
 
     t: Seconds
     pid: Number
@@ -35,7 +35,7 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Ancestor(msgspec.Struct, kw_only=True, frozen=True):
-    """A process that was an ancestor of another when that began."""
+    """A process that was an ancestor of another one when the latter began."""
 
     pid: Number
     start: Number | None = None
@@ -43,7 +43,7 @@ class Ancestor(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ProcessLine(Line, tag="process", tag_field="event", frozen=True, kw_only=True):
-    """A process begins."""
+    """The event that a process begins."""
 
     ppid: int | None = None
     start: Number | None = None
@@ -58,7 +58,7 @@ class ProcessLine(Line, tag="process", tag_field="event", frozen=True, kw_only=T
 
 
 class SeenLine(Line, tag="seen", tag_field="event", frozen=True, kw_only=True):
-    """A process was seen from outside."""
+    """The event that a process was observed from outside."""
 
     ppid: int | None = None
     start: Number | None = None
@@ -70,13 +70,13 @@ class SeenLine(Line, tag="seen", tag_field="event", frozen=True, kw_only=True):
 
 
 class RunningLine(Line, tag="running", tag_field="event", frozen=True, kw_only=True):
-    """A process lived on when the recording ended."""
+    """The event that a process was still running when the recording ended."""
 
     start: Number | None = None
 
 
 class ImportLine(Line, tag="import", tag_field="event", frozen=True, kw_only=True):
-    """A load ended."""
+    """The event that a module finished loading."""
 
     module: str
     path: str | None = None
@@ -86,7 +86,7 @@ class ImportLine(Line, tag="import", tag_field="event", frozen=True, kw_only=Tru
 
 
 class WakeLine(Line, tag="wake", tag_field="event", frozen=True, kw_only=True):
-    """An accelerator was woken."""
+    """The event that an accelerator was woken."""
 
     accelerator: str
     level: Level | None = None
@@ -94,14 +94,14 @@ class WakeLine(Line, tag="wake", tag_field="event", frozen=True, kw_only=True):
 
 
 class StateLine(Line, tag="state", tag_field="event", frozen=True, kw_only=True):
-    """The states at one moment."""
+    """The accelerators' states at one moment."""
 
     at: str = ""
     states: tuple[State, ...] = ()
 
 
 class EffectLine(Line, tag="effect", tag_field="event", frozen=True, kw_only=True):
-    """Something else of importance happened."""
+    """The event of another important effect."""
 
     kind: str
     what: str | None = None
@@ -110,14 +110,14 @@ class EffectLine(Line, tag="effect", tag_field="event", frozen=True, kw_only=Tru
 
 
 class HeldThing(msgspec.Struct, kw_only=True, frozen=True):
-    """Something that the process held at a fork."""
+    """Something that the process held at a fork, such as an awake accelerator."""
 
     name: str
     doubtful: bool = False
 
 
 class DeedLine(msgspec.Struct, kw_only=True, frozen=True):
-    """An action of the forked child on something that was held."""
+    """The event that a forked child acted on something that its parent held at the fork."""
 
     who: str
     call: str
@@ -125,7 +125,7 @@ class DeedLine(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ForkLine(Line, tag="fork", tag_field="event", frozen=True, kw_only=True):
-    """The process forked."""
+    """The event that the process forked, written by the parent."""
 
     child: Number | None = None
     start: Number | None = None
@@ -139,7 +139,7 @@ class ForkLine(Line, tag="fork", tag_field="event", frozen=True, kw_only=True):
 
 
 class ForkedLine(Line, tag="forked", tag_field="event", frozen=True, kw_only=True):
-    """A fork led to this process."""
+    """The event that this process was created by a fork, written by the child."""
 
     number: int
     child: Number
@@ -147,7 +147,7 @@ class ForkedLine(Line, tag="forked", tag_field="event", frozen=True, kw_only=Tru
 
 
 class SpawnLine(Line, tag="spawn", tag_field="event", frozen=True, kw_only=True):
-    """The process started a fresh one."""
+    """The event that the process started another, fresh process."""
 
     child: Number | None = None
     start: Number | None = None
@@ -160,7 +160,7 @@ class SpawnLine(Line, tag="spawn", tag_field="event", frozen=True, kw_only=True)
 
 
 class ExecLine(Line, tag="exec", tag_field="event", frozen=True, kw_only=True):
-    """The process became another program."""
+    """The event that the process replaced itself with another program."""
 
     command: Command = None
     python: str | None = None
@@ -170,7 +170,7 @@ class ExecLine(Line, tag="exec", tag_field="event", frozen=True, kw_only=True):
 
 
 class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
-    """The process ends."""
+    """The event that the process ended."""
 
     start: Number | None = None
     status: int | None = None
@@ -181,7 +181,7 @@ class ExitLine(Line, tag="exit", tag_field="event", frozen=True, kw_only=True):
 
 
 class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only=True):
-    """The recording reached its limit; written with hardly any room left, so its time may be missing."""
+    """The event that the recording reached its size limit; for lack of room, its time may be missing."""
 
     t: Seconds | None = None
     pid: Number = 0
@@ -190,7 +190,7 @@ class CutLine(msgspec.Struct, tag="cut", tag_field="event", frozen=True, kw_only
 
 
 class TroubleLine(Line, tag="trouble", tag_field="event", frozen=True, kw_only=True):
-    """The watcher failed somewhere and carried on."""
+    """The event that the watcher itself failed at some point, and continued."""
 
     what: str = ""
     detail: str | None = None
@@ -215,7 +215,7 @@ Event = Told | CutLine
 
 
 class Lines:
-    """Reads the events after the header one by one and counts what could not be read."""
+    """Reads the events after the header one by one, and counts the lines that could not be read."""
 
     def __init__(self, content: Iterable[bytes]) -> None:
         self._content = content
@@ -224,10 +224,10 @@ class Lines:
         """The losses so far."""
 
     def __iter__(self) -> Iterator[Event]:
-        # The header is line 1, so the events begin with line 2.
+        # The header is the file's first line, so the events begin at line 2.
         for number, line in enumerate(self._content, 2):
             if self.damage.cut_short:
-                # Not the end after all: this is the next piece of an endless line.
+                # The file does not end here after all: this is the next piece of a line that is too long.
                 self.damage = replace(self.damage, cut_short=False)
                 self._spoil(number - 1, ValueError("the line is longer than a line of a recording can be"))
             if line.isspace():
@@ -268,7 +268,7 @@ class Lines:
 
 
 def header(line: bytes) -> dict[str, Any] | None:
-    """Return the header in a recording's first line; None when the line is something else."""
+    """Return the header from a recording's first line; None if that line is no header."""
     try:
         raw = parse(line)
     except (ValueError, RecursionError):
@@ -278,14 +278,14 @@ def header(line: bytes) -> dict[str, Any] | None:
 
 
 def words(command: Command | object) -> tuple[str, ...]:
-    """Return a command as words, in whichever form it was written."""
+    """Return a command as a list of words, whether it was recorded as a list or a text."""
     if isinstance(command, str):
         return (command,)
     return tuple(str(word) for word in command) if isinstance(command, list | tuple) else ()
 
 
 def parse(line: bytes) -> Any:
-    """Return the JSON value of a line; NaN and infinity are refused, because JSON has neither."""
+    """Return the JSON value in a line; NaN and infinity are refused, because they are not valid JSON."""
     return json.loads(line, parse_constant=_refuse)
 
 

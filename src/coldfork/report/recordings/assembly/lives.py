@@ -1,4 +1,4 @@
-"""Assembles the events of a recording: one life for each process, with its parent."""
+"""Assembles the events of a recording into one life for each process, with its parent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Assembled = tuple[tuple[Process, ...], Cut | None, tuple[Trouble, ...]]
 
 
 def assemble(events: Iterable[Event]) -> Assembled:
-    """Return the processes of a recording in the order they began, where it was cut off, and what failed."""
+    """Return a recording's processes in the order of their beginning, its cut, and its watcher's failures."""
     lives = _Lives()
     for event in events:
         lives.take(event)
@@ -52,7 +52,7 @@ def assemble(events: Iterable[Event]) -> Assembled:
 
 
 class _Lives:
-    """The processes met so far, by pid; a pid that begins again is another process."""
+    """The processes known so far, by pid; if a pid begins again, that is another process."""
 
     def __init__(self) -> None:
         self.cut: Cut | None = None
@@ -63,7 +63,7 @@ class _Lives:
         self._by_pid: defaultdict[int, list[Life]] = defaultdict(list)
 
     def take(self, event: Event) -> None:
-        """Add an event to the life it belongs to."""
+        """Add an event to the life of its process."""
         if isinstance(event, CutLine):
             self._cut(event)
             return
@@ -95,11 +95,11 @@ class _Lives:
                 self.troubles.append((life, event))
 
     def linked(self) -> list[Life]:
-        """Return every process with its number and parent, including those that only a parent knows."""
+        """Return every process with its number and parent, including those known only from their parent."""
         return link(self._all)
 
     def _told(self, event: Told) -> Life:
-        """Return the life that an event is about, after updating its end."""
+        """Return the life of the process that an event is about, after updating its end."""
         life = self._life_of(event)
         life.end = max(life.end, event.t)
         if _went_on(life, event):
@@ -124,7 +124,7 @@ class _Lives:
             life = self._new(line.pid, line.t)
             if former is not None and line.start is not None and former.start == line.start:
                 life.above = former
-        # Imports made before the process could announce itself belong to it, too.
+        # Imports that were recorded before the process's first line belong to the same life.
         life.first, life.how, life.command = line, how, words(line.command)
         life.start, life.watched, life.unseen = line.start, line.watched, line.reason or ""
         life.python = None if line.watched else life.python or "python"
@@ -137,9 +137,11 @@ class _Lives:
         return life
 
     def _stand_above(self, life: Life, line: ProcessLine) -> None:
-        """Add the processes between this one and the program, which may not be Python and record nothing."""
+        """Add the processes between this one and the first, which may not be Python, and so record
+        nothing.
+        """
         for ancestor in line.ancestors:
-            # First mentioned now, but it existed earlier, also before its descendant could record anything.
+            # The ancestor existed before this first mention, and before its descendant could record anything.
             above = self._from_outside(ancestor.pid, ancestor.start, life.begin)
             above.command = above.command or words(ancestor.command)
             if life.above is None:
@@ -149,9 +151,7 @@ class _Lives:
             life = above
 
     def _from_outside(self, pid: int, start: int | None, at: float) -> Life:
-        """Return the life of a process that another one reported; `start` tells it from others with the same
-        pid.
-        """
+        """Return the life of a process that another one reported; `start` distinguishes equal pids."""
         current = self._current.get(pid)
         if current is not None and _same_start(current, start):
             current.start = current.start or start
@@ -175,7 +175,7 @@ class _Lives:
             life.unseen = line.hidden or life.unseen
 
     def _executed(self, former: Life, line: SeenLine | ExitLine) -> Life:
-        """Return the unwatched program that a watched process finally executed."""
+        """Return the life of the unwatched program that a watched process became."""
         last = former.departings[-1] if former.departings else None
         if not former.watched or last is None or last.how is not How.EXEC:
             return former
@@ -193,7 +193,7 @@ class _Lives:
         return life
 
     def _fork(self, life: Life, line: ForkLine) -> None:
-        """Record a fork, which may be written twice: just before it, and again when the child is known."""
+        """Record a fork, which may have two lines: one just before it, and one when the child is known."""
         last = life.departings[-1] if life.departings else None
         if line.child is not None and last is not None and isinstance(before := last.line, ForkLine):
             if before.child is None and before.tid == line.tid:
@@ -217,7 +217,7 @@ class _Lives:
                 return
 
     def _exit(self, life: Life, line: ExitLine) -> None:
-        """Record an end, which may be written twice: from inside with the states, from outside with the
+        """Record an end, which may have two lines: the process's own with states, and its parent's with the
         status.
         """
         if line.python:
@@ -233,14 +233,15 @@ class _Lives:
 
     def _cut(self, line: CutLine) -> None:
         at = max((life.end for life in self._all), default=0.0) if line.t is None else line.t
-        # Each process counts what it dropped, and may report the count twice.
+        # Each process counts the events it dropped; the highest number counts, as it may report more than
+        # once.
         self._dropped[line.pid] = max(self._dropped.get(line.pid, 0), line.dropped or 0)
         first = self.cut or Cut(at, line.reason)
         self.cut = Cut(min(first.at, at), first.reason, sum(self._dropped.values()) or None)
 
 
 def _went_on(life: Life, event: Told) -> bool:
-    """Return whether the event shows that the last program a process tried to execute could not be run."""
+    """Return whether the event shows that the process failed to execute another program."""
     last = life.departings[-1] if life.departings else None
     if last is None or last.how is not How.EXEC or isinstance(event, SeenLine | RunningLine):
         return False
@@ -253,7 +254,9 @@ def _begin_of(event: Told) -> float:
 
 
 def _there_at(life: Life, moment: float) -> Life:
-    """Return a process that did not record its own beginning, dated from when it was first known to exist."""
+    """Return the process, after moving its beginning to `moment` if it was not watched and is known
+    earlier.
+    """
     if life.first is None and not life.watched:
         life.begin = min(life.begin, moment)
     return life
@@ -264,8 +267,8 @@ def _same_start(life: Life, start: int | None) -> bool:
 
 
 def _process(life: Life, before: list[Process]) -> Process:
-    """Return the finished process; `before` holds those that began earlier, including its parent."""
-    # A clock that jumped must not make a process the child of a later one, or of itself.
+    """Return the finished process; `before` has the processes that began earlier, including its parent."""
+    # If the clock jumped, a process must still not become the child of a later one, or of itself.
     parent = life.parent if life.parent is not None and life.parent.number < life.number else None
     process = Process(
         number=life.number,
@@ -299,7 +302,7 @@ def _process(life: Life, before: list[Process]) -> Process:
 
 
 def _why_unseen(life: Life) -> str:
-    """Return why a process was not watched, inferred from others because nothing recorded the reason."""
+    """Return why a process was not watched, inferred from other events since none gives the reason."""
     parent = life.parent
     if life.watched or parent is None:
         return ""

@@ -1,4 +1,4 @@
-"""Parentage: finds the child of every fork, spawn and exec, and the parent of every process.
+"""Finds the child of every fork, spawn and exec, and the parent of every process.
 
 A process is identified by its pid and its start time, which the kernel keeps through every `exec`. If a
 recording lacks them, it is identified by its parent and by the command that was started. If two processes
@@ -25,10 +25,10 @@ from coldfork.report.recordings.assembly.lines import (
     words,
 )
 
-#: A child may write its first line before its parent's line about it gets its time.
+#: The clock reading of a child's first line may be slightly before its parent's line about the child.
 _CLOCK_SLACK = 0.05
 
-#: How the process at the other end may report its own start. Only a forkserver forks what is spawned.
+#: How the created process may report its start. Only a forkserver forks for a spawn.
 _ARRIVALS = {
     How.FORK: frozenset({How.FORK, How.UNKNOWN}),
     How.SPAWN: frozenset({How.SPAWN, How.SUBPROCESS, How.FORK, How.UNKNOWN}),
@@ -43,7 +43,7 @@ Start = ForkLine | SpawnLine | ExecLine
 
 @dataclass(eq=False)
 class Life:
-    """The facts about one process while the lines are being assembled."""
+    """The facts about one process that have been gathered from the lines so far."""
 
     pid: int | None
     how: How
@@ -81,7 +81,7 @@ class Life:
 
 @dataclass(eq=False)
 class Departing:
-    """A fork, spawn or exec, and the process found at its other end."""
+    """A fork, spawn or exec, and the process that it created."""
 
     line: Start
     how: How
@@ -89,7 +89,7 @@ class Departing:
 
 
 def link(lives: list[Life]) -> list[Life]:
-    """Give every process its number and its parent, and add those that only their parent reported."""
+    """Give every process its number and parent, and add the processes that only their parents reported."""
     everybody = sorted(lives, key=lambda life: life.begin)
     departings = [(life, going) for life in everybody for going in life.departings]
     departings.sort(key=lambda pair: pair[1].line.t)
@@ -119,7 +119,7 @@ def _match(everybody: Iterable[Life], departings: list[tuple[Life, Departing]]) 
         for parent in dict.fromkeys(life.parents):
             by_parent[parent].append(life)
     taken: defaultdict[How, set[int]] = defaultdict(set)
-    # Departures that name their child choose first; the others take what is left.
+    # Events that name their child are matched first; the others are matched with the remaining processes.
     for life, going in sorted(departings, key=lambda pair: _named_child(pair[1]) is None):
         pid = _named_child(going)
         candidates = by_parent[life.pid] if pid is None else by_pid[pid]
@@ -149,18 +149,19 @@ def _fits(other: Life, life: Life, going: Departing) -> bool:
         number = None if other.first is None else other.first.of
         return line.number is None or number is None or line.number == number
     if isinstance(line, SpawnLine) and line.child is None:
-        # A child that its own parent names belongs to no other process.
+        # If its parent names a process as its child, no other process can be its parent.
         named = other.by is not None and _named_child(other.by) is not None
         return not named and other.how is not How.FORK and _is_of(words(line.command), other.command)
     return True
 
 
 def _is_of(started: tuple[str, ...], seen: tuple[str, ...]) -> bool:
-    """Return whether a process with this command can be the one that was started with that command."""
+    """Return whether a process seen with one command may be the one that was started with the other."""
     if not started or not seen or started == seen:
         return True
     if len(started) == 1:
-        # A text for the shell, which either precedes the process or has executed the text.
+        # A single text is a shell's command: seen is the shell with that text, or the program that it
+        # executed.
         if seen[-1] == started[0] and seen[0].rpartition("/")[2] in _SHELLS:
             return True
         try:
@@ -168,7 +169,7 @@ def _is_of(started: tuple[str, ...], seen: tuple[str, ...]) -> bool:
         except ValueError:
             return False
         started = started[1:] if started[:1] == ("exec",) else started
-    # The first word may be a name or a path, and a script follows its interpreter.
+    # The program may be a bare name or a path, and a script comes after its interpreter.
     rest = started[1:]
     if rest and seen[-len(rest) :] != rest:
         return False
@@ -182,7 +183,7 @@ def _named_child(going: Departing) -> int | None:
 
 
 def _pass_on_the_end(former: Life, life: Life) -> None:
-    """Move a recorded end from a process to the program that it finally became."""
+    """Move the recorded end of a process to the program that the process became at last."""
     life.start, life.end = former.start, former.end
     life.ended, life.status, life.signal = former.ended, former.status, former.signal
     life.running = former.running
@@ -191,7 +192,7 @@ def _pass_on_the_end(former: Life, life: Life) -> None:
 
 
 def _describe(life: Life, going: Departing) -> None:
-    """Describe a process that records nothing itself by what its parent reported."""
+    """Describe a process that recorded nothing itself, from its parent's report."""
     line = going.line
     life.begin = min(life.begin, line.t)
     life.end = max(life.end, line.t)
@@ -204,7 +205,7 @@ def _describe(life: Life, going: Departing) -> None:
     if isinstance(line, SpawnLine):
         life.command = words(line.command) or life.command
         if life.copied:
-            # It was seen between one program and the next.
+            # The process was observed between two programs, so its earlier description is outdated.
             life.python = None
         life.python = line.python or life.python
         life.unseen = line.hidden or life.unseen
@@ -212,7 +213,7 @@ def _describe(life: Life, going: Departing) -> None:
 
 
 def _started(life: Life) -> tuple[float, float, int]:
-    """Return the start time of a process, which precedes its own first line, as a sort key.
+    """Return a sort key for the start of a process, which is earlier than its first line.
 
     Of two that were met at the same moment, the parent sorts first.
     """
@@ -228,7 +229,7 @@ def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, De
     for life in everybody:
         by = life.by
         if life.parent is None and by is not None and (by.how is How.EXEC or _named_child(by) is not None):
-            # A process that executed a program is its own parent, in its former life.
+            # A process that executed a program counts as the parent of that program.
             life.parent = owner[id(by)]
         if life.parent is None:
             life.parent = life.above
@@ -242,8 +243,8 @@ def _name_parents(everybody: Iterable[Life], departings: Iterable[tuple[Life, De
 
 
 def _told_to_start(ancestor: Life, orphan: Life) -> Life:
-    """Return the starter of a process whose parent had ended: the only program below its ancestor that was
-    told to start one.
+    """Return the presumed starter of an orphan: the ancestor's only child whose command mentions the
+    orphan's.
 
     If there is none, or more than one, only the ancestor itself is known.
     """

@@ -1,4 +1,4 @@
-"""The states of a process over time, from its own reports and from the process it was forked from."""
+"""The states of a process over time, from its own reports and from the process that forked it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ASLEEP = (Status.ABSENT, Status.COLD)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The knowledge about one accelerator at one moment."""
+    """The state of one accelerator that is known for one moment."""
 
     at: float
     accelerator: str
@@ -30,9 +30,7 @@ def stretches(
     forked_from: Process | None,
     fork_states: Sequence[State],
 ) -> tuple[Stretch, ...]:
-    """Return the states of a process over time, from its own reports and, if it was forked, from its
-    parent.
-    """
+    """Return the states of a process over time, reported by itself or inherited from its parent by a fork."""
     known = [
         _Known(at, state.accelerator, state.status, state.level, state.reason)
         for at, states in moments
@@ -46,7 +44,7 @@ def stretches(
     if forked_from is not None:
         inherited = _inherited(process.begin, forked_from, fork_states)
         known += [item for item in inherited if item.accelerator not in told_at_birth]
-    # A wake sorts before a state reported at the same moment, which it explains.
+    # A wake comes before a state reported at the same moment, because the wake explains the state.
     known.sort(key=lambda item: (item.at, not item.seen_waking))
     accelerators = dict.fromkeys(item.accelerator for item in known)
     return tuple(
@@ -63,9 +61,7 @@ def state_at(process: Process, accelerator: str, moment: float) -> Stretch | Non
 
 
 def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterable[_Known]:
-    """Yield the states that a fork leaves in the child: poisoned if the parent was awake, unknown if it was
-    unknown.
-    """
+    """Yield the child's states after a fork: poisoned if awake in the parent, unknown if unknown there."""
     at_fork = {state.accelerator: state.status for state in states}
     for stretch in parent.stretches:
         if stretch.accelerator not in at_fork:
@@ -83,9 +79,7 @@ def _inherited(begin: float, parent: Process, states: Sequence[State]) -> Iterab
 
 
 def _of_one(known: list[_Known], end: float) -> list[Stretch]:
-    """Return the stretches of one accelerator; if it went from asleep to awake without a wake, it is unknown
-    between.
-    """
+    """Return one accelerator's states; the time before an unseen wake, since the last report, is unknown."""
     made: list[Stretch] = []
     current, since, confirmed = known[0], known[0].at, known[0].at
     for item in known[1:]:
@@ -101,7 +95,7 @@ def _of_one(known: list[_Known], end: float) -> list[Stretch]:
             made.append(Stretch(item.accelerator, until, item.at, Status.UNKNOWN, None, reason))
         current, since, confirmed = item, item.at, item.at
     made.append(_stretch(current, since, max(end, since)))
-    # A state that was corrected at the moment it was recorded is no stretch of time.
+    # A state that lasted no time, because it was corrected at once, is left out.
     return [one for one in made if one.end > one.begin or one is made[-1]]
 
 

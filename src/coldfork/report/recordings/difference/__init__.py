@@ -1,1 +1,1 @@
-"""The differences between two recordings, in every format."""
+"""Reports on the differences between two recordings, in every format."""

@@ -1,4 +1,4 @@
-"""The differences between two recordings: verdicts, wakes, forks, final states, imports and their times."""
+"""Compares two recordings: verdicts, wakes, forks, final states, imports and their times."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from coldfork.model.timelines import Departure, How, Import, Process, Recording,
 from coldfork.report.recordings.summary import phrases
 from coldfork.report.recordings.summary.outcomes import Outcome, outcome
 
-#: A time counts as different if it changed by this share of the larger one, and by this many seconds.
+#: A time has changed if it differs by this share of the larger value, and by this many seconds.
 _PART = 0.1
 _SECONDS = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleSeen:
-    """A module in a recording: what imported it first, and how long its own loading took."""
+    """A module in a recording: its first importer, and how long its own loading took."""
 
     module: str
     importer: str | None
@@ -27,7 +27,7 @@ class ModuleSeen:
 
 @dataclass(frozen=True, slots=True)
 class TimeChange:
-    """A module whose own loading took longer or shorter."""
+    """A module whose own loading time differs between the recordings."""
 
     module: str
     before: float
@@ -35,13 +35,13 @@ class TimeChange:
 
     @property
     def seconds(self) -> float:
-        """How much longer it took; negative when it got faster."""
+        """How many seconds longer it took; negative if it became faster."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class CountChange:
-    """Something that happened more or fewer times."""
+    """An event that occurred more or fewer times than before."""
 
     what: str
     before: int
@@ -79,7 +79,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """True if only times differ."""
+        """Whether the recordings differ in nothing but times."""
         return not (
             self.wakes_gone
             or self.wakes_new
@@ -114,8 +114,8 @@ def difference(before: Recording, after: Recording) -> Difference:
 
 
 def roots(seen: Iterable[ModuleSeen]) -> list[tuple[ModuleSeen, int]]:
-    """Return the outermost of the modules that came or went together, each with how many came along
-    below it.
+    """Return the outermost of the modules that came or went together, each with the number of modules below
+    it.
     """
     held = {one.module: one for one in seen}
     along: Counter[str] = Counter()
@@ -128,7 +128,7 @@ def roots(seen: Iterable[ModuleSeen]) -> list[tuple[ModuleSeen, int]]:
 
 
 def _wakes(recording: Recording) -> dict[tuple[object, ...], Wake]:
-    """Return the first wake at each place; a place is identified by its function, since lines move."""
+    """Return the first wake at each place, identified by its function because line numbers change."""
     found: dict[tuple[object, ...], Wake] = {}
     for process in recording.processes:
         for wake in process.wakes:
@@ -162,7 +162,7 @@ def _whole(recording: Recording) -> float:
 
 
 def _starts(recording: Recording) -> Counter[str]:
-    """Return how often each place started a process in each way, and how many of those were poisoned."""
+    """Return, for each place and way, how often a process was started and how many of these were poisoned."""
     found: Counter[str] = Counter()
     for process in recording.processes:
         for going in process.departures:
@@ -176,7 +176,7 @@ def _starts(recording: Recording) -> Counter[str]:
 
 
 def _place(going: Departure) -> str:
-    """Return where a process was started, by function, since lines move between versions."""
+    """Return where a process was started, by function, because line numbers change between versions."""
     site = going.site
     return phrases.NO_PLACE if site is None else f"{site.path} in {site.function}"
 
@@ -196,7 +196,7 @@ def _states(before: Recording, after: Recording) -> Iterator[StateChange]:
 
 
 def _final_states(recording: Recording) -> dict[str, str]:
-    """Return the last states of all processes that began in the same way, as one sentence for each way."""
+    """Return, for each way of beginning, one sentence on the last states of the processes that began so."""
     groups: dict[str, Counter[str]] = {}
     for process in recording.processes:
         states = groups.setdefault(_line_of_descent(process, recording), Counter())
@@ -216,9 +216,7 @@ def _describe(states: Counter[str], processes: int) -> str:
 
 
 def _line_of_descent(process: Process, recording: Recording) -> str:
-    """Return how a process came about, from the first one on: `first process > forked by serve.py in
-    start`.
-    """
+    """Return how a process came about, as a chain: `first process > forked by serve.py in start`."""
     steps: list[str] = []
     here = process
     while here.parent is not None:

@@ -1,4 +1,4 @@
-"""The differences between two recordings, in the terminal: a minus for what went, a plus for what came."""
+"""The differences between two recordings as text: a minus marks what went, a plus what is new."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def wake_words(wake: Wake) -> str:
 
 
 def module_words(one: ModuleSeen, along: int) -> str:
-    """Return a module that came or went, its importer, and how many modules came along."""
+    """Return a module that came or went, with its importer and the number of modules below it."""
     importer = f", imported by {one.importer}" if one.importer else ""
     more = f", with {plural(along, 'module')} below it" if along else ""
     return f"{one.module}{importer}{more}"

@@ -1,1 +1,1 @@
-"""Recordings as one self-contained HTML file: no network, nothing unescaped, nothing to install."""
+"""A recording as one HTML file that needs nothing else: no network, no installation; all text is escaped."""

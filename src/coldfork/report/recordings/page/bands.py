@@ -1,4 +1,4 @@
-"""The horizontal position of a moment in a picture, in per cent, and the stacking of the timeline's rows."""
+"""Where a moment is in the picture, in per cent of its width, and how the timeline's rows are stacked."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from math import floor, log10
 from coldfork.report.recordings.summary.alike import Family, Row
 
 _TICKS = 8
-#: A share of the whole time: marks closer together than this are drawn as one.
+#: Marks closer together than this share of the whole time are drawn as one.
 _CLOSE = 1 / 200
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The time that a picture shows."""
+    """The period that a picture shows, and its conversion to positions."""
 
     begin: float
     length: float
 
     def at(self, moment: float) -> str:
-        """Return the position of a moment."""
+        """Return the position of a moment in the picture."""
         return self.wide(moment - self.begin)
 
     def wide(self, seconds: float) -> str:
-        """Return the width of a duration."""
-        # The last of the width stays free, so that events at the very end remain visible.
+        """Return the width of a duration in the picture."""
+        # The last two per cent of the width stay free, so that events at the very end remain visible.
         return f"{max(0.0, seconds) / self.length * 98:.4f}%"
 
     def ticks(self) -> list[float]:
-        """Return round times that divide the length into a handful of parts."""
+        """Return round times that divide the period into a few parts."""
         raw = self.length / _TICKS
         magnitude = 10.0 ** floor(log10(raw))
         step = next((factor * magnitude for factor in (1, 2, 5) if raw <= factor * magnitude), 10 * magnitude)
         return [round(index * step, 9) for index in range(int(self.length / step) + 1)]
 
     def merged(self, spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return the spans in order, merging those that overlap or could not be told apart."""
+        """Return the spans in order; spans that overlap or would look like one are merged."""
         found: list[tuple[float, float]] = []
         for begin, end in sorted(spans):
             if found and begin <= found[-1][1] + self.length * _CLOSE:
@@ -47,7 +47,7 @@ class Scale:
         return found
 
     def apart(self, moments: Iterable[float]) -> list[float]:
-        """Return the moments in order, without those that could not be told from the one before."""
+        """Return the moments in order, without those too close to the one before to be seen apart."""
         found: list[float] = []
         for moment in sorted(moments):
             if not found or moment > found[-1] + self.length * _CLOSE:
@@ -65,7 +65,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Rows that are drawn together; heights are counted as if every row that opens were open."""
+    """Rows that are drawn together; its position assumes that all rows that can be opened are open."""
 
     top: float
     height: float
@@ -75,11 +75,11 @@ class Band:
 
     @property
     def heading(self) -> Row | None:
-        """The row with many processes that makes up the band; None if each row is one process."""
+        """The row of many processes, if that is all the band has; None for a band of single processes."""
         return self.lines[0].row if self.lines and self.lines[0].row.is_folded else None
 
     def clip(self, first: float, last: float) -> tuple[float, float] | None:
-        """Return the part of a vertical line that lies in the band, counted from the band's top."""
+        """Return which part of a vertical line is inside the band, measured from the band's top."""
         upper, lower = max(min(first, last), self.top), min(max(first, last), self.top + self.height)
         return (upper - self.top, lower - self.top) if lower > upper else None
 
@@ -97,9 +97,7 @@ def bands(family: Family, row_height: float) -> list[Band]:
 
 
 def _runs(family: Family) -> Iterator[tuple[Sequence[Row], Row | None]]:
-    """Yield runs of rows with one process each, and each row of many processes alone, followed by its
-    members.
-    """
+    """Yield runs of single processes, and separately each row of many processes, followed by its members."""
     singles: list[Row] = []
     for row in family.rows():
         if not row.is_folded:

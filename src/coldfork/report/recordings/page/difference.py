@@ -1,4 +1,4 @@
-"""The page of two recordings: their verdicts side by side, and tables of the differences."""
+"""The HTML page that compares two recordings: both verdicts, and tables of the differences."""
 
 from __future__ import annotations
 

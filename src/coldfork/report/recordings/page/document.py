@@ -1,4 +1,4 @@
-"""The page of one recording, assembled from its sections."""
+"""The HTML page of one recording, assembled from its sections."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _MOST_NAMED = 12
 
 
 def verdict_card(summed_up: Outcome, options: Options) -> Markup:
-    """Return the card at the top of the page."""
+    """Return the card with the verdict at the top of the page."""
     standing = summed_up.standing.value
     return element(
         "section",

@@ -1,4 +1,4 @@
-"""The lines from a process to those it started."""
+"""The vertical lines in the picture that lead from a process to those it started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_EDGES = 24
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """A line from one height to another at one time, and its meaning."""
+    """A vertical line at one moment, from one height to another, and its meaning."""
 
     at: float
     start: float
@@ -31,7 +31,7 @@ class _Edge:
 
 
 class Edges:
-    """All lines of the picture; each band draws the parts that cross it."""
+    """All vertical lines of the picture; each band draws the parts that cross it."""
 
     def __init__(self, recording: Recording, stack: Sequence[Band], row_height: float, scale: Scale) -> None:
         self._scale = scale
@@ -49,7 +49,7 @@ class Edges:
         self._edges = self._by_band(edges, [band.top for band in stack])
 
     def lines(self, band: Band) -> Iterator[Markup]:
-        """Yield the parts of all lines that cross a band."""
+        """Yield the parts of the lines that cross a band."""
         for edge in self._edges[band.top]:
             reach = band.clip(edge.start, edge.end)
             if reach is not None:
@@ -58,7 +58,7 @@ class Edges:
                     yield self._line(edge, drawn, reach)
 
     def arrivals(self, band: Band) -> Iterator[Markup]:
-        """Yield the dots at the ends of the lines."""
+        """Yield the dots at the lower ends of the lines."""
         for edge in self._edges[band.top]:
             if band.top <= edge.end < band.top + band.height:
                 for at in edge.arrivals:
@@ -66,13 +66,14 @@ class Edges:
                     yield element("circle", cx=x, cy=y, r=3, class_=f"arrival {edge.kind}")
 
     def _by_band(self, edges: Iterable[_Edge], tops: Sequence[float]) -> defaultdict[float, list[_Edge]]:
-        """Return the edges that may be visible in each band, by the band's top."""
+        """Return the lines that may be visible in each band, by the position of the band's top."""
         found: defaultdict[float, list[_Edge]] = defaultdict(list)
         for edge in edges:
             first, last = (bisect_right(tops, height) - 1 for height in sorted((edge.start, edge.end)))
             crossed: Iterable[int] = range(first, last + 1)
             if self._is_crowded and last - first > 3:
-                # Only the two ends are drawn, and an end may reach into the next band.
+                # Only the ends are drawn in a crowded picture, and each may reach into the band next to its
+                # own.
                 crossed = (first, first + 1, last - 1, last)
             for index in crossed:
                 found[tops[index]].append(edge)
@@ -115,7 +116,7 @@ class Edges:
         return _Edge(min(times), start, end, title, _kind(going, child), (min(times), max(times)))
 
     def _ends(self, band: Band, edge: _Edge) -> list[tuple[tuple[float, float], str | None]]:
-        """Return the two ends of very many lines, with the rest shown under the pointer."""
+        """Return only the two ends of a line, for a crowded picture; pointing at the line shows it all."""
         below = edge.start + self._row_height * 0.5
         parts = [
             (band.clip(below - 5, below), "departs"),

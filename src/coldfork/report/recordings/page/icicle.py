@@ -1,4 +1,4 @@
-"""The import icicle: the data the script draws it from, and its replacement without a script."""
+"""The icicle chart of imports: the data from which the script draws it, and a table for use without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coldfork.report.recordings.summary.outcomes import Outcome
 from coldfork.report.shared.characters import printable
 from coldfork.report.shared.quantities import duration
 
-#: How an import is drawn; the script uses the same numbers.
+#: Styles of an import in the chart; the script uses the same numbers.
 PLAIN, ACTS, LEADS_TO_WAKE, WAKES = 0, 1, 2, 3
 
 _MOST_SLOW = 20
@@ -26,7 +26,7 @@ _MOST_PACKAGES = 10
 
 
 def icicle(recording: Recording) -> Markup:
-    """Return the section that the script fills."""
+    """Return the section of the page that the script fills with the chart."""
     importing = [process for process in recording.processes if process.imports]
     if not importing:
         empty = element("p", "No import was recorded.", class_="quiet")
@@ -80,8 +80,8 @@ _KEYS = (
 
 
 def icicle_data(recording: Recording, summed_up: Outcome) -> dict[str, Any]:
-    """Return the imports of every process as numbers and one list of strings."""
-    # Every text gets a number, so that the page holds it only once.
+    """Return the imports of all processes as numbers that refer to one list of strings."""
+    # Rows refer to texts by number, so that each text is in the page only once.
     numbers: dict[str, int] = {}
     short = cache(lambda path: familiar(path, recording.cwd))
     importing = [process for process in recording.processes if process.imports]
@@ -149,7 +149,7 @@ def _legend() -> Markup:
 
 
 def _package_legend(own: Mapping[str, float]) -> Markup:
-    """Return the colours of the packages with the most import time of their own."""
+    """Return the colours of the packages whose own modules took the most import time."""
     packages: defaultdict[str, float] = defaultdict(float)
     for module, seconds in own.items():
         packages[printable(package_of(module))] += seconds
@@ -167,7 +167,7 @@ def _every(importing: Iterable[Process]) -> Iterator[Import]:
 
 
 def _own_seconds(importing: Iterable[Process]) -> dict[str, float]:
-    """Return the modules' own import times, summed over all processes, the slowest first."""
+    """Return each module's own import time, summed over all processes, the slowest first."""
     own: defaultdict[str, float] = defaultdict(float)
     for span in _every(importing):
         own[span.module] += span.own_seconds
@@ -175,7 +175,7 @@ def _own_seconds(importing: Iterable[Process]) -> dict[str, float]:
 
 
 def _slowest(own: Mapping[str, float]) -> Markup:
-    """Return the imports with the longest own times, for readers without a script."""
+    """Return a table of the imports with the longest own times, for readers without the script."""
     slowest = list(own)[:_MOST_SLOW]
     rows = join(
         element(

@@ -1,4 +1,4 @@
-"""HTML safe from injection, and the page around it: a policy allows only its own style and script.
+"""Builds HTML that is safe from injection, and pages that may use only their own style and script.
 
 Everything except our own markup is escaped.
 """
@@ -19,7 +19,7 @@ _VOID = frozenset({"meta", "link", "input", "br"})
 
 
 class Markup(str):
-    """Text that is already HTML; all other text is foreign and gets escaped."""
+    """Text that is already safe HTML; any other text gets escaped."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ def text(foreign: str) -> Markup:
 
 
 def element(name: str, /, *children: str | None, **attributes: str | int | float | bool | None) -> Markup:
-    """Return an element; children that are not markup are escaped, attributes that are None or False omitted.
+    """Return an element; text children are escaped, and attributes that are None or False are omitted.
 
     `class_` stands for `class`, and an underscore inside a name for a hyphen: `aria_label`.
     """
@@ -42,7 +42,7 @@ def element(name: str, /, *children: str | None, **attributes: str | int | float
 
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
-    """Return several pieces of markup or text, one after another."""
+    """Return several pieces of markup or text, joined into one."""
     return Markup(_safe(between).join(_safe(part) for part in parts))
 
 
@@ -58,7 +58,7 @@ def _attribute(key: str, value: str | int | float | bool | None) -> str:
 
 
 def page(title: str, body: Markup, data: object = None) -> str:
-    """Return a whole HTML document; `data` is available to the script on the page."""
+    """Return a complete HTML document; `data` is embedded for its script."""
     style, script = _asset("recording.css"), _asset("recording.js")
     head = element(
         "head",
@@ -81,7 +81,9 @@ def page(title: str, body: Markup, data: object = None) -> str:
 
 
 def masthead(*facts: str) -> Markup:
-    """Return the line at the top: whose page this is, its subject, and the switch for light and dark."""
+    """Return the top line of the page: the tool's name, facts about the recording, and the switch for dark
+    mode.
+    """
     switch = element("button", "Dark", id="theme", type="button", hidden=True)
     about = join((element("span", fact) for fact in facts if fact), " ")
     return element("header", element("p", element("b", "coldfork"), " ", about), switch, class_="masthead")
@@ -99,7 +101,7 @@ def _hash(content: str) -> str:
 
 
 def _embedded(data: object) -> Markup:
-    """Return JSON in which nothing can end the surrounding element."""
+    """Return JSON that cannot end the HTML element around it."""
     written = json.dumps(data, separators=(",", ":"))
     return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

@@ -1,4 +1,4 @@
-"""The processes as a table: the content of the timeline in words; many equal ones share a row that opens."""
+"""The table of processes, which says the same as the timeline in words; equal processes share a row."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _rows(row: Row, recording: Recording, family: Family) -> Iterator[Markup]:
     yield element("tr", _cells(row, recording, family), class_="equals")
     each = family.each(row)
     if len(each) > len(row.members):
-        # The processes below them began differently and did other things, so each needs all its words.
+        # Equal processes with descendants get full rows, because these descendants differ from them.
         head, rows = _head(_HEADS), join(_row(one, recording, family) for one in each)
     else:
         head, rows = _head(_HEADS_OF_EQUALS), join(_short_row(member) for member in row.members)

@@ -1,4 +1,4 @@
-"""The signs of the states, each with its own shape, and the colours of packages."""
+"""The sign of each state, recognisable without colour, and the colours of packages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STANDINGS = {
 
 
 def patterns() -> Markup:
-    """Return the hatching for poisoned and the dots for unknown, defined once for the page."""
+    """Return the patterns for the page: hatching for poisoned states, and dots for unknown ones."""
     hatch = element(
         "pattern",
         element("rect", width=7, height=7, class_="hatch-ground"),
@@ -50,13 +50,13 @@ def patterns() -> Markup:
 
 
 def swatch(status: Status) -> Markup:
-    """Return a small bar as drawn in the timeline."""
+    """Return a small bar that looks like those in the timeline."""
     bar = element("rect", x=1, y=1, width=26, height=10, class_=f"state {status.value}")
     return element("svg", bar, width=28, height=12, class_="swatch", aria_hidden="true")
 
 
 def standing_sign(standing: Standing) -> Markup:
-    """Return the large sign of the verdict, drawn like its state."""
+    """Return the large sign of the verdict, which looks like the corresponding state."""
     status = _STANDINGS[standing]
     bar = element("rect", x=2, y=2, width=52, height=24, class_=f"state {status.value}")
     return element("svg", bar, width=56, height=28, class_="sign", aria_hidden="true")
@@ -81,7 +81,7 @@ def legend() -> Markup:
     return element("ul", join(items), class_="legend")
 
 
-#: The number of colours in the style, which names them `--package-0` and so on.
+#: The number of colours that the style defines, as `--package-0` and so on.
 COLOURS = 8
 
 
@@ -91,5 +91,5 @@ def package_of(module: str) -> str:
 
 
 def colour_of(package: str) -> int:
-    """Return the number of a package's colour; with more packages than colours some share one."""
+    """Return the number of a package's colour; if there are more packages than colours, some share one."""
     return crc32(package.encode("utf-8", "surrogatepass")) % COLOURS

@@ -1,4 +1,4 @@
-"""The processes over time: one row each, a bar for each accelerator, and the forks between the rows."""
+"""The timeline of processes: one row for each, a bar for each accelerator, and forks between rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coldfork.report.shared.quantities import duration
 
 
 def timeline(recording: Recording, family: Family) -> Markup:
-    """Return the section with the picture; the table of processes gives the same in words."""
+    """Return the section with the timeline; the table of processes says the same in words."""
     drawing = _Drawing(recording, family)
     zoom = join(
         element("button", label, type="button", data_zoom=step, aria_label=meaning)
@@ -47,7 +47,7 @@ def timeline(recording: Recording, family: Family) -> Markup:
 
 
 class _Drawing:
-    """Positions in per cent of the time shown, so that the picture fits every width without a script."""
+    """Draws in per cent of the time shown, so that the picture fits any width without a script."""
 
     def __init__(self, recording: Recording, family: Family) -> None:
         begin = min((process.begin for process in recording.processes), default=0.0)
@@ -70,7 +70,9 @@ class _Drawing:
         return element("svg", join(marks), height=24, class_="axis", aria_hidden="true")
 
     def rows(self) -> Iterator[Markup]:
-        """Yield the bands; a band that belongs to a row of many is inside the element that the row opens."""
+        """Yield the bands; those with the members of a row of many processes are inside that row's
+        element.
+        """
         for band, after in zip_longest(self._bands, self._bands[1:]):
             if band.heading is not None and after is not None:
                 yield self._fold(band, after)
@@ -139,13 +141,13 @@ class _Drawing:
 LANE = 14
 PADDING = 10
 _MOST_LANES = 6
-#: Widths in pixels for bars that would be too narrow to see.
+#: Widths in pixels for bars that would otherwise be too narrow to see.
 _STUB = 26
 _SHORTEST = 3
 
 
 def accelerators(processes: Sequence[Process]) -> list[str]:
-    """Return the accelerators that get a bar: devices loaded anywhere, other runtimes that were awake."""
+    """Return the accelerators that get bars: devices present anywhere, and other runtimes that were awake."""
     found: dict[str, bool] = {}
     for process in processes:
         for stretch in process.stretches:
@@ -157,7 +159,7 @@ def accelerators(processes: Sequence[Process]) -> list[str]:
 
 
 class Bars:
-    """Draws rows; a row of many processes shows when any of them was in a state."""
+    """Draws the bars; in a row of many processes, a bar shows when any of them was in the state."""
 
     def __init__(self, scale: Scale, lanes: Sequence[str]) -> None:
         self._scale = scale
@@ -165,11 +167,11 @@ class Bars:
 
     @property
     def row_height(self) -> float:
-        """The height of each row: at least 24 pixels, because the words in it can be clicked."""
+        """The height of each row: at least 24 pixels, so that its text is easy to click."""
         return PADDING + LANE * max(1, len(self._lanes))
 
     def life(self, row: Row, top: float) -> Iterator[Markup]:
-        """Yield a bar for each state of each accelerator, or a thin line if there was none to show."""
+        """Yield a bar for each state of each accelerator, or a thin line if the process had none."""
         shown = [self._shown(member) for member in row.members]
         if not shown[0]:
             middle = top + self.row_height / 2
@@ -182,7 +184,8 @@ class Bars:
                     y2=middle,
                     class_="life" if row.first.watched else "life unwatched",
                 )
-        # Equal processes went through the same states in the same order.
+        # Equal processes went through equal states in the same order, so the states can be paired by
+        # position.
         for index, stretch in enumerate(shown[0]):
             alike = [stretches[index] for stretches in shown]
             yield from self._bars(row, stretch, alike, top)
@@ -211,7 +214,7 @@ class Bars:
     def _bars(self, row: Row, stretch: Stretch, alike: Sequence[Stretch], top: float) -> Iterator[Markup]:
         process = row.first
         is_last = stretch is process.last_states[stretch.accelerator]
-        # How long it went on is not known: a stub of fixed length, open at its end.
+        # If the end was not recorded, the state gets a stub of fixed length that is open at its end.
         is_open = is_last and not process.ended and process.executed_at is None
         who = phrases.processes(len(row.members)) if row.is_folded else phrases.pid(process)
         for begin, end in self._scale.merged((one.begin, one.end) for one in alike):
@@ -230,7 +233,7 @@ class Bars:
             "height": LANE - 3,
         }
         name = f"state {stretch.status.value}"
-        # It must be visible, however short it was.
+        # A bar of minimal width is drawn as well, so that even the shortest state is visible.
         width, drawn_as = (_STUB, f"{name} open") if is_open else (_SHORTEST, name)
         stub = element("rect", width=width, **place, class_=drawn_as)
         bar = element("rect", width=self._scale.wide(end - begin), **place, class_=name)

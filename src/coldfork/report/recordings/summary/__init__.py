@@ -1,1 +1,1 @@
-"""The outcome of a recording: verdicts, doubts, chains, and the wording for them."""
+"""The outcome of a recording: verdict, doubts and chains, and the sentences that describe them."""

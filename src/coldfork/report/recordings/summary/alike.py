@@ -10,7 +10,7 @@ from coldfork.model.states import Waker
 from coldfork.model.timelines import Departure, Process, Recording
 from coldfork.report.recordings.summary import phrases
 
-#: Up to this many equal siblings get a row each: the usual number of devices of a machine.
+#: Up to this many equal siblings get a row each; few machines have more devices.
 MOST_ALIKE = 8
 
 
@@ -23,17 +23,17 @@ class Row:
 
     @property
     def first(self) -> Process:
-        """The process of the row; if there are several, the first one in the recording."""
+        """The row's process; if there are several, the first of them in the recording."""
         return self.members[0]
 
     @property
     def is_folded(self) -> bool:
-        """Whether the row stands for several processes."""
+        """Whether the row stands for more than one process."""
         return len(self.members) > 1
 
 
 class Family:
-    """The processes of a recording in the order of the tree, with the test for equality."""
+    """The processes of a recording in tree order, grouped by equality."""
 
     def __init__(self, recording: Recording) -> None:
         self._children: defaultdict[int | None, list[Process]] = defaultdict(list)
@@ -43,7 +43,7 @@ class Family:
         self._kinds = self._found_kinds(recording)
 
     def rows(self) -> Iterator[Row]:
-        """Yield every process once, children below their parent; many equal ones share a row."""
+        """Yield all processes in rows, children below their parent; many equal ones share a row."""
         waiting = self._grouped(self._children[None], 0)[::-1]
         while waiting:
             row = waiting.pop()
@@ -52,7 +52,7 @@ class Family:
                 waiting += self._grouped(self._children[row.first.number], row.depth + 1)[::-1]
 
     def each(self, row: Row) -> list[Row]:
-        """Return the processes that a row stands for, each alone and with those below it."""
+        """Return single rows for the processes that a row stands for, and for all their descendants."""
         found = []
         waiting = [Row((member,), row.depth) for member in reversed(row.members)]
         while waiting:
@@ -76,10 +76,10 @@ class Family:
         return rows
 
     def _found_kinds(self, recording: Recording) -> Mapping[int, int]:
-        """Return a number for each process, shared by equal ones, whose descendants are equal as well."""
+        """Return a number for each process; processes that are equal, with equal descendants, share one."""
         numbers: dict[object, int] = {}
         kinds: dict[int, int] = {}
-        # A process that began later cannot be the parent, so this order meets children before their parent.
+        # A parent begins before its children, so going backwards reaches all children before their parent.
         for process in sorted(recording.processes, key=lambda one: -one.number):
             below = Counter(kinds[child.number] for child in self._children[process.number])
             own = fate(process, self.starts.get(process.number))
@@ -88,7 +88,7 @@ class Family:
 
 
 def starts(recording: Recording) -> Mapping[int, Departure]:
-    """Return the fork, spawn or exec that led to each process, by the process's number."""
+    """Return the fork, spawn or exec that created each process, by the process's number."""
     return {
         going.child: going
         for process in recording.processes
@@ -98,7 +98,7 @@ def starts(recording: Recording) -> Mapping[int, Departure]:
 
 
 def fate(process: Process, start: Departure | None) -> object:
-    """Return the key shared by processes that are described alike; only numbers and times may differ."""
+    """Return a key that processes share if their descriptions differ only in numbers and times."""
     return (
         process.how,
         phrases.command(process),

@@ -1,4 +1,4 @@
-"""Why a recording may be incomplete, and which of the reasons concern no device."""
+"""Reasons why a recording may be incomplete, and remarks on gaps that concern no device."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def reasons(recording: Recording) -> Iterator[str]:
 
 
 def has_begun(recording: Recording) -> bool:
-    """Return whether any of the program's own code was run."""
+    """Return whether the program's own code began to run."""
     return all(process.begun for process in recording.processes)
 
 
 def remarks(recording: Recording) -> Iterator[str]:
-    """Yield what was not seen but leaves the verdict on devices unchanged: other programs, other runtimes."""
+    """Yield remarks on gaps that do not affect the verdict on devices: other programs, other runtimes."""
     processes = recording.processes
     killed = sum(_was_killed_at_birth(process, follow=recording.follow) for process in processes)
     if killed:
@@ -71,7 +71,7 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
         yield f"{phrases.processes(len(several))} {phrases.was(len(several))} started and not watched{why}"
     for why, several in _grouped(processes, _why_unfinished):
         yield f"{why.format(phrases.processes(len(several)), phrases.was(len(several)))}"
-    # The command that runs a program waits for it, and records its end after everything the program wrote.
+    # `coldfork run` waits for the program, and records its end after everything that the program recorded.
     run = (process for process in processes if process.how is How.RUN and process.ended)
     if any(process.status is None and process.signal is None for process in run):
         yield "how the program ended was not recorded, nor what it may have done last"
@@ -85,7 +85,7 @@ def _doubtful_processes(recording: Recording) -> Iterator[str]:
 def _grouped(
     processes: Iterable[Process], reason: Callable[[Process], str | None]
 ) -> Iterable[tuple[str, list[Process]]]:
-    """Return the processes grouped by a reason, without those that have none."""
+    """Return the processes grouped by the reason that applies to them, without those that have none."""
     found: dict[str, list[Process]] = {}
     for process in processes:
         why = reason(process)
@@ -95,7 +95,7 @@ def _grouped(
 
 
 def _why_unseen(process: Process, *, follow: bool) -> str:
-    """Return why coldfork could not watch a process, as far as that is known."""
+    """Return why coldfork could not watch a process; empty if the reason is unknown."""
     if process.unseen:
         ran = f", which ran {process.python}" if process.python else ""
         return f"{ran}: {process.unseen}"
@@ -107,7 +107,7 @@ def _why_unseen(process: Process, *, follow: bool) -> str:
 
 
 def _why_unfinished(process: Process) -> str | None:
-    """Return a phrase for a watched process whose end is missing."""
+    """Return a phrase for a watched process whose end was not recorded."""
     if not process.watched or process.ended or process.executed_at is not None:
         return None
     return (
@@ -118,9 +118,7 @@ def _why_unfinished(process: Process) -> str | None:
 
 
 def _done_unseen(process: Process) -> Iterator[str]:
-    """Yield what a process may have woken after the last look at it: one that is killed is not asked at its
-    end.
-    """
+    """Yield which devices a killed process may have woken after its last report."""
     if not process.watched or not process.ended or process.looked_at_end or process.executed_at is not None:
         return
     loaded = [
@@ -137,12 +135,12 @@ def _done_unseen(process: Process) -> Iterator[str]:
 
 
 def _was_killed_at_birth(process: Process, *, follow: bool) -> bool:
-    """Return whether a forked process was killed before its first line, which precedes anything it runs."""
+    """Return whether a forked process was killed before its first line, and so before it ran anything."""
     return follow and process.how is How.FORK and not process.watched and process.signal is not None
 
 
 def _is_other_program(process: Process) -> bool:
-    """Return whether an unwatched process runs a program of its own, and not a part of this one."""
+    """Return whether an unwatched process runs another program, rather than a part of this one."""
     if process.watched or process.python or process.unseen or process.how is How.FORK:
         return False
     return bool(process.command) and not phrases.is_of_multiprocessing(process)

@@ -1,4 +1,4 @@
-"""The fate of processes that were forked while something was held: as judged before, and as seen after."""
+"""Forks while something was held: the judgement in advance, and what the child was seen to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FRAMEWORKS = frozenset({"torch", "coldfork", "jax", "cupy", "numba", "pyopencl"
 
 
 def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
-    """Return the fork that each forked process came from, by the process's number."""
+    """Return the fork, with its verdicts, that created each forked process, by the process's number."""
     return {
         going.child: going
         for process in processes
@@ -25,7 +25,8 @@ def judgements(processes: Sequence[Process]) -> Mapping[int, Departure]:
 
 
 def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> bool:
-    """Return whether a process that was forked with an accelerator awake is known to be harmed by it.
+    """Return whether a process is known to be harmed by an accelerator that was awake when it was
+    forked.
 
     It is harmed if it touched the accelerator and did not recover, or was judged to be broken. If an older
     recording does not say what it was forked for, its actions are unknown, and it counts as harmed.
@@ -39,15 +40,13 @@ def is_harmed(process: Process, accelerator: str, fork: Departure | None) -> boo
 
 
 def notes(processes: Sequence[Process]) -> Iterator[str]:
-    """Yield the outcomes of forks that broke no process: recoveries after a touch, and forks without a
-    touch.
-    """
+    """Yield sentences on forks that harmed no process: the child recovered, or did nothing risky."""
     yield from _recoveries(processes)
     yield from _conditions(processes)
 
 
 def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
-    """Yield where children touched something unusable, for those that did not end well afterwards."""
+    """Yield where children touched something unusable, for children that did not end well."""
     found: defaultdict[str, list[Process]] = defaultdict(list)
     for process in processes:
         if accelerator in _touched(process) and not _went_on(process, accelerator):
@@ -57,9 +56,7 @@ def failures(processes: Sequence[Process], accelerator: str) -> Iterator[str]:
 
 
 def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
-    """Yield the children that touched something unusable and carried on without it, one sentence per
-    place.
-    """
+    """Yield one sentence per place where children touched something unusable but carried on."""
     found: defaultdict[tuple[str, str, str], list[Process]] = defaultdict(list)
     for process in processes:
         for name in sorted(_touched(process)):
@@ -74,9 +71,7 @@ def _recoveries(processes: Sequence[Process]) -> Iterator[str]:
 
 
 def _conditions(processes: Sequence[Process]) -> Iterator[str]:
-    """Yield the forks whose child breaks only if it does something that it was not seen to do, one sentence
-    per kind.
-    """
+    """Yield one sentence per kind of fork that only breaks a child if the child does a certain thing."""
     forks = judgements(processes)
     found: Counter[tuple[str, str, bool]] = Counter()
     for process in processes:
@@ -100,7 +95,7 @@ def _touched(process: Process) -> set[str]:
 
 
 def _went_on(process: Process, name: str) -> bool:
-    """Return whether a process caught every error after a touch and ended well."""
+    """Return whether a process caught every error from a touch, and then ended well or is still running."""
     caught = all(touch.leaves is False for touch in _touches(process) if touch.what == name)
     if caught and process.running and not process.ended:
         return True
@@ -108,12 +103,12 @@ def _went_on(process: Process, name: str) -> bool:
 
 
 def touched(process: Process, name: str) -> bool:
-    """Return whether a process touched something that it could not use."""
+    """Return whether a process touched something that it had inherited and could not use."""
     return name in _touched(process)
 
 
 def touching_frame(process: Process, name: str) -> Frame | None:
-    """Return the first line at which a process touched something; None if no line was seen."""
+    """Return the first line that touched something unusable; None if no line was recorded."""
     touch = next(touch for touch in _touches(process) if touch.what == name)
     own = [frame for frame in touch.stack if not _FRAMEWORKS.intersection(frame.path.split("/")[:-1])]
     return (own or touch.stack or (None,))[-1]

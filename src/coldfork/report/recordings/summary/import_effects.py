@@ -1,4 +1,4 @@
-"""Attributes wakes and other effects to the innermost import in which they happened."""
+"""Attributes wakes and other effects to the innermost import during which they happened."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _SLACK = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One effect of an import."""
+    """An effect that happened during an import."""
 
     wakes: bool
     text: str
 
 
 class Marks:
-    """The effects of each import of a process, and which imports only led to a wake."""
+    """The effects of each import of a process, and the imports that merely led to a wake."""
 
     def __init__(self) -> None:
         self._of: defaultdict[int, list[Mark]] = defaultdict(list)
         self._on_the_way: set[int] = set()
 
     def of(self, span: Import) -> list[Mark]:
-        """Return the effects that happened in this import and in none of those below it."""
+        """Return the effects during this import, but not during any import below it."""
         return self._of.get(id(span), [])
 
     def leads_to_wake(self, span: Import) -> bool:
-        """Return whether something below this import woke an accelerator."""
+        """Return whether an import below this one woke an accelerator."""
         return id(span) in self._on_the_way
 
     def add(self, path: Iterable[Import], mark: Mark) -> None:
-        """Put a mark on the last import of a path that starts at the outermost one."""
+        """Add an effect to the last import on a path, which starts at an outermost import."""
         *outer, span = path
         if mark not in self._of[id(span)]:
             self._of[id(span)].append(mark)
@@ -47,7 +47,7 @@ class Marks:
 
 
 def marks(process: Process) -> Marks:
-    """Return the marks on the imports of a process."""
+    """Return the effects of a process's imports."""
     made = Marks()
     for wake in process.wakes:
         path = _path_of_wake(process, wake)
@@ -66,7 +66,7 @@ def marks(process: Process) -> Marks:
 
 
 def _path_of_wake(process: Process, wake: Wake) -> list[Import]:
-    """Return the path to the import that the waker names; if that was not recorded, no import is blamed."""
+    """Return the path to the import that the waker names; empty if that import was not recorded."""
     waker = wake.waker
     if waker is None or waker.module is None:
         return []

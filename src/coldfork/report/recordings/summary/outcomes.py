@@ -1,4 +1,4 @@
-"""The outcome of a recording: cold, woken, poisoned or unknown, the waker, and what to type next."""
+"""The outcome of a recording: cold, woken, poisoned or unknown, with the waker and the next command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.report.recordings.summary.doubts import has_begun, reasons, remark
 
 
 class Standing(StrEnum):
-    """The one word for a recording."""
+    """The verdict on a recording, in one word."""
 
     COLD = "cold"
     """No device was woken in any process, and everything was seen."""
@@ -30,7 +30,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a recording, with everything that a reader needs to act on it."""
+    """The outcome of a recording, with everything that readers need to act on it."""
 
     standing: Standing
     headline: str
@@ -85,7 +85,7 @@ def _nothing_woken(recording: Recording, doubts: tuple[str, ...]) -> str:
 
 
 def by_import(waker: Waker | None) -> bool:
-    """Return whether importing something woke the device, and not the program's own work."""
+    """Return whether the device was woken by importing a module, and not by the program's own code."""
     return waker is not None and waker.module not in (None, *phrases.PROGRAM)
 
 
@@ -192,9 +192,7 @@ def _is_poison(stretch: Stretch, accelerator: str | None = None) -> bool:
 
 
 def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
-    """Return every process harmed by a state it was forked with; devices before other runtimes, then by
-    time.
-    """
+    """Return each process harmed by a fork, with its state: devices first, then by time."""
     judged = forks.judgements(processes)
     found = [
         (process, stretch)
@@ -210,7 +208,7 @@ def _poison(processes: Sequence[Process]) -> list[tuple[Process, Stretch]]:
 
 
 def _origin(processes: Sequence[Process], process: Process, accelerator: str) -> Process:
-    """Return the process in which the accelerator was awake when the poisoned line of forks began."""
+    """Return the ancestor in which the accelerator was awake, above all the poisoned processes."""
     origin = process
     while origin.parent is not None:
         origin = processes[origin.parent]
@@ -230,7 +228,7 @@ def _wakes(processes: Iterable[Process]) -> list[tuple[Process, Wake]]:
 
 
 def _awake_unseen(processes: Iterable[Process]) -> tuple[Process, Stretch] | None:
-    """Return the first device that was found awake although no wake was seen."""
+    """Return the first device that was found awake although its wake was not recorded."""
     found = [
         (process, stretch)
         for process in processes
@@ -252,7 +250,7 @@ def _safe_children(process: Process, since: float) -> Iterator[str]:
 
 
 def _notes(wakes: Iterable[tuple[Process, Wake]], reported: Wake | None) -> Iterator[str]:
-    """Yield the other wakes, each place once."""
+    """Yield sentences on the other wakes, one for each place."""
     said = set() if reported is None else {_wake_key(reported)}
     for process, wake in wakes:
         if _wake_key(wake) in said:

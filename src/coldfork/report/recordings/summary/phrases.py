@@ -1,4 +1,4 @@
-"""The wording that all renderings of a recording share, for times, processes, states and chains."""
+"""Words for times, processes, states and chains that all formats of a recording share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coldfork.model.timelines import Departure, How, Process, Stretch, Wake
 from coldfork.report.shared.effects import calls_to_device
 from coldfork.report.shared.quantities import duration
 
-#: The names under which the program itself runs.
+#: The names that Python gives to the program's own main module.
 PROGRAM = ("__main__", "__mp_main__")
 
 NO_PLACE = "a place that was not seen"
@@ -37,19 +37,19 @@ def moment(seconds: float) -> str:
 
 
 def place(path: str | None, line: int | None) -> str:
-    """Return a line of a file: `engine/core.py:175`; says so if there is none."""
+    """Return a place as `engine/core.py:175`; if there is none, a phrase that says so."""
     if path is None:
         return NO_PLACE
     return path if line is None else f"{path}:{line}"
 
 
 def frame_place(frame: Frame | None) -> str:
-    """Return the line of a frame."""
+    """Return the place of a frame."""
     return NO_PLACE if frame is None else place(frame.path, frame.line)
 
 
 def pid(process: Process) -> str:
-    """Return the number by which a process is called."""
+    """Return the pid of a process as text; if it is unknown, a phrase that says so."""
     return "pid not known" if process.pid is None else str(process.pid)
 
 
@@ -59,12 +59,12 @@ def processes(count: int) -> str:
 
 
 def was(count: int) -> str:
-    """Return the verb that agrees with the count."""
+    """Return `was` or `were`, to agree with the count."""
     return "was" if count == 1 else "were"
 
 
 def names(chosen: Sequence[Process], most: int = 6) -> str:
-    """Return several processes by their numbers: `101, 102 and 2 whose pid is not known`."""
+    """Return the pids of several processes: `101, 102 and 2 whose pid is not known`."""
     known = [str(process.pid) for process in chosen if process.pid is not None]
     unknown = len(chosen) - len(known)
     if unknown:
@@ -73,24 +73,26 @@ def names(chosen: Sequence[Process], most: int = 6) -> str:
 
 
 def command(process: Process) -> str:
-    """Return the command of a process as typed in a shell; for parts of multiprocessing, their purpose."""
+    """Return a process's command as typed in a shell, or the purpose of a part of multiprocessing."""
     typed = " ".join(process.command)
     return next((meaning for sign, meaning in _OF_MULTIPROCESSING.items() if sign in typed), typed)
 
 
 def is_of_multiprocessing(process: Process) -> bool:
-    """Return whether a fresh interpreter runs a part of the same program, judging by its command."""
+    """Return whether a process's command shows that multiprocessing started it for the same program."""
     typed = " ".join(process.command)
     return any(sign in typed for sign in ("multiprocessing.spawn", "multiprocessing.forkserver"))
 
 
 def arrival(process: Process) -> str:
-    """Return how a process began: `forked`."""
+    """Return how a process began, such as `forked`."""
     return _ARRIVED[process.how]
 
 
 def departure(going: Departure) -> str:
-    """Return what a departure did: `forked`, `spawned (forkserver)`, `executed another program`."""
+    """Return how a process was started, such as `forked`, `spawned (forkserver)`, `executed another
+    program`.
+    """
     if going.how is How.FORK:
         return "forked"
     if going.how is How.EXEC:
@@ -99,7 +101,7 @@ def departure(going: Departure) -> str:
 
 
 def ending(process: Process) -> str:
-    """Return how a process ended, as far as that was seen."""
+    """Return how a process ended, as far as the end was recorded."""
     if not process.watched:
         return f"not watched, {_how_it_ended(process)}" if process.ended else "not watched"
     if process.executed_at is not None and not process.ended:
@@ -126,12 +128,12 @@ def state(stretch: Stretch) -> str:
 
 
 def waking(wake: Wake) -> str:
-    """Return the accelerator and how deeply it was woken: `cuda was woken (context)`."""
+    """Return which accelerator was woken, and how deeply: `cuda was woken (context)`."""
     return f"{wake.accelerator} was woken" + (f" ({wake.level.value})" if wake.level else "")
 
 
 def listed(items: tuple[str, ...], most: int = 6) -> str:
-    """Return `a, b and c`; for a long list, its beginning and how many more."""
+    """Return `a, b and c`; of a long list, only the beginning and how many more there are."""
     if len(items) > most:
         return f"{', '.join(items[:most])} and {len(items) - most} more"
     return " and ".join([*([", ".join(items[:-1])] if items[:-1] else []), *items[-1:]])
@@ -139,7 +141,7 @@ def listed(items: tuple[str, ...], most: int = 6) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
-    """One step of a chain: the action, its object, and the line that performs it."""
+    """One step of a chain: what was done to which object, and the line that did it."""
 
     verb: str
     symbol: str
@@ -148,14 +150,12 @@ class ChainStep:
 
     @property
     def place(self) -> str:
-        """Return the line that takes the step; empty if there is none."""
+        """Return the place of the step's line; empty if there is none."""
         return "" if self.path is None else place(self.path, self.line)
 
 
 def steps(waker: Waker) -> list[ChainStep]:
-    """Return every step, outermost first; the last one is the call that touched the device, if it was
-    seen.
-    """
+    """Return the steps of a chain, outermost first; the last one touched the device, if that was recorded."""
     found = []
     importer = None
     for site in waker.import_chain:
@@ -170,7 +170,7 @@ def steps(waker: Waker) -> list[ChainStep]:
 
 
 def _calls(waker: Waker) -> list[ChainStep]:
-    """Return the calls from the module's own line to a well-known one, whose own calls are left out."""
+    """Return the calls from the module's line to the first well-known one, but not the calls inside that."""
     found = [
         ChainStep("", frame.function, frame.path, frame.line)
         for frame in (*waker.stack[:1], *calls_to_device(waker))

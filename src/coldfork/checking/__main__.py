@@ -1,4 +1,4 @@
-"""Answers one question from standard input with the JSON of a check: `python -m coldfork.checking`.
+"""Reads a check's request from standard input, and prints its JSON: `python -m coldfork.checking`.
 
 The question is a JSON object: `paths`, and if wanted `entries`, `search` (the folders of dependencies),
 `profile`, `target_version`, `rules` and `overlays` (texts by path). Findings that a project has accepted, in
@@ -28,7 +28,7 @@ from coldfork.source.files.site_packages import search_path
 
 
 def main() -> int:
-    """Read the question from standard input, and print the answer, or an error message to standard error."""
+    """Read the request from standard input; print the report, or print an error message to standard error."""
     try:
         report = report_of(inspect(_request(json.load(sys.stdin))))
     except (ColdforkError, ValueError) as problem:

@@ -61,7 +61,7 @@ def read(start: Path, over: Mapping[str, Any] = _NOTHING) -> Configuration:
 
 
 def _table(file: Path) -> dict[str, Any] | None:
-    """Return `[tool.coldfork]` of a file; None if the file is missing or has no such table."""
+    """Return the `[tool.coldfork]` table of a file; None if the file or the table is missing."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -186,7 +186,7 @@ def _fits(kind: Kind, value: object) -> bool:
 
 
 def _spelled(value: object) -> str:
-    """Return a value roughly as TOML spells it, for an error message."""
+    """Return a value in approximately its TOML form, for an error message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

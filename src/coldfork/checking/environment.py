@@ -25,7 +25,7 @@ class Environments:
         self._known: dict[object, Environment] = {}
 
     def __call__(self, request: CheckRequest, paths: Sequence[Path]) -> Environment:
-        """Return the environment resolved for an equal request earlier, or resolve this one."""
+        """Return the environment for a request, which is looked up only once for equal requests."""
         active = os.environ.get("VIRTUAL_ENV")
         key = request.search, request.python, request.site_packages, tuple(paths), active, Path.cwd()
         if key not in self._known:

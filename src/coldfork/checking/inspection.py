@@ -69,7 +69,7 @@ class Inspection:
 
     def file(self, path: str) -> str:
         """Return the absolute path of a file that a report names."""
-        # Removes any `..`, because the paths of overlays contain none.
+        # `normpath` removes any `..`, because the paths of overlays contain none.
         return os.path.normpath(Path(self.locate(path)).absolute())
 
 

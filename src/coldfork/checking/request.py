@@ -105,7 +105,7 @@ def configured(
 
 
 def paths_or_default(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths given, else `src` if it exists, else the current folder."""
+    """Return the given paths; without any, `src` if it exists, else the current folder."""
     if paths:
         return paths
     return (Path("src"),) if Path("src").is_dir() else (Path(),)

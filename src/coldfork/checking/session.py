@@ -34,7 +34,7 @@ class CheckSession:
     """
 
     def __init__(self, *, cache: bool = True, hurried: bool = True) -> None:
-        """Start empty; without `cache`, the disk cache is neither read nor written.
+        """Start without results; if `cache` is false, the cache on disk is neither read nor written.
 
         If `hurried`, answers after the first may follow programs less far, to keep up with typing.
         """
@@ -82,7 +82,7 @@ class CheckSession:
         with _without_collecting():
             inspection = inspect(asked, progress, store=self._held, find=self._environments)
         if not self._written and not request.overlays:
-            self._held.write()  # once, for the next check: later answers must not wait for the disk
+            self._held.write()  # written once only: later results must not wait for the disk
             self._written = True
         return inspection
 
@@ -91,7 +91,7 @@ class CheckSession:
         return frozenset(() if self._held is None else self._held.files())
 
     def close(self) -> None:
-        """Release everything; closing twice is not an error."""
+        """Release all kept data; closing a session twice is not an error."""
         if self._held is not None:
             self._held.drop()
         self._held = None

@@ -1,4 +1,4 @@
-"""Every setting: name, type, default. Flags, environment variables and configuration are derived from it."""
+"""All settings with name, type and default, from which flags, variables and configuration keys are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.model.effects import PROFILES, Verdict
 from coldfork.report.formats import FORMATS
 from coldfork.rules.registry import NAMES, unknown
 
-#: The value of `--fail-on` that also fails for code that could not be followed.
+#: With this value, `--fail-on` also fails for code that the analysis could not follow.
 UNKNOWN = "unknown"
 
 

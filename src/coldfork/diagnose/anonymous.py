@@ -23,7 +23,7 @@ _HOMES = re.compile(r"(?:[A-Za-z]:)?[/\\](?:home|Users)[/\\](?!Shared\b)[^/\\\s\
 
 
 def anonymous(said: Said, who: Identity | None = None) -> Said:
-    """Return a copy in which every text has been anonymised."""
+    """Return a copy of a result in which every text has been anonymised."""
     somebody = identity() if who is None else who
 
     def clear(text: str) -> str:

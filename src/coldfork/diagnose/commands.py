@@ -85,7 +85,7 @@ class _Attempt:
             self.news.put("respawning")
 
     def so_far(self) -> io.BytesIO:
-        """Return everything printed up to now."""
+        """Return everything that the command has printed so far."""
         with self._lock:
             self.log.flush()
             return io.BytesIO(os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0))
@@ -97,7 +97,7 @@ def run(
     limit: float | None = None,
     respawning: Callable[[BinaryIO], None] | None = None,
 ) -> Ran:
-    """Run the command; its output goes to its usual destination and to the log.
+    """Run the command, and copy its output both to its usual destination and to the log.
 
     After `limit` seconds, or a while after a signal, the command is ended, and its processes dump their
     stacks.

@@ -1,4 +1,4 @@
-"""Compares a range of versions with those that a project's requirements allow."""
+"""Compares a range of versions with the versions that a project's requirements allow."""
 
 from __future__ import annotations
 

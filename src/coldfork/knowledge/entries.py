@@ -138,7 +138,7 @@ class HarmlessEntry(NamedTuple):
 
 
 class ReturnsEntry(NamedTuple):
-    """One `[[returns]]`: calls that return an instance of a class with methods in the catalogue."""
+    """One `[[returns]]`: calls that return an instance of a class whose methods the catalogue knows."""
 
     names: tuple[str, ...]
     excluded: tuple[str, ...]

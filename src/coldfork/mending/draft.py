@@ -54,7 +54,7 @@ def inline(source: SourceText, node: ast.expr) -> str:
 
 
 def bracketed(text: str, node: ast.expr) -> str:
-    """Return the changed text of an expression, in brackets if it needs them."""
+    """Return the changed text of an expression, in brackets if it could not be parsed without them."""
     if isinstance(node, (ast.Tuple, ast.NamedExpr)) and not text.startswith("("):
         return f"({text})"
     try:
@@ -158,7 +158,7 @@ def _is_of_future(node: ast.stmt) -> bool:
 
 
 def is_docstring(node: ast.stmt) -> bool:
-    """Return whether a statement is a bare string."""
+    """Return whether a statement is just a string."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -21,7 +21,7 @@ _ONCE_ONLY = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 
 def require_movable(node: ast.AST) -> None:
-    """Refuse expressions that cannot be moved into a function."""
+    """Refuse an expression that cannot be moved into a function."""
     if any(isinstance(each, _ONCE_ONLY) for each in ast.walk(node)):
         raise CannotMend("it binds a name or waits")
 

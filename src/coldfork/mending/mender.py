@@ -181,7 +181,7 @@ def _apart(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def _touch(one: Fix, other: Fix) -> bool:
-    """Return whether two fixes change the same place; insertions at one place do not conflict."""
+    """Return whether two fixes change the same place, unless both insert the same text."""
     for edit in one.edits:
         for others in other.edits:
             if edit.path != others.path:

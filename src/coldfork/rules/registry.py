@@ -45,7 +45,7 @@ NAMES = (
     "unreadable-source",
 )
 
-#: Removed rules, so that a configuration or a comment that still names one gets an explanation.
+#: Removed rules: if a configuration or a comment still names one, the error message explains the removal.
 REMOVED = (
     "capture-before-warmup",
     "capture-reuses-warmup-state",

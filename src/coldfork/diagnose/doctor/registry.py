@@ -141,7 +141,7 @@ them initialises a device in coldfork's own process. A check that fails itself i
 
 
 def examine(names: Iterable[str], facts: Facts, clock: Callable[[], float] = monotonic) -> Checkup:
-    """Run the named checks, or all if none is named."""
+    """Run the named checks; without names, run all."""
     asked = tuple(dict.fromkeys(check for name in names for check in _meant(name)))
     results = tuple(_result(name, facts, clock) for name in asked or folders())
     python = facts.python

@@ -61,7 +61,7 @@ def _begins(text: str) -> bool:
 
 
 def dumped_frame(line: LogLine) -> LogFrame | None:
-    """Return the call on a line of a dump."""
+    """Return the call that a line of a dump shows; None if it shows none."""
     match = _FAULT_FRAME.match(line.text) or _SPY_FRAME.match(line.text) or _GDB_FRAME.match(line.text)
     if match is None:
         return None

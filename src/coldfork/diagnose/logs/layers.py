@@ -32,7 +32,7 @@ _WIDEST = 400
 _FEWEST = 2
 _SHARE = 0.08
 """The share of all rows above which it is no accident that they have the maximum length."""
-#: The beginnings of lines that never continue another line.
+#: Lines that begin in one of these ways never continue another line.
 _BEGINS = re.compile(
     r'Traceback \(|Process [\w:.-]+:$|\s*File "|During handling of|The above exception'
     r"|\(\w+[ \w]*=|\[[a-z_]+\d+\]:|\[?\d{4}-\d\d-\d\d|(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning):"
@@ -291,7 +291,7 @@ def _measured(rows: Iterable[_Row]) -> list[_Row]:
 
 
 def _is_new(text: str, behind: str) -> bool:
-    """Return True if a line does not continue the one before it, though that is as long as the cut lines."""
+    """Return True if a row begins a new line, although the row before it is as long as the cut ones."""
     if _BEGINS.match(text):
         return bool(behind.strip()) and "\\n" not in behind
     # Only the source line below a frame is indented this far, so the row is new.

@@ -116,7 +116,7 @@ class Log:
     """All its lines without their prefixes, for searching all at once."""
 
     def raw(self, number: int) -> str:
-        """Return a line as it is in its file."""
+        """Return a line of the log in the form in which it is in the file."""
         for passage in self.passages:
             if passage.first <= number <= passage.first + passage.data.count(b"\n"):
                 line = passage.data.split(b"\n")[number - passage.first]

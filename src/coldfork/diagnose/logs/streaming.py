@@ -48,17 +48,17 @@ class Signs:
     """The signs themselves."""
 
     def stand_in(self, data: bytes) -> bool:
-        """Return whether this block contains a sign."""
+        """Return whether this block of a log contains a sign and an anchor."""
         return any(word in data for word in self.anchors) and any(word in data for word in self.words)
 
 
 def excerpt(stream: BinaryIO, signs: Signs) -> Excerpt:
-    """Read a log to its end and keep its beginning, its end, and the surroundings of every sign."""
+    """Read a log to its end, but keep only its beginning, its end, and the lines around every sign."""
     return _Keeper(signs).read(stream)
 
 
 class _Keeper:
-    """Decides block by block what to keep; its memory does not grow with the log."""
+    """Decides, block by block, which parts to keep, in memory that does not grow with the log."""
 
     def __init__(self, signs: Signs) -> None:
         self._signs = signs
@@ -147,7 +147,7 @@ def _passages(stream: BinaryIO) -> Iterator[Passage]:
 
 
 def _utf8(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield the blocks of a stream as UTF-8; PowerShell writes UTF-16 with a byte order mark."""
+    """Yield the blocks of a stream, converted to UTF-8 if they are in UTF-16, as PowerShell writes it."""
     block = stream.read(BLOCK)
     encoding = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}.get(block[:2])
     if encoding is None:

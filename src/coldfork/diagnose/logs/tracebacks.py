@@ -24,7 +24,7 @@ LANDMARK = re.compile(r'^(?P<prefix>.*?) {2}File "[^"]+", line \d+')
 
 
 def frame(text: str, number: int) -> LogFrame | None:
-    """Return the call on a line of a traceback."""
+    """Return the call that a line of a traceback shows; None if it shows none."""
     if ".py" not in text and "File" not in text:
         return None
     match = _PYTHON.match(text) or _IPYTHON.match(text) or _PLACED.match(text)

@@ -106,8 +106,8 @@ class _Page:
             yield from self._check(result, width)
 
     def _told(self, results: list[CheckResult]) -> str:
-        """Return the first line of a group: its first check, unless shown below, and the numbers of good
-        results.
+        """Return the first line of a group: its first check unless shown below, and how many are ok or
+        skipped.
         """
         first = results[0].answer
         parts = [self._sheet.say(first.message)] if first.health.rank <= Health.OK.rank else []

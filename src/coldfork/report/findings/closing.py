@@ -19,7 +19,7 @@ _ORIGINS = {
 
 
 def closing_sentences(report: Report) -> tuple[str, ...]:
-    """Return the sentences that concern the check as a whole."""
+    """Return the sentences about the check as a whole, which come after all findings."""
     sentences = (
         left_out_sentence(report.coverage.left_out),
         scope_sentence(report.scope),

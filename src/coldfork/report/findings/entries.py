@@ -67,9 +67,7 @@ class Entries:
         yield from self._alike(alike)
 
     def new_way(self, cause: Cause, finding: Finding) -> Iterator[str]:
-        """Yield a new way to a cause that the baseline accepts: one that did not exist when the baseline was
-        written.
-        """
+        """Yield the entry for a new way to an accepted cause: one that the baseline does not have."""
         yield from self._head(finding)
         place = self.place(cause.path, cause.line)
         yield from self._note(

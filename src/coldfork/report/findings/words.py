@@ -92,7 +92,7 @@ def confirmation_counts(findings: Iterable[Finding]) -> str:
 
 
 def help_sentence(finding: Finding, remedy: str) -> str:
-    """Return the remedy and the next command to type."""
+    """Return the remedy, and the command that the user should type next."""
     command = f"read more: coldfork rule {finding.rule}"
     remedy = one_line(remedy).rstrip(".")
     return f"{remedy}; {command}" if remedy else command

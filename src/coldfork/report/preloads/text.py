@@ -37,7 +37,7 @@ def percent(share: float) -> str:
 
 
 def opening(result: Preloading) -> str:
-    """Return the result in one sentence."""
+    """Return the result of `coldfork preload` in one sentence."""
     kept = plural(len(result.kept), "module")
     if result.file is None:
         return f"{kept} may be imported before a worker is forked"

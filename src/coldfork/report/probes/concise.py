@@ -9,7 +9,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(probing: Probing, options: Options) -> str:
-    """Write `path:line:column: status: sentence`, or `module: status` if no line is to blame."""
+    """Write `path:line:column: status: sentence`, or `module: status` if no waking line is known."""
     letters = alphabet(options.encoding)
     lines = [_line(probe, options, letters) for probe in probing.modules]
     lines += [f"{letters.clean(module)}: interrupted: nothing is known about it" for module in probing.left]

@@ -13,7 +13,7 @@ from coldfork.report.shared.options import Options
 
 
 def render(probing: Probing, options: Options) -> str:
-    """Write one suite; a woken module is a failure, one that could not be judged an error.
+    """Write one suite, with woken modules as failures, and those that could not be judged as errors.
 
     Modules that an interruption left untested are skipped.
     """

@@ -73,7 +73,7 @@ _LARGEST_FILE = 8 * 1024 * 1024
 
 
 def reader(started: str, cwd: str = "") -> Source:
-    """Return a function that quotes lines of Python files unchanged since the recording was made."""
+    """Return a function that quotes lines of Python files, if these are older than the recording."""
     recorded = _timestamp(started)
 
     @lru_cache(maxsize=256)

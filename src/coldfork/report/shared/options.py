@@ -62,5 +62,5 @@ class Options:
         )
 
     def fails(self, cause: Cause) -> bool:
-        """Return whether this cause makes the check fail."""
+        """Return whether a cause makes the check fail."""
         return cause.counts(self.fail_on, self.fail_for)

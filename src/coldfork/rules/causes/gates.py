@@ -85,7 +85,7 @@ class Gates:
     def widest(
         self, causes: Sequence[Cause], candidates: Iterable[str]
     ) -> tuple[str, tuple[str, ...]] | None:
-        """Return the candidate that mends more than any file it leads to, with the modules that stay cold.
+        """Return the module whose mending keeps more modules cold than any file's, and these modules.
 
         A line of the checked code is mended in place, so a candidate counts only the imports of outside
         packages that it leads to: if several files need one, each would have to do without it.

@@ -91,7 +91,7 @@ Source = Callable[[str, int], str]
 
 
 def warm_modules(observation: Observation, causes: Iterable[Cause]) -> dict[str, list[str]]:
-    """Return the modules that importing wakes, if users of the library or its scripts may import them."""
+    """Return the modules whose import wakes a device, if users of the library or its scripts import them."""
     concerned = _concerned(observation)
     names: dict[str, set[str]] = {}
     for cause in causes:

@@ -42,7 +42,7 @@ class Case:
 
 
 def identify(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort findings by place and give each an id; otherwise equal findings are numbered."""
+    """Sort findings by place and give each an id; a number distinguishes those that are otherwise equal."""
     seen: Counter[str] = Counter()
     named = []
     for finding in sorted(findings, key=place):

@@ -77,7 +77,7 @@ def where(effect: Effect) -> str:
 
 
 def cost(effect: Effect, runs: bool) -> str:
-    """Return why a woken device matters, in one sentence."""
+    """Return one sentence on why a woken device matters."""
     certain = effect.verdict is Verdict.CERTAIN
     always = "the process that runs this program" if runs else "every process that imports this module"
     subject = always if certain else "a process in which this happens"

@@ -19,7 +19,7 @@ Limit = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class System:
-    """The operating system's description of itself."""
+    """Facts that the operating system reports about itself."""
 
     platform: str = "linux"
     machine: str = "x86_64"

@@ -43,14 +43,14 @@ class FileTree:
             return None
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder."""
+        """Return the names of the entries of a folder."""
         try:
             return sorted(entry.name for entry in self.place(folder).iterdir())
         except OSError:
             return []
 
     def lines(self, name: str) -> Iterator[str]:
-        """Yield the lines of a file; none if it cannot be read."""
+        """Yield the lines of a file; nothing if it cannot be read."""
         yield from (self.text(name) or "").splitlines()
 
     def may_use(self, name: str) -> bool:
@@ -89,7 +89,7 @@ def _needed(stream: BinaryIO) -> tuple[str, ...]:
     size, count = struct.unpack_from(f"{order}HH", head, 54)
     stream.seek(table)
     headers = stream.read(size * count)
-    # For each segment: its kind, its offset in the file, its address in memory, and its size in the file.
+    # Each segment's kind, offset in the file, address in memory, and size in the file.
     segments = [
         (kind, offset, address, length)
         for kind, _, offset, address, _, length in (

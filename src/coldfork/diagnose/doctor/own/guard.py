@@ -55,7 +55,7 @@ def examine(facts: Facts) -> Answer:
 
 
 def _interpreter(python: ExaminedPython) -> Interpreter:
-    """Return the interpreter as `coldfork guard` describes it, without running it."""
+    """Return a description of the interpreter like that of `coldfork guard`, without running it."""
     version = InstalledPackages(python.folders).version("coldfork")
     name = python.executable or str(python.prefix)
     return Interpreter(name, python.version_text, "linux", python.folders, version, None)

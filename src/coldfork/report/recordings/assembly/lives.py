@@ -254,9 +254,7 @@ def _begin_of(event: Told) -> float:
 
 
 def _there_at(life: Life, moment: float) -> Life:
-    """Return the process, after moving its beginning to `moment` if it was not watched and is known
-    earlier.
-    """
+    """Return the life; if the process was not watched, it began at `moment` at the latest."""
     if life.first is None and not life.watched:
         life.begin = min(life.begin, moment)
     return life

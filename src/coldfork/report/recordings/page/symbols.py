@@ -86,7 +86,7 @@ COLOURS = 8
 
 
 def package_of(module: str) -> str:
-    """Return the top-level package of a module: `torch` of `torch.nn.functional`."""
+    """Return the top-level package of a module, such as `torch` for `torch.nn.functional`."""
     return module.partition(".")[0]
 
 

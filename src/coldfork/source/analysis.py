@@ -90,7 +90,7 @@ class Ground(NamedTuple):
 
 
 class Analysis:
-    """An analysis of some paths; a repetition for another machine reuses the files found."""
+    """An analysis of some paths; analysing them again for another machine reuses the files found."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -103,7 +103,7 @@ class Analysis:
     def observe_on(
         self, machine: Profile, known: Catalogue, roots: tuple[str, ...], progress: Progress | None = None
     ) -> Observation:
-        """Find the effects on another machine of some of the modules and their imports."""
+        """Find the effects of importing the `roots` on another machine."""
         return self._observed(replace(self.request, profile=machine, catalogue=known, roots=roots), progress)
 
     def _observed(self, request: Request, progress: Progress | None) -> Observation:
@@ -122,10 +122,10 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
 
 
 def at_length(work: Callable[[], T]) -> T:
-    """Return the result of an analysis, which recurses deeply and creates long-lived objects."""
+    """Return the result of `work`, an analysis that recurses deeply and creates long-lived objects."""
     collecting = gc.isenabled()
     recursion = sys.getrecursionlimit()
-    gc.disable()  # the data is a few large, long-lived trees, in which collecting finds nothing
+    gc.disable()  # the data is a few large, long-lived trees, in which the collector would free nothing
     sys.setrecursionlimit(max(recursion, _RECURSION))
     try:
         return with_room(work)
@@ -138,7 +138,7 @@ def at_length(work: Callable[[], T]) -> T:
 
 
 def prepare(request: Request, before: Ground | None = None) -> Ground:
-    """Find the modules of a request, unless that was done `before` for another machine."""
+    """Find the modules of a request, or reuse those of `before`, found for another machine."""
     faults = Faults()
     if before is None:
         reader = Reader(request.overlays)
@@ -193,7 +193,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
         loader.abandon()
         raise
     loader.close()
-    # These objects refer to each other in cycles: without this, only the garbage collector would free them.
+    # These objects refer to each other in cycles: only the garbage collector would free them otherwise.
     program.close()
     unreadable, unparsed = answer.unreadable, 0
     if not request.roots:
@@ -229,7 +229,9 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
 
 
 def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
-    """Return where the run caches results, under names that cover all dependencies besides the sources."""
+    """Return the cache files of a run, whose names reflect every dependency of the results except the
+    sources.
+    """
     if request.cache is None and request.store is None:
         return None
     folder = (request.cache or Path()) / "check"
@@ -280,7 +282,7 @@ def _answer(
         names = faults.attempt(lambda: affected_modules(results, roots, files, changed), set(files))
         affected = tuple(sorted(map(quotations.path_of, names)))
     effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
-    if request.roots:  # anything independent of the machine was reported when all modules were analysed
+    if request.roots:  # findings independent of the machine were reported when all modules were analysed
         return Answer(
             effects,
             (),
@@ -324,7 +326,7 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
 
 
 def _entry(entry: str, found: Found, program: Program) -> str:
-    """Return the module name of an entry; a file outside any package may be named by its stem or its path."""
+    """Return the module name of an entry, which may be the stem or the path of a file outside any package."""
     if program.finder.find(entry) is not None:
         return entry
     spelled = entry.removesuffix(".py")

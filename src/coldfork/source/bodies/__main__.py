@@ -12,7 +12,7 @@ _RECURSION = 20_000
 
 
 def main() -> None:
-    """Read a question, and write what is certain, or why nothing can be said."""
+    """Read a question, and write the certain effects of the function, or why it cannot be followed."""
     sys.setrecursionlimit(_RECURSION)
     try:
         asked = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-"""Follows the call of one function, and finds the accelerators that it is certain to touch."""
+"""Follows the call of one function, and finds the accelerators that the call is certain to touch."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The touches found, and the files that the result depends on."""
+    """The accelerators that a function is certain to touch, and the files that this result depends on."""
 
     touches: tuple[Touch, ...]
     files: tuple[str, ...]
 
 
 def read_body(question: Question) -> Reading:
-    """Return what calling a function, with unknown arguments, is certain to touch.
+    """Return the accelerators that a call of a function with unknown arguments is certain to touch.
 
     Certain means: in every run that completes, and the error that a forked child gets for it leaves the
     function.
@@ -114,7 +114,7 @@ def read_body(question: Question) -> Reading:
 
 
 def read_library(library: str, search: Iterable[str], profile: str, **_: object) -> Reading:
-    """Return what calling a library function is known to touch, whatever its arguments."""
+    """Return the accelerators that a call of a library function touches, whatever its arguments."""
     facts = catalogue.load(PROFILES[profile], versions(tuple(map(Path, search)))).call(library)
     sure = [
         Touch(fact.accelerator, fact.symbol, ())
@@ -131,23 +131,23 @@ def _program(question: Question) -> Program:
     known = catalogue.load(profile, versions(search))
     known = replace(known, values={name: one for name, one in known.values.items() if _lasts(name, question)})
     loader = Loader(question.version, jobs=1, remembering=False)
-    # Libraries are not followed: their effects are in the catalogue, or are not certain.
+    # Libraries are not followed: their effects are in the catalogue, or are uncertain.
     finder = Finder(question.roots, (), {**question.files, question.module: question.file})
     return Program(finder, loader, known, profile, question.version, Distributions(search))
 
 
 def _lasts(name: str, question: Question) -> bool:
-    """Return whether the value that a name has during import also holds in a forked child."""
+    """Return whether a value known while the program is imported is still the same in a forked child."""
     if any(word in name.lower() for word in _OF_THE_MOMENT):
         return False
-    # PyTorch counts the devices once; in a child whose parent has not counted them there are none.
+    # PyTorch counts the devices once. A child forked before its parent has counted them finds none.
     return question.counted or not any(word in name for word in _COUNTING)
 
 
 def _give_classes(
     ev: Evaluator, program: Program, question: Question, values: GivenValues
 ) -> Iterator[ClassRef]:
-    """Give the classes the attributes that they have in the process."""
+    """Set on each class the attributes that it has in the running process, and yield the class."""
     for module, classes in question.classes.items():
         for qualified, attributes in classes.items():
             cls = _class(ev, program, module, qualified)
@@ -159,7 +159,7 @@ def _give_classes(
 def _callee(
     ev: Evaluator, program: Program, question: Question, code: Code, values: GivenValues
 ) -> tuple[Value, tuple[Values, Keywords]]:
-    """Return the function bound to its object, and arguments for all its other parameters."""
+    """Return the function, bound to its object if it has one, and arguments for its other parameters."""
     module = program.module(question.module)
     assert module is not None
     within, _, name = question.function.rpartition(".")
@@ -191,7 +191,7 @@ def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> Clas
 
 
 def _function(program: Program, module: str, qualified: str, line: int, code: str, env: Env) -> Value:
-    """Return a function if the process has loaded exactly this code; unknown if the source differs."""
+    """Return a function whose code in the process matches the source; unknown if the two differ."""
     state = program.module(module)
     if state is None:
         return UNKNOWN
@@ -220,7 +220,9 @@ def _certain(program: Program, sites: tuple[Site, ...], trees: dict[str, ast.Mod
 
 
 def _way(link: Link) -> tuple[list[_Step], str]:
-    """Return the functions on the path, without the one that represents the process, and the final call."""
+    """Return the functions along the path, without the first, which represents the process; and the last
+    call.
+    """
     steps: list[_Step] = []
     at: Link | None = link.following
     call = ""
@@ -270,9 +272,7 @@ def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, co
 
 
 def lowered(node: Definition) -> Code:
-    """Return the function in the form that is followed: its caller passes all parameters, with unknown
-    values.
-    """
+    """Return the code of a function with all parameters positional, so that a caller can pass each one."""
     code = _code(node)
     given = code.parameters
     more = [name for name in (given.star, given.double_star) if name is not None]

@@ -14,7 +14,7 @@ _PLAIN_DECORATORS = ("staticmethod", "classmethod", "property", "override", "tor
 
 
 def error_leaves(tree: ast.Module, line: int, *, called_by_name: bool) -> bool:
-    """Return whether nothing around a line, in its function, may handle an error raised there.
+    """Return whether an error raised at a line passes every `try` and `with` around it in the function.
 
     `called_by_name` says that callers reach the function through its decorators.
     """
@@ -44,7 +44,7 @@ def _may_end(node: ast.AST, line: int, called_by_name: bool) -> bool:
 
 
 def _ends(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler may catch the error and continue."""
+    """Return whether a handler may catch the error without raising it again."""
     return _catches(handler.type) and not isinstance(handler.body[-1], ast.Raise)
 
 
@@ -60,7 +60,7 @@ def _catches(kinds: ast.expr | None) -> bool:
 
 
 def _is_made_by(expression: ast.expr, roots: tuple[str, ...]) -> bool:
-    """Return whether an expression is a call to, or an attribute of, one of these names."""
+    """Return whether an expression is a chain of calls and attributes that begins with one of these names."""
     at = expression
     while isinstance(at, (ast.Call, ast.Attribute)):
         at = at.func if isinstance(at, ast.Call) else at.value
@@ -68,7 +68,9 @@ def _is_made_by(expression: ast.expr, roots: tuple[str, ...]) -> bool:
 
 
 def _leaves(node: ast.AST) -> bool:
-    """Return whether a statement may leave a `finally`, which discards the error."""
+    """Return whether code in a `finally` may leave it by `return`, `break` or `continue`: this drops the
+    error.
+    """
     return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in ast.walk(node))
 
 
@@ -77,8 +79,8 @@ def _holding(node: ast.AST, line: int) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         first = getattr(child, "lineno", None)
         if first is None:
-            # A list of names in a handler, arguments, or an item of `with`: these have no position of their
-            # own.
+            # Handlers' names, arguments and items of `with` have no position in the tree, but the nodes
+            # inside have.
             yield from _holding(child, line)
         elif first <= line <= (getattr(child, "end_lineno", None) or first):
             yield child

@@ -1,4 +1,4 @@
-"""A question about one function: its location, and the values in its process that it may read."""
+"""A question about one function: where it is defined, and the values that it may read in its process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Given = ReadOnly[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One function, as described by the process that would run it."""
+    """A question about one function, asked by the process that would run it."""
 
     file: str
     module: str
@@ -71,7 +71,7 @@ class Question:
 
 
 class GivenValues:
-    """The values given by a question; `find` looks up a class, and `define` makes a function."""
+    """Converts the values in a question; `find` looks up a class, and `define` makes a function."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class GivenValues:
         return {name: self.one(value) for name, value in given.items()}
 
     def one(self, given: Any) -> Value:
-        """Return the value of a variable with this content, as far as it is known."""
+        """Return the value described by a part of the message, as far as it is known."""
         match given:
             case {"is": value}:
                 return Const(value)

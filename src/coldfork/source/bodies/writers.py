@@ -1,4 +1,4 @@
-"""The variables and attributes that the functions of a program write, as far as its sources show."""
+"""The variables and attributes that the functions of a program set, as far as its source text shows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _MAKING = (b"__init__", b"__new__", b"__post_init__", b"__setstate__")
 _ANY = ""
 """Represents a name that is not spelled out in the source."""
 
-# A whole program is searched within milliseconds, which parsing could not achieve. Text in a comment or a
-# string that looks like a write counts as one.
+# A regular expression searches a whole program within milliseconds; parsing would take far longer. Text in a
+# comment or a string that looks like an assignment counts as one.
 _WRITE = re.compile(
     rb"""
     ^(?P<indent>[ \t]*)(?:async[ \t]+)?def[ \t]+(?P<function>\w+)[^(\n]*\(\s*(?P<first>\w*)
@@ -28,7 +28,9 @@ _ATTRIBUTE = re.compile(rb"\.(\w+)[ \t]*(?:,|$|\))")
 
 
 class WrittenNames:
-    """Answers for the modules of a program; their sources are read on the first question."""
+    """The variables and attributes that functions of some modules set; the sources are read when first
+    needed.
+    """
 
     def __init__(self, program: Program, modules: Iterable[str]) -> None:
         self._program = program
@@ -68,7 +70,7 @@ def _declared_global(source: bytes) -> Iterator[str]:
 
 
 def written_in(source: bytes) -> Iterator[str]:
-    """Yield the attributes that a source sets, except those of an object under construction."""
+    """Yield the attributes that a source sets, except those that a constructor sets on its own object."""
     maker = b""
     for found in _WRITE.finditer(source):
         said = found.groupdict()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.trace import Cut
 
-#: Statements (a call counts for a few) to follow for one module; the rest is treated as unknown.
+#: Statements to follow for one module, a call counting as several; the code after them is treated as unknown.
 _STATEMENTS = 20_000
-#: The same for a program when a user who has edited one of its files is waiting.
+#: The limit for a program if a user, having edited one of its files, is waiting for the result.
 _STATEMENTS_IN_A_HURRY = 5_000
-#: The same for a function whose callers are unknown.
+#: The limit for a function whose callers are unknown.
 _STATEMENTS_OF_CALL = 2_000
-#: The same for such a function when a user is waiting.
+#: The limit for a function whose callers are unknown, if a user is waiting for the result.
 _STATEMENTS_OF_CALL_IN_A_HURRY = 300
-#: Test modules build values of all kinds during collection; they get less.
+#: The limit for test modules, which is lower because they build values of all kinds during collection.
 _STATEMENTS_OF_TESTS = 4_000
 _DEEPEST = 60
-#: Elements of a display that take about as long as one statement.
+#: This many elements of a list, tuple or dictionary display take about as long as one statement.
 FEW_ELEMENTS = 8
-#: Items of a container that are traversed or copied in about the time of one statement.
+#: This many items of a container are traversed or copied in about the time of one statement.
 _ITEMS = 512
-#: At most this many faults are reported for one module: more of them usually share a cause.
+#: No more faults than this are reported for one module: further ones usually share a cause.
 _MOST_FAULTS = 4
 
 
@@ -48,13 +48,13 @@ class Budget:
         self.faults.clear()
 
     def begin_call(self, hurried: bool) -> None:
-        """Start over, for a function that is called by itself."""
+        """Start over, to follow a function whose callers are unknown."""
         self.left = _STATEMENTS_OF_CALL_IN_A_HURRY if hurried else _STATEMENTS_OF_CALL
         self.depth = self.loops = 0
 
     def charge_display(self, elements: int) -> None:
-        """Charge for the elements of a display, or the arguments of a call, that may be evaluated
-        repeatedly.
+        """Charge for the elements of a list, tuple or dictionary display, or the arguments of a call, in code
+        that may run repeatedly.
         """
         if self.depth or self.loops:
             self.left -= elements // FEW_ELEMENTS
@@ -64,36 +64,36 @@ class Budget:
         self.left -= items // _ITEMS
 
     def charge_alternatives(self) -> None:
-        """Charge for joining values with too many alternatives: calls with the result are followed for
-        each.
+        """Charge for a value with too many alternatives: every call that gets the value is followed once for
+        each of them.
         """
         self.left -= _STATEMENTS // 2
 
     @property
     def spent(self) -> bool:
-        """True if nothing is left for optional work."""
+        """True if the budget is used up."""
         return self.left <= 0
 
     @property
     def exhausted(self) -> bool:
-        """True if following another call would take too long for its possible benefit."""
+        """True if another call should not be followed: calls nest too deeply, or the budget is used up."""
         return self.depth >= _DEEPEST or self.spent
 
     def ran_out(self, before: int) -> bool:
-        """Return True if a call that began with nearly the full budget has used it up."""
+        """Return True if a call began with nearly the full budget and used all of it."""
         return self.spent and before > _STATEMENTS // 2
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
-        """Everything that was not followed to its end."""
+        """Every place where following ended early."""
         return (*self.faults, *(() if self.cut is None else (self.cut,)))
 
     def end_at(self, module: str, function: str, line: int) -> None:
-        """Record where the budget ran out, unless it did so before."""
+        """Record where the budget ran out, unless an earlier place is already recorded."""
         if self.cut is None:
             self.cut = Cut(module, function, line)
 
     def fail_at(self, module: str, function: str, line: int, fault: str) -> None:
-        """Record where a fault in coldfork itself ended following something."""
+        """Record where a fault in coldfork itself made it give up on some code."""
         if len(self.faults) < _MOST_FAULTS:
             self.faults[Cut(module, function, line, fault)] = None

@@ -1,1 +1,1 @@
-"""The effects of calls: to our functions, to classes, and to code without source."""
+"""The effects of calls: to functions with source, to classes, and to code without source."""

@@ -1,4 +1,4 @@
-"""Arguments of a call: which of them split it, and the resulting values of the parameters."""
+"""The arguments of a call: the alternatives to follow separately, and the values of the parameters."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _MOST_COMBINATIONS = 8
 
 
 def first_union(positional: Values, keywords: Keywords, combinations: int) -> int | str | None:
-    """Return an argument with a few alternatives: the call is followed for each, while combinations
-    stay few.
+    """Return the index or name of an argument whose alternatives to follow one by one; None if there is no
+    such argument, or if too many combinations would result.
     """
     most = _MOST_COMBINATIONS // combinations
     for index, value in enumerate(positional):
@@ -41,12 +41,14 @@ def first_union(positional: Values, keywords: Keywords, combinations: int) -> in
 
 
 def _tells(value: Union) -> bool:
-    """Return whether following the alternatives separately shows more than following them together."""
+    """Return whether following each alternative by itself may show more than following all of
+    them at once.
+    """
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 
 def unknown_arguments(parameters: Parameters, optional: bool) -> tuple[Values, Keywords]:
-    """Return unknown arguments: for all parameters, or for those without a default."""
+    """Return unknown values as arguments: for every parameter, or only for those without a default."""
     left_out = 0 if optional else len(parameters.defaults)
     named = zip(parameters.keyword_only, parameters.keyword_defaults, strict=True)
     return (
@@ -85,7 +87,9 @@ def bind_arguments(
 
 
 def _defining(function: Function) -> Env | None:
-    """Return where default values are evaluated: in the class body for a method, else around the function."""
+    """Return the names visible to default values: those of the class body for a method, else those around the
+    function.
+    """
     if function.owner is not None:
         return ClassEnv(function.owner)
     return function.env

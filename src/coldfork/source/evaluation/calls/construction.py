@@ -1,4 +1,4 @@
-"""Construct objects: metaclass `__call__`, `__new__`, `__init__`, and the additions of dataclasses."""
+"""Constructs objects: metaclass `__call__`, `__new__`, `__init__`, and the generated code of dataclasses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIELDS = frozenset({"attrib", "ib"})
 def construct(
     ev: Interpreter, frame: Frame, cls: ClassRef, positional: Values, keywords: Keywords, by_meta: bool = True
 ) -> Value:
-    """Call a class, unless the knowledge base answers for it."""
+    """Return the result of calling a class, which the knowledge base may describe."""
     facts: tuple[Fact, ...] = ()
     if cls.module.name.partition(".")[0] in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
@@ -57,7 +57,7 @@ def construct(
 def _made(
     ev: Interpreter, frame: Frame, cls: ClassRef, positional: Values, keywords: Keywords, by_meta: bool
 ) -> Value:
-    """Return the object that a followed class makes of the arguments."""
+    """Return the object that a class with source makes of the arguments."""
     meta = metaclass(ev, cls) if by_meta else None
     if meta is not None:
         held = ev.member(meta, "__call__")
@@ -94,7 +94,7 @@ def _initialise(
 
 
 def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
-    """Return whether a class without `__init__` has been given one that takes its fields.
+    """Return whether a class has a generated `__init__` that takes the values of its fields.
 
     Decorators do this, in various ways, to a class without bases.
     """
@@ -103,7 +103,7 @@ def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
     if any(base.dataclass for base in own):
         return True
     if any(last_name(called(node)) == "dataclass" for node, _ in cls.statement.decorators):
-        return True  # looked up by name: the decorator has not been run
+        return True  # compared by name, because the decorator has not been run
     return len(own) == len(bases) and any(base.statement.decorators for base in own)
 
 

@@ -40,7 +40,7 @@ _DATACLASSES = (
 
 
 def evaluate(ev: Interpreter, frame: Frame, nodes: Nodes, symbol: str) -> Decorators:
-    """Return the decorators of a function or class, which are evaluated before the rest of it."""
+    """Evaluate the decorators of a function or class, in order, and return their values with their lines."""
     outer = frame.enter(Position.DECORATOR, symbol)
     try:
         found = []
@@ -53,7 +53,9 @@ def evaluate(ev: Interpreter, frame: Frame, nodes: Nodes, symbol: str) -> Decora
 
 
 def apply(ev: Interpreter, frame: Frame, value: Value, decorators: Decorators, symbol: str) -> Value:
-    """Return a value with its decorators applied in place, the last one first, with all their effects."""
+    """Return a function or class after calling its decorators on it, the last one first, with all their
+    effects.
+    """
     outer = frame.enter(Position.DECORATOR, symbol)
     try:
         for decorator, line in reversed(decorators):
@@ -65,7 +67,7 @@ def apply(ev: Interpreter, frame: Frame, value: Value, decorators: Decorators, s
 
 
 def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, nodes: Nodes) -> Value:
-    """Return a decorated value, for a lookup by name."""
+    """Return a function or class with its decorators applied, when it is looked up by name."""
     frame = Frame(module, env)
     frame.quiet = True
     ev.failing.append({})
@@ -82,7 +84,7 @@ def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, no
 
 
 def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> Value:
-    """Return the result of one decorator.
+    """Return the result of calling one decorator.
 
     A decorator of the standard library or of a known library is taken to return its argument. Others without
     source are only presumed to: they may keep the function, call it, or replace it.
@@ -109,7 +111,7 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
 
 
 def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
-    """Return whether calling the result of a decorator is sure to run the function."""
+    """Return whether calling the object that a decorator returns is sure to run the decorated function."""
     if not isinstance(decorator, External):
         return not isinstance(decorator, Unknown)
     top = decorator.name.partition(".")[0]
@@ -117,7 +119,7 @@ def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
 
 
 def _presumed(decorator: Value, value: Value) -> Value:
-    """Return the result of a decorator without source: unknown, or the decorated value."""
+    """Return the result of a decorator without source: unknown, or else what it decorates."""
     name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
     condition = Condition(words=f"{name} hands on what it decorates")
     given = [(one, all_of(inner, condition)) for one, inner in alternatives(value) if one is not UNKNOWN]
@@ -125,7 +127,9 @@ def _presumed(decorator: Value, value: Value) -> Value:
 
 
 def _known(name: str, value: Value) -> Value | None:
-    """Return the result of a standard library decorator that changes the meaning of a name."""
+    """Return the result of a decorator such as `property`, which changes how the name behaves; None for
+    others.
+    """
     if name == "builtins.property" or name.endswith(("cached_property", "abc.abstractproperty")):
         return Property(value)
     if name == "builtins.staticmethod":

@@ -38,7 +38,9 @@ _ACCEPTED = Condition(words="the command line is one that the parser accepts")
 
 
 def known_result(ev: Interpreter, symbol: str) -> Value:
-    """Return the result of a known function."""
+    """Return the result of a library function: its value in the catalogue, else an object known
+    only by name.
+    """
     known = ev.catalogue.values.get(f"{symbol}()")
     if known is not None:
         return known_value(known)
@@ -56,7 +58,7 @@ def call_external(ev: Interpreter, frame: Frame, name: str, positional: Values, 
     if name.startswith("importlib.metadata.EntryPoint[") and name.endswith("].load"):
         return _load_entry_point(ev, frame, name[len("importlib.metadata.EntryPoint[") : -len("].load")])
     if name == pytorch.TENSOR.name:
-        return pytorch.TENSOR  # a method that is called like a field of a named tuple
+        return pytorch.TENSOR  # the fields of a named tuple of tensors may also be methods of a tensor
     if "()" in name:
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
@@ -78,7 +80,7 @@ def call_external(ev: Interpreter, frame: Frame, name: str, positional: Values, 
 
 
 def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
-    """Return the result of `EntryPoint.load`: import the module, take the attribute."""
+    """Return the result of `EntryPoint.load`: the module is imported, and the attribute is taken from it."""
     module, _, attribute = target.partition("[")[0].strip().partition(":")
     ev.record_import(frame, module)
     value: Value = module_object(ev, module)
@@ -91,7 +93,7 @@ def _load_entry_point(ev: Interpreter, frame: Frame, target: str) -> Value:
 def _external_method(
     ev: Interpreter, frame: Frame, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """Return the result of a method of an external call's result."""
+    """Return the result of a method called on the result of an external call."""
     made, _, method = name.rpartition("().")
     if method in PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
@@ -105,11 +107,11 @@ def _external_method(
         tensor = pytorch.tensor_of_method(receivers, method)
         if tensor is not None:
             return tensor
-    if name.removesuffix("()") in ev.catalogue.waiting:  # the last is the argument of its result
+    if name.removesuffix("()") in ev.catalogue.waiting:  # the last argument is that of the call's result
         known_effects.record_call(ev, frame, name, positional[:-1], keywords)
     elif name in ev.catalogue.calls:
         known_effects.record_call(ev, frame, name, positional, keywords)
-    elif not name.endswith("()"):  # calling the result of a call does not repeat that call
+    elif not name.endswith("()"):  # calling the result of a call does not repeat the first call
         known_effects.record_call(ev, frame, name.replace("()", ""), positional, keywords)
     return External(f"{name}()") if len(name) < _LONGEST_NAME else UNKNOWN
 
@@ -215,7 +217,8 @@ def _super_method(
 def answer(
     ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
 ) -> Value | None:
-    """Return the result of a function that the knowledge base describes completely.
+    """Return the result of a function that the knowledge base describes completely, so that its source need
+    not be followed; None for others.
 
     Checked code is always followed: findings must not depend on the name of a module.
     """

@@ -59,7 +59,7 @@ class _Call(NamedTuple):
 
 
 def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywords: Keywords) -> Value:
-    """Call `callee`; the effects go to `frame`."""
+    """Call `callee`, recording the effects in `frame`."""
     kind = type(callee)
     if kind is Function:
         return call_function(ev, frame, callee, positional, keywords)  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def call_function(
     lazily: bool = False,
     combinations: int = 1,
 ) -> Value:
-    """Call a function whose source is at hand, unless the knowledge base answers for it."""
+    """Call a function with source, unless the knowledge base describes it."""
     facts: tuple[Fact, ...] = ()
     symbol = ""
     name = function.module.name
@@ -132,13 +132,13 @@ def call_function(
             return Lazy("generator", (function, positional, keywords))
         if code.is_async:
             return Lazy("coroutine", (function, positional, keywords))
-    # Recursive calls are followed with joined arguments: otherwise each level would multiply the paths.
+    # Alternatives are not split in recursive calls: otherwise each level would multiply the paths.
     nested = ev.memo.is_followed((function.module.name, id(code)))
     split = None if nested else first_union(positional, keywords, combinations)
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
-    for fact in facts:  # what the source does not show: compiled code, dispatch
+    for fact in facts:  # the source does not show the effects of compiled code or dynamic dispatch
         if not known_effects.is_all(fact) and not any(
             wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes
         ):
@@ -146,7 +146,7 @@ def call_function(
     hand_over(ev, frame, result)
     known_effects.record_unshown(ev, frame, facts, result.must)
     vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
-    if facts and vague:  # the catalogue may know the effects of the result's methods
+    if facts and vague:  # the catalogue may know the effects of methods of the result
         return external_calls.known_result(ev, symbol)
     return result.value
 
@@ -154,7 +154,7 @@ def call_function(
 def _known(
     ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """Return the result of a known library's function that has a meaning of its own."""
+    """Return the result of a library function that needs a model of its own; None for any other."""
     model = MODELS.get(symbol)
     if model is not None:
         own = positional[1:] if symbol.endswith(".__init__") else positional
@@ -166,7 +166,7 @@ def _known(
 
 
 def _code_to_follow(ev: Interpreter, frame: Frame, function: Function) -> Code | None:
-    """Return a function's parameters and block; None if it cannot be read or followed further."""
+    """Return a function's parameters and block; None if unreadable, or beyond the budget."""
     try:
         code = ev.definitions.code_of(function)
     except Exception as problem:
@@ -224,10 +224,10 @@ def _call_split(
 def _result(
     ev: Interpreter, function: Function, code: Code, positional: Values, keywords: Keywords
 ) -> CallResult:
-    """Return the result of the call, cached for equal arguments."""
+    """Return the result of the call, from the cache if there is one for equal arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and code.is_generator, False
     place = (function.module.name, id(code))
-    # Two lambdas may share a line: their code tells them apart, and lives as long as the module's summary.
+    # Two lambdas may share a line: their code identifies them, and lives as long as the summary.
     identity: object = function if function.env is None else (*place, function.env)
     plain = tuple(map(unwatched, positional))
     met = 0 if ev.unknown_code is None else ev.unknown_code.calls
@@ -270,7 +270,7 @@ def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> C
         ev.unproductive_calls.record_slow_call(place, result, functions_known)
     alike = ev.unread_texts.learn(key, call.positional, result, ev.journal.is_as_at(mark))
     result = result._replace(value=unwatched(result.value))
-    # A call that used up the budget would do so again: the result so far becomes final.
+    # The same call would use up the budget again, so its incomplete result is kept as final.
     final = budget.ran_out(left)
     if ev.memo.remember(key, result._replace(cut=budget.cut) if final else result, shared, regardless=final):
         ev.journal.settle(mark)
@@ -332,13 +332,13 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
 
 
 def _in_all(musts: list[set[str]]) -> frozenset[str]:
-    """Return the intersection; nearly always empty, so a shared empty set saves memory."""
+    """Return the intersection of the sets: usually empty, so a shared empty set saves memory."""
     held = musts[0].intersection(*musts)
     return frozenset(held) if held else _NOTHING
 
 
 def _returned(ev: Interpreter, inner: Frame, function: Function, code: Code) -> Value:
-    """Return the value that the call returns; if nothing is known, an object of the annotated class."""
+    """Return the value that the call returns; if that is unknown, an object of the annotated class."""
     nominal = [value for value, off in inner.returns if off is None]
     others = [under(value, off) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])

@@ -1,4 +1,4 @@
-"""Apply the knowledge base: facts become wakes; known calls have values, fail, or wrap functions."""
+"""Applies the knowledge base: records the known effects of calls, their values and their failures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def libraries(catalogue: Catalogue) -> frozenset[str]:
 
 
 def original_name(dotted: str) -> str:
-    """Return the name without the package that vendors the library."""
+    """Return a library's name without the name of the package that vendors the library."""
     for marker in _VENDORED:
         if marker in dotted:
             return dotted.rpartition(marker)[2]
@@ -88,14 +88,14 @@ def record_facts(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...]) -> None
 
 
 def is_all(fact: Fact) -> bool:
-    """Return True for a context that is created in any case: following the source could show nothing
-    deeper.
+    """Return True for a context that is certain to be created: following the source could find nothing more
+    serious.
     """
     return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
 
 
 def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown: Collection[str]) -> None:
-    """Record the contexts that are certain to be created and that following the source has not `shown`."""
+    """Record the contexts that are certain to be created, except those among the wakes already `shown`."""
     for fact in facts:
         if is_all(fact) and f"{fact.accelerator}+" not in shown:
             ev.record_fact(frame, fact)
@@ -113,12 +113,12 @@ def facts_of(
     if raises is not None:
         if raises.fails:
             raise Raised("other")
-        # The profile says that it works: the alternative is kept, but only as possible.
+        # The profile says that this call works: its failure is kept, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
         ev.record_failure(Failure(condition, False, "other", frozenset()))
     if computed:
         known = ev.catalogue.calls.get(symbol, ())
-    else:  # the source is not at hand
+    else:  # for a function without source
         known = ev.catalogue.call(symbol) or ev.catalogue.helpers.get(symbol, ())
     if not known:
         return ()
@@ -127,7 +127,9 @@ def facts_of(
 
 
 def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the result of a call that wakes nothing until it is itself called, as `numba.cuda.jit` does."""
+    """Return the result of a call such as `numba.cuda.jit`, which wakes nothing until the result
+    is called.
+    """
     if symbol not in ev.catalogue.waiting:
         return None
     wraps = symbol in ev.catalogue.wraps
@@ -137,11 +139,13 @@ def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords
         return Partial(External(f"{symbol}()"), positional, keywords)
     if wraps:
         return None
-    return External(f"{symbol}()()")  # made with other arguments, it never wakes anything
+    return External(f"{symbol}()()")  # with these arguments, calling the result wakes nothing
 
 
 def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
-    """Record the effects of calling `symbol`, the result of a call, regardless of that call's arguments."""
+    """Record the effects of calling `symbol`, a call's result, except those that depend on the first call's
+    arguments.
+    """
     record_facts(
         ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)])
     )
@@ -177,15 +181,15 @@ def _fitting(
 
 
 def _may_pass(test: ArgumentTest, value: Value) -> bool:
-    """Return whether it is unknown if an argument passes a test."""
+    """Return whether an argument is unknown, so that it may or may not pass a test."""
     if test.empty:
         return isinstance(value, (Unknown, External)) or (isinstance(value, Sequence) and not value.exact)
     return isinstance(value, Unknown) and not (test.negative and value is NATURAL)
 
 
 def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value | None:
-    """Return the default device, for a function of torch that makes its tensors there unless told
-    otherwise.
+    """Return the default device if this is the test of `device` in a torch function that uses the default;
+    else None.
     """
     if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
         return None
@@ -196,16 +200,16 @@ def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value |
 
 
 def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
-    """Return the alternative that passes, in words, if others do not; empty if all pass."""
+    """Return the alternative that passes the test, in words; empty if every alternative passes."""
     if ev.presumes or type(value) is not Union:
-        return ""  # an argument that may name a device is presumed to name one
+        return ""  # an argument that may name a device is presumed to name the device
     passing = [one for one, _ in value.alternatives if _accepts_one(test, one)]
     return "" if len(passing) == len(value.alternatives) else describe(passing[0] if passing else value)
 
 
 def record_call(ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords) -> bool:
-    """Record the known effects of calling `symbol`; raise if it is known to fail. Return whether there are
-    any.
+    """Record the known effects of calling `symbol`; return whether there are any. Raise if the call is known
+    to fail.
     """
     facts = facts_of(ev, symbol, positional, keywords)
     record_facts(ev, frame, facts)
@@ -219,7 +223,7 @@ def _without(presumed: str) -> str:
 
 
 def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the argument that the test examines; None if it is not given."""
+    """Return the argument that the test is about; None if the call does not pass it."""
     value = keywords.get(test.name)
     if value is None and test.position is not None and test.position < len(positional):
         value = positional[test.position]
@@ -227,7 +231,7 @@ def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Val
 
 
 def _passes(test: ArgumentTest, value: Value, given: bool = False) -> bool:
-    """Return whether an argument passes the test.
+    """Return whether the call's argument passes the test.
 
     `given` says that any argument passes, even an unknown one.
     """
@@ -260,7 +264,7 @@ def _accepts_one(test: ArgumentTest, value: Value) -> bool:
 
 
 def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
-    """Return whether a text passes whatever its unknown part is."""
+    """Return whether a partly known text passes whatever its unknown part may be."""
     if test.equals or test.other_than or test.narrow:
         return False
     return text.start.startswith(test.startswith or "") and text.end.endswith(test.endswith or "")
@@ -283,13 +287,12 @@ def record_method_call(
 
 
 def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the callable that a call makes, if calling it has known effects; None otherwise."""
+    """Return the callable that a library call makes, if calling that has known effects; None otherwise."""
     return waiting(ev, symbol, positional, keywords) or _wrapped(ev, symbol, positional, keywords)
 
 
 def _wrapped(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the function that calling `symbol` makes; None if the knowledge base does not list it as a
-    maker.
+    """Return the wrapped function that calling `symbol` makes; None if the catalogue does not list `symbol`.
 
     Without a function to wrap, the call makes a decorator: `jax.jit(static_argnums=0)`.
     """
@@ -303,7 +306,7 @@ def _wrapped(ev: Interpreter, symbol: str, positional: Values, keywords: Keyword
 def call_wrapped(
     ev: Interpreter, frame: Frame, callee: Wrapped, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call such a function: apply its known effects, and run the function it was made from."""
+    """Call a wrapped function: record its known effects, and run the function that it wraps."""
     record_result_call(ev, frame, callee.symbol)
     value = ev.call(frame, callee.function, positional, keywords)
     return value if ev.catalogue.wraps[callee.maker].keeps_value else UNKNOWN

@@ -1,4 +1,4 @@
-"""Call functions of a module: commands, and functions that start processes or choose how."""
+"""Calls functions that a module offers: commands, and functions that start processes or choose how."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from coldfork.source.values.kinds import Bound, ClassRef, Function, Instance, Va
 
 
 def call(ev: Interpreter, frame: Frame) -> None:
-    """Call each of them with unknown arguments, as if no other had been called before."""
+    """Call each function that the module offers, with unknown arguments, as if it were the first
+    one called.
+    """
     mark, kept = ev.journal.mark(), dict(ev.environment.values)
     sites, edges, must = len(frame.sites), len(frame.site_edges), set(frame.must)
     conditions, stays = frame.conditions, frame.stays
-    frame.site_starts.clear()  # starts in the module body are reported where it is imported
+    frame.site_starts.clear()  # process starts in the module body are reported for the module's import
     for one in _offered(frame.module):
         ev.budget.begin_call(ev.program.hurried)
         try:
@@ -47,8 +49,8 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
     frame.at(function.line, function.line)
     frame.symbol = function.qualified
     _note_choice(ev, frame, code)
-    # Only the program itself calls the functions of a script: arguments that it leaves out have their
-    # defaults.
+    # Only the program itself calls functions of a script, so an argument that its calls leave out has its
+    # default.
     script = frame.module.outline.is_program and "." not in frame.module.plain
     given, keywords = unknown_arguments(code.parameters, optional=not script)
     if owner is not None and given and (receiver := _receiver(function, owner, one.node)) is not None:
@@ -57,7 +59,7 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
 
 
 def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
-    """Note that a function chooses the start method by a flag."""
+    """Record it if a function uses a flag to choose the start method."""
     asked = asked_by(ev.program, frame.module, code) if frame.module.outline.asking else None
     if asked is not None:
         line, frame.line = frame.line, asked.line
@@ -77,7 +79,7 @@ def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
 
 
 def _offered(module: Module) -> list[Defined]:
-    """Return the functions and methods at the top of a module that mention processes, or make loaders."""
+    """Return the top-level functions and methods of a module that mention processes or make loaders."""
     functions, outline = defined(module), module.outline
     choosing = holding(functions, outline.choosing)
     found = holding(functions, outline.deciding)
@@ -92,7 +94,7 @@ def _makes_a_loader(one: Defined) -> bool:
 
 
 def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
-    """Call a function of a module that has run, by its name in it.
+    """Call a function of a module, given its name, once the module body has run.
 
     If a command line library has replaced it, the library calls it with the arguments that it parses.
     """
@@ -110,14 +112,15 @@ def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
     if isinstance(value, Bound) or function is None:
         ev.call(frame, value)
         return
-    # The values that a parser is known to return are passed; an installer's script passes nothing.
+    # A parser passes all values, so parameters with a default are unknown, too; an installed script passes
+    # nothing.
     code = ev.definitions.code_of(function)
     given, keywords = ((), {}) if code is None else unknown_arguments(code.parameters, function is not value)
     ev.call(frame, function, given, keywords)
 
 
 def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:
-    """Return the function as written, before its decorators."""
+    """Return the function before its decorators are applied."""
     entries = frame.module.summary.binds.get(name, ())
     for how, payload, _line, _guards in reversed(entries):
         if how == nodes.BY_DEF:
@@ -125,24 +128,26 @@ def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:
     return None
 
 
-#: Flags that are set once a framework has made a context, but not when other code has woken the driver.
+#: Flags that are set after a framework has made a context, but not after other code has woken the driver.
 _FLAGS = {"is_initialized": ("cuda", "xpu"), "_is_in_bad_fork": ("cuda", "xpu")}
 _CHOOSING = frozenset({"set_start_method", "get_context"})
 _METHODS = frozenset({"fork", "spawn", "forkserver"})
 _VARIABLE = re.compile(r"(?:MULTIPROC|START)_METHOD")
-#: Names of tests that cover the driver as well, or that are true wherever there is a device.
+#: Names of tests that detect a woken driver, too, or that are true on any host with a device.
 _KNOWING = re.compile(r"driver|cuinit|getcount|get_count|is_available|device_count", re.IGNORECASE)
 
 
 class Asked(NamedTuple):
-    """A call that tests a flag."""
+    """The flag that a call tests, and the line of the call."""
 
     line: int
     flag: str
 
 
 def asked_by(program: Program, module: Module, function: Code) -> Asked | None:
-    """Return the flag by which a function chooses; None if there is none, or it tests more than that."""
+    """Return the flag that a function tests to choose how processes start; None if it tests none, or more
+    than a flag.
+    """
     inside = list(walk(function.block))
     if not any(map(_chooses, inside)):
         return None
@@ -168,7 +173,9 @@ def _chooses(node: Node) -> bool:
 
 
 def _idle(node: Node) -> Iterator[tuple[int, int, int]]:
-    """Yield the places of calls in a test that decides only about calls into PyTorch."""
+    """Yield the places of calls in the test of an `if` that only calls PyTorch, and so chooses no start
+    method.
+    """
     if node[0] != nodes.IF:
         return
     _, _, test, body, orelse, _ = node
@@ -187,7 +194,9 @@ def _calls_torch(statement: Node) -> bool:
 
 
 def _asked(program: Program, module: Module, call: Node) -> Asked | None:
-    """Return the flag that a call tests, directly or through a function that tests nothing else."""
+    """Return the flag that a call tests, directly or through a function of the program; None if it tests no
+    flag.
+    """
     line, _, _ = nodes.place_of(call)
     function = nodes.called(call)
     flag = _flag(function)
@@ -204,7 +213,7 @@ def _flag(function: Node) -> str:
 
 
 def _through(program: Program, module: Module, name: str) -> str:
-    """Return the flag that a function of the checked code returns."""
+    """Return the flag that a function of the checked code tests; empty if it tests more than that."""
     for entry in module.summary.binds.get(name, ()):
         how, payload, _line, _guards = Binding._make(entry)
         if how == nodes.BY_FROM:

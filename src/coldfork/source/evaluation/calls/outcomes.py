@@ -1,4 +1,4 @@
-"""The outcomes of calls: recalled from an earlier one, and passed to the caller."""
+"""The outcomes of calls: found in the cache, and passed on to the caller."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from coldfork.source.values.rarer_kinds import look_at
 
 
 def recalled(ev: Interpreter, key: Key, positional: Values, place: tuple[str, int]) -> CallResult | None:
-    """Return the outcome of the call; None if it has to be followed."""
+    """Return the cached outcome of a call; None if the call has to be followed."""
     known = _for_these(ev, key, place)
     if known is None:
         return _for_any(ev, key)
-    look_at(positional)  # it is known for exactly these texts, and may depend on each
+    look_at(positional)  # the outcome is known only for exactly these texts, so it may depend on each of them
     return known
 
 
@@ -31,7 +31,7 @@ def _for_these(ev: Interpreter, key: Key, place: tuple[str, int]) -> CallResult 
 
 
 def _for_any(ev: Interpreter, key: Key) -> CallResult | None:
-    """Return the outcome of the call if it is independent of the texts that it does not read."""
+    """Return the outcome of an earlier call that differs only in texts which neither call reads."""
     alike = ev.unread_texts.for_any(key)
     known = ev.memo.recall(alike) if alike is not None else None
     if known is None:
@@ -42,7 +42,7 @@ def _for_any(ev: Interpreter, key: Key) -> CallResult | None:
 
 
 def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
-    """Pass the callee's effects on to the caller."""
+    """Pass the effects of a call on to the caller."""
     if result.raise_must is not None:
         frame.raise_musts.append(frame.must | result.raise_must)
     must = result.strict if frame.tries else result.must
@@ -51,7 +51,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         note_start(frame, start)
     for wake in result.wakes:
         sure = wake.surety in must
-        if sure and result.presumed:  # certain by all its nominal paths, so all their presumptions apply
+        if sure and result.presumed:  # all nominal paths wake: all their presumptions apply
             wake = wake._replace(presumed=presumed_together(wake.presumed, result.presumed))
         needed = _survived(result, wake) if sure and frame.tries else ()
         outer, frame.conditions = frame.conditions, (*frame.conditions, *needed)
@@ -67,7 +67,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
 
 
 def _survived(result: CallResult, wake: Wake) -> Conditions:
-    """Return the failures in a call that must not precede a wake, if the caller continues after them."""
+    """Return the conditions that no failure prevents a wake, for a caller that continues after failures."""
     return tuple([
         negated(failure.condition)
         for failure in result.failures
@@ -76,8 +76,8 @@ def _survived(result: CallResult, wake: Wake) -> Conditions:
 
 
 def _doubted(frame: Frame, result: CallResult) -> bool:
-    """Return True if a call seems to end the import of a module, which is implausible: modules that always
-    fail do not exist.
+    """Return True if an error in a call would end the import of a module for good: nobody publishes a module
+    that always fails.
 
     Most such calls look something up in a table that other modules have filled by then. The code after them
     is followed; only an unconditional `raise`, or leaving the program, ends a module.

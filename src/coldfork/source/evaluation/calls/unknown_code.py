@@ -61,7 +61,7 @@ class Writers(Protocol):
 
 
 class UnknownCode:
-    """Everything that unknown code has been given, and may have changed."""
+    """The values that code which cannot be followed can reach, and may have changed."""
 
     def __init__(self, ev: Interpreter, writers: Writers) -> None:
         self._ev = ev
@@ -76,7 +76,7 @@ class UnknownCode:
         """How often unknown code may have run: results from before such a run are no longer valid."""
 
     def know(self, *things: ClassRef | Instance) -> None:
-        """Note things that exist in the process already, where any code can find them."""
+        """Add classes and objects of the running process, which any code can find."""
         for thing in things:
             if isinstance(thing, ClassRef):
                 self._classes.append(thing)
@@ -84,7 +84,7 @@ class UnknownCode:
                 self._objects.append(thing)
 
     def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
-        """Note a call: if it cannot be followed, it may do anything with the objects it can reach."""
+        """Record a call: one that cannot be followed may do anything with the objects that it can reach."""
         given = (*positional, *keywords.values())
         if isinstance(callee, External):
             if callee.name.startswith(_QUIET) and not any(map(_is_runnable, given)):
@@ -94,12 +94,12 @@ class UnknownCode:
         self.met(*given)
 
     def met(self, *given: Value) -> None:
-        """Note that unknown code is given these values, and may run now."""
+        """Record that code which cannot be followed is given these values, and may run now."""
         self.hand(*given)
         self._disturb()
 
     def hand(self, *given: Value) -> None:
-        """Note that unknown code gets hold of these values."""
+        """Record that code which cannot be followed gets these values."""
         waiting = list(given)
         while waiting:
             value = waiting.pop()
@@ -111,7 +111,7 @@ class UnknownCode:
                 waiting += self._closed_over(value)
 
     def _closed_over(self, value: Function | ClassRef) -> Iterator[Value]:
-        """Yield the enclosing variables that a nested function or class mentions."""
+        """Yield the variables of enclosing functions that a nested function or class mentions."""
         env = value.env
         if env is None:
             return
@@ -122,7 +122,7 @@ class UnknownCode:
                 yield env.names[name]
             for name in rebound & env.names.keys():
                 self._cells[id(env), name] = env
-            # Variables that are bound only later are equally reachable.
+            # A variable that is not bound yet can be reached later.
             for name in rebound - env.names.keys():
                 self._cells.setdefault((id(env), name), env)
             env = env.outer
@@ -149,7 +149,9 @@ class UnknownCode:
             self._forget_written(thing.attributes)
 
     def _in_the_process(self) -> Iterator[Value]:
-        """Yield the values that any code can find in modules, classes and objects that already existed."""
+        """Yield the values in modules, classes and objects of the running process, which any code
+        can find.
+        """
         yield from self._ev.running.rebound.values()
         for cls in self._classes:
             yield from (cls.outside or {}).values()
@@ -180,7 +182,7 @@ def _is_runnable(value: Value) -> bool:
 
 
 def _reached_from(value: Value) -> Iterable[Value]:
-    """Return the values that can be reached through a value."""
+    """Return the values directly inside a value: elements, attributes, alternatives."""
     match value:
         case Instance():
             return [*value.attributes.values(), value.cls]
@@ -209,7 +211,9 @@ def _reached_from(value: Value) -> Iterable[Value]:
 
 
 def _names_in(code: object) -> tuple[set[str], set[str]]:
-    """Return every word in some lowered code, names among them; and the names that it declares `nonlocal`."""
+    """Return all words in some lowered code, including every name; and the names that the code declares
+    `nonlocal`.
+    """
     mentioned: set[str] = set()
     rebound: set[str] = set()
     waiting = [code]
@@ -232,7 +236,9 @@ _READING = frozenset({"get", "keys", "values", "items", "index", "count", "copy"
 
 
 def disturb_arguments(callee: Value, positional: Values, keywords: Keywords) -> None:
-    """Forget the contents of a call's arguments, unless the call is known to leave them unchanged."""
+    """Forget the contents of a call's arguments, unless the call is known to leave the arguments
+    unchanged.
+    """
     if isinstance(callee, Method):
         if callee.name not in _READING:
             if isinstance(callee.receiver, (Mapping, Sequence)):

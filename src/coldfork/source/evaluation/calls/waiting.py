@@ -1,4 +1,4 @@
-"""Which calls are sure to return, where a result has to be certain.
+"""Which calls are sure to return; needed if results have to be certain.
 
 The code after a call is reached for certain only if the call neither blocks nor exits: a wait may last until
 the parent terminates the process. A call that is not known to return may do either.

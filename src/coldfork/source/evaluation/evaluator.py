@@ -1,4 +1,4 @@
-"""Follows an import: runs lowered code over abstract values, and notes every device that could wake."""
+"""Follows an import: runs lowered code over abstract values, and records every device that it may wake."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Evaluator(Interpreter):
         variables: dict[tuple[str, str], Value],
         unknown_code: Disturbing,
     ) -> tuple[Site, ...]:
-        """Return the wakes of a call in a process whose environment and module variables are known.
+        """Return the wakes of a call in a process with a known environment and known module variables.
 
         Certain means certain in every run here, not in nearly all of them.
         """
@@ -173,7 +173,7 @@ class Evaluator(Interpreter):
             self.unknown_code = None
         return () if self.budget.cuts else tuple(frame.sites)
 
-    # -- what the parts need of each other: they take the evaluator as an argument, like methods -------
+    # -- the interface that the parts use; like methods, they take the evaluator as an argument --------
 
     compare = compare_pair
     attribute = attributes.attribute

@@ -1,4 +1,4 @@
-"""A call or a body being followed, and its outcome: certainty is tracked along its paths."""
+"""One call or body being followed, and its outcome: records what is certain along each path."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class CallResult(NamedTuple):
 
     @property
     def strict(self) -> frozenset[str]:
-        """The wakes that are certain even if the call may raise."""
+        """The wakes that are certain even if the call raises."""
         return self.must if self.raise_must is None else self.must & self.raise_must
 
 
-#: Not an exception of the program: a generator was followed as far as `next` runs it.
+#: Not raised by the program: a generator was followed only to its first `yield`, for `next`.
 PAUSED = "(paused)"
 
 
@@ -171,7 +171,7 @@ class Frame:
         )  # fmt: skip
 
     def go_back(self, state: State) -> None:
-        """Return to an earlier state, whatever was left half done since."""
+        """Return to an earlier state, undoing anything begun since then."""
         self.env, self.cls, self.binds = state.env, state.cls, state.binds
         self.conditions, self.presumed, self.off, self.must = (
             state.conditions, state.presumed, state.off, state.must,
@@ -183,7 +183,7 @@ class Frame:
             self.env.names = state.names
 
     def enter(self, position: Position, symbol: str) -> tuple[Position, str]:
-        """Move to another position of a body; return what `leave` needs to go back."""
+        """Move to another position of a body; return the old position, which `leave` restores."""
         outer = self.position, self.symbol
         if self.toplevel:
             self.position, self.symbol = position, symbol
@@ -194,23 +194,25 @@ class Frame:
         self.position, self.symbol = outer
 
     def stay(self, conditions: Conditions) -> None:
-        """Require these conditions for the following code: otherwise the program is left."""
+        """Make the following code depend on these conditions: if they do not hold, the program ends here."""
         if conditions:
             self.stays = _unique(self.stays + conditions)
             self.exit_musts.append(set(self.must))
             self.conditions = _unique(self.conditions + conditions)
 
     def doubt(self, words: str) -> None:
-        """Make everything from here on uncertain: `words` say what has to happen first."""
+        """Make everything after this line uncertain: `words` is the condition for the program to continue."""
         self.stay((Condition(words=f"{words} at line {self.line} of {self.module.plain}"),))
 
     def step(self, following: Link | None) -> Link:
-        """Return the step taken at the current line."""
+        """Return the current line as a link of a path, followed by `following`."""
         kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
         return Link(kind, self.symbol, self.module.name, self.line, following)
 
     def wake(self, wake: Wake, must: bool) -> None:
-        """Record a path to a sink that starts at the current line; its link describes the call there."""
+        """Record a wake that the call at the current line leads to; the link of the wake
+        describes that call.
+        """
         if self.quiet:
             return
         sure = must and wake.kind in WAKING
@@ -244,12 +246,12 @@ class Frame:
         self.wakes[key] = found if known is None else joined(known, found)
 
     def edge(self, edge: Edge, statement: bool) -> None:
-        """Record an import that runs at the current line."""
+        """Record an import that the current line runs."""
         if self.quiet:
             return
         known = None if self.toplevel else self.edges.get(edge.target)
         if known is not None and not known.conditions:
-            return  # as sure as can be
+            return  # the import is already recorded without conditions
         conditions = possible_together(_unique(self.conditions + edge.conditions))
         if conditions is None:
             return

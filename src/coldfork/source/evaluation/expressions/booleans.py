@@ -1,4 +1,4 @@
-"""`and` and `or`: operands are evaluated only as far as the earlier ones require."""
+"""`and` and `or`: a later operand is evaluated only if the earlier ones do not decide the outcome."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Alternatives = list[tuple[Value, Condition | None]]
 
 
 def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value:
-    """Return the value of `and` or `or`: later operands are evaluated only as far as the earlier ones
-    require.
+    """Return the value of `and` or `or`; a later operand is evaluated only if the earlier ones do not decide.
 
     An operand evaluated only `off` the nominal path states what its outcome needs.
     """
@@ -69,13 +68,14 @@ def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Val
 
 
 def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: nodes.Span) -> Value:
-    """Return an operand of unknown outcome as one that is true under one condition, and false under another.
+    """Return an operand of unknown outcome as two alternatives: true under one condition, false under
+    another.
 
     Off the nominal path, its usual value needs that none of the conditions for another value holds.
     """
     options = alternatives(value)
     others = [condition for _, condition in options if condition is not None]
-    # Nominally either outcome, like an operand with several alternatives.
+    # An operand is mixed if its nominal alternatives have both outcomes.
     mixed = len({truth(single) for single, condition in options if condition is None}) > 1
     unknown = mixed or any(truth(single) is None for single, _ in options)
     if not unknown and not others:
@@ -96,15 +96,14 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
 
 
 def _going_on(told: Value, is_and: bool) -> Condition | None:
-    """Return the condition under which an operand, its outcomes told apart, lets the next one be
-    evaluated.
-    """
+    """Return the condition under which `and` or `or` goes on to the next operand after this one."""
     needed = [condition for single, condition in alternatives(told) if (truth(single) is not False) is is_and]
     return any_of(*[one for one in needed if one is not None]) if None not in needed else None
 
 
 def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alternatives:
-    """Return the alternatives of the later operands; those off the nominal path also need this operand.
+    """Return the later operands' alternatives; those off the nominal path also need the condition to get
+    there.
 
     If they have the outcome that ends the expression anyway, they need nothing of it.
     """
@@ -116,7 +115,7 @@ def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alterna
 
 
 def _cut_short(value: Value, is_and: bool) -> Alternatives:
-    """Return the values with which `and` or `or` stops at an operand: false ones, or true ones."""
+    """Return the values with which `and` or `or` ends at this operand: its false ones, or its true ones."""
     ended: Alternatives = []
     for single, condition in alternatives(value):
         outcome = truth(single)

@@ -17,7 +17,7 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import UNKNOWN, Env, Function, Lazy, Mapping, Sequence, Value, Values
 from coldfork.source.values.unions import union
 
-#: A generator's argument: the iterable of its outermost `for`.
+#: The parameter of a generator's function: the iterable of the outermost `for`.
 _ITERATED = NO_PARAMETERS._replace(positional=(".0",))
 
 
@@ -51,7 +51,7 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Value:
-    """Return a generator expression: only its outermost iterable is evaluated now, the rest when it is
+    """Return a generator: only its outermost iterable is evaluated now, the rest when the generator is
     consumed.
     """
     code = ev.definitions.code_for(node, _generator_code)
@@ -86,7 +86,7 @@ def _generate(
     made: list[Value],
     filled: bool = False,
 ) -> bool:
-    """Run one `for` of a comprehension with everything inside it; return whether the result is complete."""
+    """Run one `for` of a comprehension, including all inside it; return whether every element is known."""
     _, kind, elements, generators, line = node
     target, _, tests = generators[depth]
     complete = exact
@@ -106,7 +106,7 @@ def _generate(
 
     def one(item: Value) -> None:
         nonlocal complete
-        # As in a loop, whose round counts the statements of its body.
+        # A round is charged like that of a loop, which counts the statements of its body.
         ev.budget.left -= cost
         assign(ev, frame, target, item)
         saved = frame.conditions
@@ -124,7 +124,7 @@ def _generate(
 
     if exact:
         for index, item in enumerate(items):
-            if ev.budget.spent and index + 1 < len(items):  # one more round represents all that are left
+            if ev.budget.spent and index + 1 < len(items):  # one more round represents all remaining items
                 cut_short(ev, frame, line)
                 complete = False
                 one(union(items[index:]))
@@ -151,8 +151,8 @@ def _generate(
 def _elements(
     ev: Interpreter, frame: Frame, elements: tuple[Node, ...], kind: str
 ) -> tuple[list[Value], bool]:
-    """Return the elements that one round adds, a dictionary's keys and values in turn; and whether that is
-    all.
+    """Return the elements that one round adds, and whether these are all; a dictionary's keys and values
+    alternate.
     """
     made: list[Value] = []
     complete = True
@@ -174,7 +174,7 @@ def _elements(
 
 
 def _maybe(frame: Frame, work: Callable[[], int], uncertain: bool) -> None:
-    """Do `work`; if it is uncertain, none of its wakes are certain."""
+    """Do `work`; if `uncertain`, none of its wakes become certain."""
     must = set(frame.must)
     work()
     if uncertain:

@@ -1,4 +1,4 @@
-"""Evaluates expressions to abstract values, noting the effects."""
+"""Evaluates expressions to abstract values, recording the effects."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def _walrus(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _has(ev: Interpreter, value: Instance, name: str) -> bool:
-    """Return whether the class defines `name` in code, apart from `object`'s own."""
+    """Return whether a class with source defines `name`."""
     held = ev.member(value.cls, name)
     return held is not None and isinstance(held.holder, ClassRef)
 
@@ -242,7 +242,7 @@ def _yield(ev: Interpreter, frame: Frame, node: Node) -> Value:
     frame.yields.append(value)
     if ev.unknown_code is not None:
         ev.unknown_code.met(value)
-        frame.exit_musts.append(set(frame.must))  # execution may stop here for good
+        frame.exit_musts.append(set(frame.must))  # the consumer may never resume the generator
     if frame.first_yield_only and not frame.conditions:
         raise Raised(PAUSED)
     return UNKNOWN

@@ -29,14 +29,14 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.texts import PartialText, holds, is_equal, is_within
 
-#: Enumerations without another base: no member is equal to its value.
+#: The bases of enumerations whose members are not equal to their values.
 _PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: bool) -> Value:
     """Return the value of `in` if `wanted`, else of `not in`."""
     if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
-        return Const(not wanted)  # a release number contains no words
+        return Const(not wanted)  # a release number contains no word
     if isinstance(right, External) and right.name == "torch.__version__" and _is_of_another_build(ev, left):
         return Const(not wanted)
     if isinstance(right, External) and right.name in ENVIRONMENT:
@@ -47,7 +47,7 @@ def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: boo
 
 
 def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
-    """Return True for `rocm` and the like if such a build could not run: torch's version names its build."""
+    """Return True for a word such as `rocm` that names another build of torch than the presumed one."""
     builds = {"rocm": "hip", "hip": "hip", "xpu": "xpu"}
     build = builds.get(word.value) if isinstance(word, Const) and isinstance(word.value, str) else None
     known = ev.catalogue.values.get(f"torch.version.{build}")
@@ -86,7 +86,7 @@ def _contains(ev: Interpreter, frame: Frame, item: Value, container: Value) -> b
 
 
 def _holds_partly(text: PartialText, container: Value) -> bool | None:
-    """Return whether a container holds a partly known text: False if it matches none of the items."""
+    """Return whether a container holds a partly known text: False if no item can be equal to the text."""
     if isinstance(container, Const) and isinstance(container.value, str):
         return is_within(text, container.value)
     if isinstance(container, Const) and isinstance(container.value, tuple):
@@ -104,13 +104,15 @@ def plain(value: Value) -> Const | None:
 
 
 class _Constants:
-    """Makes constants of containers, up to a number of items: containers may be nested many times over."""
+    """Converts containers to constants, up to a total number of items: nested containers may share many
+    items.
+    """
 
     def __init__(self) -> None:
         self._room = constants.LARGEST
 
     def of(self, value: Value) -> Const | None:
-        """Return a value as a constant."""
+        """Return a value as a constant; None if it is not constant, or too large."""
         self._room -= 1
         if isinstance(value, (Sequence, Mapping)):
             self._room -= len(value.items)

@@ -34,12 +34,12 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.texts import PartialText, appended, below, is_equal, percent
 from coldfork.source.values.unions import MOST_ALTERNATIVES, alternatives, each_text, joined, truth
 
-#: `__name__` in a process that has imported the program anew.
+#: The value of `__name__` in a spawned process, which has imported the program again.
 _OF_CHILDREN = "__mp_main__"
 _COMPARE_METHODS = {
     "==": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__",
 }  # fmt: skip
-#: Operators whose result is not negative if neither operand is.
+#: Operators whose result is not negative if both operands are not.
 _STAYING_NATURAL = frozenset({"add", "mul", "floordiv", "mod"})
 
 
@@ -86,7 +86,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     second = plain(right) if first is not None else None
     if first is not None and second is not None:
         if _OF_CHILDREN in (first.value, second.value):
-            return UNKNOWN  # the name of the program in its spawned processes, which import it anew
+            return UNKNOWN  # either name is possible: spawned processes import the program again
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
     if name in ("==", "!=") and (isinstance(left, PartialText) or isinstance(right, PartialText)):
@@ -95,7 +95,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     if left is NATURAL and isinstance(right, Const) and type(right.value) is int and right.value <= 0:
         return _below_all(name, right.value)
     if left is TRUTHY and isinstance(right, Const) and right.value == 0 and name in (">", "!=", "=="):
-        return Const(name != "==")  # a number that is known not to be zero
+        return Const(name != "==")  # the number is known to differ from zero
     if isinstance(left, Instance):
         method = ev.attribute(frame, left, _COMPARE_METHODS[name])
         if isinstance(method, Bound) and isinstance(method.function, Function):
@@ -108,7 +108,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
 
 
 def _below_all(name: str, number: int) -> Value:
-    """Return how a non-negative number compares with a negative one, or with zero."""
+    """Return how a non-negative number compares with a constant that is negative or zero."""
     if number == 0 and name in (">", "<=", "==", "!="):
         return UNKNOWN
     return Const(name in (">", ">=", "!="))
@@ -123,7 +123,7 @@ def binary(ev: Interpreter, frame: Frame, node: Node) -> Value:
 def operate(
     ev: Interpreter, frame: Frame, name: str, left: Value, right: Value, in_place: bool = False
 ) -> Value:
-    """Return the value of a binary operator, in place first if requested."""
+    """Return the value of a binary operator; with `in_place`, its in-place method is tried first."""
     if ev.unknown_code is not None and (type(left) is Unknown or type(right) is Unknown):
         every = (single for side in (left, right) for single, _ in alternatives(side))
         given = [one for one in every if not isinstance(one, (Unknown, Const, External))]
@@ -140,12 +140,14 @@ def operate(
             return each_text((left, right), lambda sides: _of_these(ev, frame, name, sides[0], sides[1]))
     made = _of_these(ev, frame, name, left, right)
     if in_place and isinstance(left, Sequence) and not ev.presumes:
-        forget(left)  # it may also be known by other names
+        forget(left)  # other names may refer to the same object
     return made
 
 
 def _of_these(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    """Return the value of a binary operator; with too many alternatives, whatever holds for all of them."""
+    """Return the value of a binary operator whose operands are taken as a whole, whatever their
+    alternatives.
+    """
     if isinstance(left, Const) and isinstance(right, Const):
         return constants.combine(name, left.value, right.value) or UNKNOWN
     if name in _STAYING_NATURAL and _is_natural(left) and _is_natural(right):
@@ -174,7 +176,7 @@ def _is_natural(value: Value) -> bool:
 
 
 def _written(name: str, left: Value, right: Value) -> Value | None:
-    """Return the text or path that an operator makes of partly known operands."""
+    """Return the text or path that an operator makes of operands that are only partly known."""
     if name == "add":
         return appended(left, right)
     if name == "truediv":
@@ -189,7 +191,7 @@ def _is_text(value: Value) -> bool:
 
 
 def _arguments(value: Value) -> Items[Value] | None:
-    """Return the items of a tuple that a text is formatted with; None if there is one argument."""
+    """Return the items of a tuple of arguments for `%`; None for a single argument that is not a tuple."""
     if isinstance(value, Sequence) and value.kind == "tuple":
         return value.items if value.exact else ()
     return None
@@ -215,7 +217,7 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
 
 
 def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
-    """Return True if the operator is a tensor's, and not that of a text into which a tensor is formatted."""
+    """Return True if a tensor computes the operator; formatting a tensor into a text does not count."""
     if pytorch.are_tensors(ev, left):
         return True
     return pytorch.are_tensors(ev, right) and not _is_text(left)

@@ -31,13 +31,13 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, needing, under, union
 
-#: The beginning of a condition that says which of several values was taken.
+#: How a condition begins that only states which of several values was taken.
 TAKING = "the value is"
 FALLS, RETURNS, RAISES, BREAKS, CONTINUES = range(5)
 
 
 class Branch(NamedTuple):
-    """The end of one path."""
+    """How one path ended, and the state there."""
 
     condition: Condition | None
     nominal: bool
@@ -51,7 +51,7 @@ class Branch(NamedTuple):
 
 
 class Branches:
-    """The paths from one point of a frame."""
+    """The paths that start from one point of a frame."""
 
     def __init__(self, ev: Interpreter, frame: Frame) -> None:
         self.ev = ev
@@ -87,7 +87,7 @@ class Branches:
         first = len(frame.sites)
         base = len(frame.conditions)
         raised = ""
-        # A write by an earlier path into an object is joined with this path's write, not overwritten.
+        # If an earlier path wrote to the same object, both values are kept: neither replaces the other.
         joining = nominal and self._any_nominal
         self.ev.joining += joining
         try:
@@ -112,8 +112,8 @@ class Branches:
         narrowed: dict[str, Value] | None = None,
         presumes: tuple[str, ...] = (),
     ) -> None:
-        """Follow a path on which nothing is done, such as an `if` without `else`: everything stays as it
-        was.
+        """Follow a path that runs no code, such as the missing `else` of an `if`: everything
+        stays as it was.
         """
         nominal = nominal or not self.ev.presumes
         self.ev.budget.left -= 2
@@ -124,7 +124,7 @@ class Branches:
         self.done.append(Branch(condition, nominal, FALLS, self.must, names, (), off, (first, first)))
 
     def join(self) -> int:
-        """Join the paths; return how the whole ended."""
+        """Join the paths; return how they ended together."""
         frame = self.frame
         frame.conditions, frame.presumed, frame.off = self.conditions, self.presumed, self.off
         nominal = [branch for branch in self.done if branch.nominal]
@@ -135,7 +135,7 @@ class Branches:
             if not others:
                 self._restore(nominal or self.done)
                 return max((branch.ended for branch in nominal), default=FALLS)
-            # The following code runs only off the nominal path.
+            # The code after the join runs only off the nominal path.
             needed = either([_needs(branch) for branch in others])
             frame.off = all_of(self.off, *needed)
             frame.conditions = (*self.conditions, *needed)
@@ -159,7 +159,7 @@ class Branches:
         return FALLS
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
-        """Return the conditions under which the code after the join runs: no leaving path was taken."""
+        """Return the conditions for the code after the join to run: no path that leaves was taken."""
         left = [
             branch.condition
             for branch in self.done
@@ -173,13 +173,13 @@ class Branches:
         return needed if len(falling) > 1 else together((*map(negated, left), *needed))
 
     def _leaves(self, branch: Branch) -> bool:
-        """Return whether a path ends and the code after the join does not run."""
+        """Return whether a path ends here, so that the code after the join does not run on it."""
         if branch.ended == RAISES:
             return self.frame.tries > 0 or branch.raised == "SystemExit"
         return branch.ended != FALLS
 
     def leave(self) -> int:
-        """Join the paths; raise if all of them do."""
+        """Join the paths, and return how they ended; raise if they all end in an exception."""
         ended = self.join()
         if ended == RAISES:
             raise Raised(self.raised)
@@ -187,11 +187,11 @@ class Branches:
 
     @property
     def raised(self) -> str:
-        """Return the exception that the paths end in."""
+        """Return the name of the exception that the paths end in."""
         return next((branch.raised for branch in self.done if branch.raised), "other")
 
     def _promote(self, branches: list[Branch], sure: set[str]) -> None:
-        """Make wakes certain that all sibling paths share."""
+        """Mark wakes as certain if every sibling path wakes the same device."""
         if not sure:
             return
         sites = self.frame.sites
@@ -209,7 +209,8 @@ class Branches:
                     and (not wake.conditions or wake.conditions[0] == branch.condition)
                 ):
                     promoted.append(index)
-        # Each is certain because every path wakes as deeply: it presumes whatever all those paths presume.
+        # A promoted wake is certain because all paths wake the device: it presumes whatever any of them
+        # presumes.
         wakes = [site.wake for branch in branches for site in sites[slice(*branch.sites)] if site.sure]
         held = [wake for wake in wakes if not wake.off and not sure.isdisjoint(wake.makes_sure)]
         presumed = dict.fromkeys(one for wake in held for one in wake.presumed)
@@ -218,7 +219,7 @@ class Branches:
             sites[index] = sites[index]._replace(certain=True, wake=wake)
 
     def _restore(self, branches: list[Branch]) -> None:
-        """Restore the variables after the join: each may hold its value from any of the paths."""
+        """Restore the variables after the join: each may have its value from any of the joined paths."""
         env = self.frame.env
         if env is None:
             return
@@ -233,7 +234,7 @@ class Branches:
         every.sort(key=lambda branch: not branch.nominal)
         merged = self._merged(every)
         for name in self.frame.globals:
-            # A path that did not rebind a global left it as in the module.
+            # On a path that did not rebind a global, the global keeps its value in the module.
             if name in merged and any(
                 branch.names is not None and name not in branch.names for branch in every
             ):
@@ -252,7 +253,7 @@ class Branches:
             for name, value in _said(branch.names, before, branch).items():
                 known = merged.get(name)
                 if known is value:
-                    continue  # nearly all of them: a path changes few variables
+                    continue  # true of nearly all variables: a path changes few
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
@@ -261,7 +262,9 @@ class Branches:
 
 
 def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> dict[str, Value]:
-    """Return the variables after a path, with its condition added to the values off the nominal path."""
+    """Return the variables after a nominal path, adding its condition to alternatives off the
+    nominal path.
+    """
     if not branch.nominal or branch.condition is None:
         return names
     changed = {
@@ -273,14 +276,16 @@ def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> 
 
 
 def _needs(branch: Branch) -> Conditions:
-    """Return the conditions under which a path reaches its end."""
+    """Return the conditions under which the end of a path is reached."""
     return branch.extra if branch.condition is None else together((branch.condition, *branch.extra))
 
 
 def for_each_alternative(
     ev: Interpreter, frame: Frame, value: Union, work: Callable[[Value], Value]
 ) -> Value:
-    """Do `work` for every alternative of a value; only effects that all nominal ones share are certain."""
+    """Do `work` for every alternative of a value; an effect is certain only if all nominal alternatives have
+    it.
+    """
     options = value.alternatives
     nominal = [option for option, condition in options if condition is None]
     results: list[tuple[Value, Condition | None]] = []

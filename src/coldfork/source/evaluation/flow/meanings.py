@@ -1,4 +1,4 @@
-"""The meaning of a test, however it is written: tests with one meaning have one outcome along a chain.
+"""The meaning of a test, however it is written: tests with the same meaning have the same outcome.
 
 Only an expression that does not depend on the call being followed has a meaning: constants, module variables
 that are bound once, and calls with such arguments. For a call it is also noted whether its answer can change
@@ -20,7 +20,8 @@ from coldfork.source.values.conditions import Meaning, is_settled
 from coldfork.source.values.kinds import ClassRef, Const, Env, External, Function, ModuleRef, Value
 
 _DENIALS = {"!=": "==", "is not": "is", "not in": "in"}
-#: Names whose answers stay the same for the life of a process. A name that ends in a dot covers all below it.
+#: Functions and variables whose values stay the same for the life of a process. A name that ends in a dot
+#: covers everything below it.
 _LASTING = (
     "platform.", "sys.", "os.name", "os.uname", "os.cpu_count", "os.getenv", "os.environ", "shutil.which",
     "importlib.util.find_spec", "importlib.metadata.version", "torch.version.", "torch.__version__",
@@ -31,17 +32,17 @@ _FIND_SPEC = "importlib.util.find_spec"
 _NONE = ("constant", "NoneType", "None")
 _DEEPEST = 6
 _PLAIN = frozenset({nodes.RETURN, nodes.IF, nodes.EXPR, nodes.ASSIGN, nodes.RAISE})
-#: Expressions whose outcome is settled once that of their parts is.
+#: Expressions whose outcome cannot change if that of their parts cannot.
 _DERIVED = frozenset({nodes.COMPARE, nodes.NOT, nodes.BOOL, nodes.IFEXP})
 
 
 def meaning(ev: Interpreter, frame: Frame, node: Node) -> Meaning | None:
-    """Return the question that an expression asks; None if it depends on the call being followed."""
+    """Return the question that an expression answers; None if the answer depends on the current call."""
     return _Reading(ev).expression(frame, node)
 
 
 class _Reading:
-    """One test being read."""
+    """Works out the meaning of one test."""
 
     def __init__(self, ev: Interpreter) -> None:
         self.ev = ev
@@ -90,7 +91,7 @@ class _Reading:
         if operator in (
             "is",
             "is not",
-        ):  # a variable's content may change, but not the identity of its object
+        ):  # an object may change, but `is` compares only the identity
             parts = tuple([("variable", True, *one[2:]) if one[0] == "variable" else one for one in parts])
         denied = _DENIALS.get(operator)
         first, second = parts
@@ -110,7 +111,7 @@ class _Reading:
         return self.variable(frame, frame.module, name)
 
     def variable(self, frame: Frame, module: Module, name: str) -> Meaning | None:
-        """Return the meaning of a module variable: its binding if that is settled, else the variable
+        """Return the meaning of a module variable: that of its value if this cannot change, else the variable
         itself.
         """
         entries = [Binding._make(one) for one in module.summary.binds.get(name, ())]
@@ -135,7 +136,7 @@ class _Reading:
         return "variable", settled, module.name, name
 
     def is_lasting(self, module: Module, entry: Binding) -> bool:
-        """Return whether a variable is bound to an outcome, rather than to an object that may change."""
+        """Return whether a variable holds the outcome of a test, rather than an object that may change."""
         if entry.payload[0] != nodes.CALL:
             return entry.payload[0] in (nodes.COMPARE, nodes.NOT) or all(
                 part[0] in _DERIVED for part in children(entry.payload)
@@ -205,7 +206,7 @@ class _Reading:
         return value if isinstance(value, Function) and value.owner is None else None
 
     def answers_alike(self, module: Module, code: Code) -> bool:
-        """Return whether a function depends on nothing that may change."""
+        """Return whether a function returns the same answer whenever it is called."""
         if self.depth >= _DEEPEST or not all(node[0] in _PLAIN for node in code.block):
             return False
         self.depth += 1
@@ -241,8 +242,8 @@ class _Reading:
 
 
 def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
-    """Return the question of `and` or `or`, without parts that another operand decides: `a or a and b` asks
-    for `a`.
+    """Return the question of `and` or `or`, without parts that another operand decides: `a or a and b` means
+    `a`.
     """
     kind, other = ("and", "or") if is_and else ("or", "and")
     parts = list(dict.fromkeys(asked))

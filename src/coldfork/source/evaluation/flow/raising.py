@@ -1,4 +1,5 @@
-"""Whether a binding is reached: its guards, the failures that a block can have, and the clause for each.
+"""Whether a binding happens, given its guards; which failures a block may have; and which handler catches
+each.
 
 A block counts as unable to raise only if it plainly is: constants, names, known attributes, and tests of
 them. A call or an import may always raise; nearly every `try` contains one, and its first line settles it.
@@ -20,19 +21,19 @@ from coldfork.source.values.conditions import Condition
 from coldfork.source.values.kinds import ClassRef, Const, Env, Function, Mapping, ModuleRef, Sequence, Value
 
 _LEAVING = frozenset({nodes.BREAK, nodes.CONTINUE, nodes.GLOBAL, nodes.NONLOCAL})
-#: Operators that run no code of known values.
+#: Operators that run no code of their operands if these are known values.
 _COMPARING = frozenset({"is", "is not", "==", "!="})
 _KNOWN = (Const, Function, ClassRef, ModuleRef, Sequence, Mapping)
 
 
 def cannot_fail(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
-    """Return True if no statement of `block` that can run from here can raise."""
-    # An empty block has been reduced: its statement may have been a name, looked up for its failure.
+    """Return True if no statement of `block` can raise when the block runs here."""
+    # An empty block had a statement that was dropped, perhaps a name whose lookup fails.
     return bool(block) and _Reading(ev, module, env).block(block)
 
 
 class _Reading:
-    """One block being read, in execution order."""
+    """Checks whether a block may raise, statement by statement."""
 
     def __init__(self, ev: Interpreter, module: Module, env: Env | None) -> None:
         self.ev = ev
@@ -91,7 +92,7 @@ class _Reading:
         return False
 
     def is_local(self, name: str) -> bool:
-        """Return True for a variable that has a value here, whatever it is."""
+        """Return True for a local variable that has some value here."""
         env = self.env
         while env is not None:
             if name in env.names:
@@ -107,16 +108,16 @@ class _Reading:
 
 
 def is_dotted(node: Node) -> bool:
-    """Return whether a node is `a.b.c`, whose evaluation calls nothing."""
+    """Return whether a node is a name or a dotted name, whose evaluation calls nothing."""
     while node[0] == nodes.ATTR:
         _, node, _, _ = node
     return bool(node[0] == nodes.NAME)
 
 
-#: Exceptions meant to leave the program: `except Exception` does not catch them.
+#: Exceptions that end the program: `except Exception` does not catch them.
 _EXITS = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 
-#: Exceptions of the standard library, with their built-in bases.
+#: Exceptions of the standard library, each with a built-in base.
 _DERIVED = {"PackageNotFoundError": "ModuleNotFoundError"}
 
 
@@ -133,7 +134,7 @@ def handles(kinds: Node | None, raised: str) -> bool:
         return raised not in _EXITS
     known = getattr(builtins, _DERIVED.get(raised, raised), None)
     if not isinstance(known, type):
-        # A library's own exception: clauses that name a library's exceptions are taken to match it.
+        # A clause that names any library's exception is taken to catch the exceptions of all libraries.
         return any(not isinstance(getattr(builtins, name, None), type) for name in names)
     caught = [getattr(builtins, name, None) for name in names]
     return any(isinstance(one, type) and issubclass(known, one) for one in caught)
@@ -149,8 +150,8 @@ def _exception_names(node: Node) -> set[str]:
 def guards_hold(
     ev: Interpreter, module: Module, env: Env | None, guards: tuple[Node, ...]
 ) -> tuple[bool | None, Condition | None]:
-    """Return whether a binding under `guards` happens (yes, no, maybe), and the condition that makes a no a
-    maybe.
+    """Return whether a binding under `guards` happens: yes, no or maybe. A no comes with the condition under
+    which the binding happens after all.
     """
     outcome: bool | None = True
     off: Condition | None = None
@@ -175,7 +176,9 @@ def guards_hold(
 
 
 def _line_of_body(env: Env | None, line: int) -> int:
-    """Return the line within the body of a module or top-level class: a function may run later."""
+    """Return the line if it is in the body of a module or a top-level class, else 0: a function may run
+    later.
+    """
     return line if env is None or env.outer is None else 0
 
 
@@ -198,7 +201,7 @@ def _failure_reached(
 def try_quietly(
     ev: Interpreter, module: Module, env: Env | None, block: nodes.Block
 ) -> tuple[str | None, list[Failure]]:
-    """Run the block of a `try` only to find its failures."""
+    """Run the block of a `try` only to find its failures, recording no effects."""
     frame = Frame(module, Env(env))
     frame.quiet = True
     frame.before = _line_of_body(env, line_of(block[0])) if block else 0

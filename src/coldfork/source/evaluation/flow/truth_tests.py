@@ -1,4 +1,6 @@
-"""Tests with three outcomes: true, false or unknown; what could reverse them, and what they imply."""
+"""Tests, which may be true, false or unknown; the conditions for the opposite outcome; and their
+consequences.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ Span = tuple[int, int, int, int]
 
 
 class Test:
-    """The outcome of a test: nominally true, false or unknown, and what could reverse it."""
+    """The outcome of a test, nominally true, false or unknown; and the conditions under which it is
+    otherwise.
+    """
 
     __slots__ = ("nominal", "when_false", "when_true")
 
@@ -85,18 +89,18 @@ def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
 
 
 def quoted(ev: Interpreter, frame: Frame, node: Node, span: Span, denied: bool) -> Condition:
-    """Return the condition that a test, written at `span`, holds, or that it does not."""
+    """Return the condition that a test, written at `span`, holds; or, if `denied`, that it does not hold."""
     return Condition(frame.module.name, span, denied, means=meaning(ev, frame, node))
 
 
 def both_ways(ev: Interpreter, frame: Frame, node: Node, span: Span) -> dict[bool, Condition]:
-    """Return the condition that a test holds, and the one that it does not."""
+    """Return the condition that a test holds, and the condition that it does not hold."""
     holds = quoted(ev, frame, node, span, False)
     return {True: holds, False: negated(holds)}
 
 
 def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
-    """Return the outcome that a test must have because of those that led here; None if both are possible."""
+    """Return the outcome of a test that earlier tests on this path decide; None if both are possible."""
     if not frame.conditions or not asked or asked[True].means is None:
         return None
     if contradiction((*frame.conditions, asked[False])):
@@ -107,7 +111,9 @@ def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
 def narrowing_test(
     ev: Interpreter, frame: Frame, node: Node
 ) -> tuple[Test, dict[str, Value], dict[str, Value]]:
-    """Return the outcome of a test, and the variable's values if it holds and if it does not."""
+    """Return the outcome of a test, and the values that a variable has if the test holds and if
+    it does not.
+    """
     outcome = test_of(tested(ev, frame, ev.evaluate(frame, node)))
     name = _union_variable(frame, node) if outcome.nominal is None else None
     if name is None:
@@ -143,7 +149,7 @@ def _narrowed(name: str, options: list[tuple[Value, Condition | None]]) -> dict[
 
 
 def _union_variable(frame: Frame, node: Node) -> str | None:
-    """Return a local variable in a test that may be one of several values."""
+    """Return the local variable that a test examines, if it may have one of several values."""
     if frame.env is None or frame.toplevel:
         return None
     pending = [node]

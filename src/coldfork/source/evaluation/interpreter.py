@@ -1,4 +1,4 @@
-"""The interface between the parts of the evaluator: their shared state, and the work of the other parts.
+"""The interface between the parts of the evaluator: the state that they share, and each other's functions.
 
 Following code is recursive: an expression calls a function, whose statements contain expressions. Each part
 knows only this class; `evaluator.Evaluator` puts them together.
@@ -28,22 +28,22 @@ from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value, 
 
 
 class Disturbing(Protocol):
-    """Tracks what code that cannot be followed may change."""
+    """Records which values code that cannot be followed may change."""
 
     calls: int
 
     def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
-        """Note a call."""
+        """Record a call."""
 
     def met(self, *given: Value) -> None:
-        """Note that code that cannot be followed is given these values, and may run now."""
+        """Record that code which cannot be followed is given these values, and may run now."""
 
     def hand(self, *given: Value) -> None:
-        """Note that code that cannot be followed gets hold of these values."""
+        """Record that code which cannot be followed gets these values."""
 
 
 class Interpreter(ABC):
-    """One analysis in progress, as its parts see it."""
+    """One analysis in progress: the interface through which the parts of the evaluator use it."""
 
     program: Program
     catalogue: Catalogue
@@ -72,11 +72,11 @@ class Interpreter(ABC):
 
     @abstractmethod
     def evaluate(self, frame: Frame, node: Node) -> Value:
-        """Return the value of an expression; its effects go to `frame`."""
+        """Return the value of an expression, recording the effects in `frame`."""
 
     @abstractmethod
     def execute(self, frame: Frame, block: Block) -> int:
-        """Run a block; return how it ended, as one of the codes in `flow.branches`."""
+        """Run a block; return how it ended: one of the constants in `flow.branches`."""
 
     @abstractmethod
     def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
@@ -89,7 +89,7 @@ class Interpreter(ABC):
     def call(
         self, frame: Frame, callee: Value, positional: Values = (), keywords: Keywords | None = None
     ) -> Value:
-        """Call a value; the effects go to `frame`."""
+        """Call a value, recording the effects in `frame`."""
 
     @abstractmethod
     def run_lazily(self, frame: Frame, function: Value, positional: Values, keywords: Keywords) -> Value:
@@ -97,11 +97,11 @@ class Interpreter(ABC):
 
     @abstractmethod
     def is_strange(self, symbol: str) -> bool:
-        """Return whether a name belongs to a library without source or facts."""
+        """Return whether a name belongs to a library that has neither source nor facts in the catalogue."""
 
     @abstractmethod
     def operate(self, frame: Frame, operator: str, left: Value, right: Value) -> Value:
-        """Return the value of an operator with assignment."""
+        """Return the value of an operator, in place for an assignment such as `+=`."""
 
     @abstractmethod
     def compare(self, frame: Frame, name: str, left: Value, right: Value) -> Value:
@@ -119,15 +119,15 @@ class Interpreter(ABC):
     def decorated(
         self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
-        """Return a function or class with its decorators applied; their effects belong to the statement that
-        runs them.
+        """Return a function or class with its decorators applied; the effects count where its
+        statement runs.
         """
 
     @abstractmethod
     def evaluate_decorators(
         self, frame: Frame, nodes: tuple[tuple[Node, int], ...], symbol: str
     ) -> tuple[tuple[Value, int], ...]:
-        """Return the decorators of a function or class, evaluated in place."""
+        """Evaluate the decorators of a function or class, and return their values."""
 
     @abstractmethod
     def apply_decorators(
@@ -147,19 +147,19 @@ class Interpreter(ABC):
 
     @abstractmethod
     def read_lazily(self, frame: Frame, value: Value) -> Value:
-        """Return the value of a name bound by a lazy import: the import happens."""
+        """Return the value of a lazily imported name; reading the name runs the import."""
 
     @abstractmethod
     def module_attribute(self, frame: Frame, state: Module, name: str) -> Value:
-        """Return an attribute of a module that its body does not bind."""
+        """Return an attribute of a module that no statement of its body binds."""
 
     @abstractmethod
     def imported(self, target: str, name: str) -> Value:
-        """Return what `from target import name` yields."""
+        """Return the value that `from target import name` binds."""
 
     @abstractmethod
     def external(self, dotted: str) -> Value:
-        """Return a dotted name without source, or its known value."""
+        """Return the value of a dotted name without source: from the catalogue if known there."""
 
     @abstractmethod
     def item(self, frame: Frame, container: Value, key: Value) -> Value:
@@ -167,11 +167,11 @@ class Interpreter(ABC):
 
     @abstractmethod
     def member(self, cls: ClassRef, name: str, after: ClassRef | None = None) -> Member[Value, Value] | None:
-        """Return a class's member along its bases."""
+        """Return an attribute of a class, searching the class and its bases."""
 
     @abstractmethod
     def instance_of(self, module: Module, env: Env | None, node: Node) -> Value:
-        """Return an object of an annotated class."""
+        """Return an object of the class that an annotation names."""
 
     @abstractmethod
     def guards_hold(
@@ -179,11 +179,11 @@ class Interpreter(ABC):
     ) -> tuple[bool | None, Condition | None]:
         """Return whether a binding under these guards happens."""
 
-    # -- what is recorded ---------------------------------------------------------------------------
+    # -- recording -----------------------------------------------------------------------------------
 
     @abstractmethod
     def record_fact(self, frame: Frame, fact: Fact) -> None:
-        """Record the known effect of a library at the current line."""
+        """Record a fact of the catalogue at the current line."""
 
     @abstractmethod
     def record_import(self, frame: Frame, target: str) -> None:
@@ -191,38 +191,37 @@ class Interpreter(ABC):
 
     @abstractmethod
     def record_failure(self, failure: Failure) -> None:
-        """Record that the current code may fail: the first of each kind, and what is certain in all of
-        them.
+        """Record that the current code may fail; failures of one kind are joined, keeping what is certain in
+        all.
         """
 
     @abstractmethod
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
-        """Record that a package lacks a name imported from it: presumably a compiled module."""
+        """Record that a package lacks a name imported from it, which presumably is a compiled module."""
 
 
-#: Follows a call of a modelled function; returns None if the model does not apply.
+#: Follows a call of a modelled function, and returns the result; None if the model does not apply.
 Model = Callable[[Interpreter, Frame, Values, Keywords], Value | None]
 
 
-#: Errors that end following a module: a refusal, and recursion or memory limits, after which continuing is
-#: worse.
+#: Errors after which a module cannot be followed further: a refusal, or a recursion or memory limit.
 _ENDING = (ColdforkError, RecursionError, MemoryError)
 
 
 def cut_short(ev: Interpreter, frame: Frame, line: int) -> None:
-    """Record that the budget ends at a line: a larger one could change the result of the surrounding code."""
+    """Record that the budget ran out at a line; results that depend on this line are not cached."""
     ev.memo.need_unfinished(0)
     ev.budget.end_at(frame.module.name, frame.symbol, line)
 
 
 def fail_at(ev: Interpreter, module: str, symbol: str, line: int, fault: str) -> None:
-    """Record that coldfork itself failed at a line, and that the surrounding result ignores it."""
+    """Record that coldfork itself failed at a line; results that depend on this line are not cached."""
     ev.memo.need_unfinished(0)
     ev.budget.fail_at(module, symbol, line, fault)
 
 
 def contain(ev: Interpreter, frame: Frame, problem: Exception, line: int = 0) -> None:
-    """Treat an error as a fault in coldfork itself: only the code being followed is lost."""
+    """Record an exception as a fault in coldfork itself, so that only the code being followed is lost."""
     if isinstance(problem, _ENDING):
         raise problem
     fail_at(ev, frame.module.name, frame.symbol, max(frame.line, frame.before, line, 1), describe(problem))

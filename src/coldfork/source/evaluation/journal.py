@@ -1,4 +1,4 @@
-"""Changes to objects that outlive a call: undone when the module that made them has been followed.
+"""Changes to objects that outlive a call; they are undone once the module that made them has been followed.
 
 Every module is followed as if it were the first to be imported. One module's changes to a registry or a
 singleton must not be visible when the next one is followed.
@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from coldfork.source.values.kinds import Instance, Mapping, Sequence, Value
 
-#: The object being changed; None for a variable, which is always visible to others.
+#: The object being changed; None for a variable, whose changes any code can see.
 Owner = Mapping | Sequence | Instance | None
 
 
 class _Change(NamedTuple):
-    """A value before it was changed."""
+    """What was changed, and its value before."""
 
     target: Mapping | Sequence | dict[Any, Value]
     held: Any
@@ -28,7 +28,7 @@ class _Change(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A point to go back to, or to compare with."""
+    """A position in the journal, to return to or to compare with."""
 
     changes: int
     generation: int
@@ -36,7 +36,7 @@ class Mark(NamedTuple):
 
 
 class Rebinding(NamedTuple):
-    """The values that a call gave to module variables, when nothing had been changed before it."""
+    """The values that a call gave to module variables when it began in an unchanged state."""
 
     values: tuple[tuple[Any, Value], ...]
     generation: int
@@ -44,7 +44,7 @@ class Rebinding(NamedTuple):
 
 
 class Journal:
-    """All changes since the current module was begun."""
+    """All changes since following the current module began."""
 
     def __init__(self) -> None:
         self._changes: list[_Change] = []
@@ -59,28 +59,28 @@ class Journal:
         self._generations = 0
 
     def note(self, target: Mapping | Sequence) -> None:
-        """Save the content of `target` before all of it may be changed."""
+        """Save the whole content of `target` before it may be changed."""
         held = dict(target.items) if isinstance(target, Mapping) else target.items
         self._changes.append(_Change(target, held, target.exact, target.doubtful, target.shared, target))
         if target.shared:
             self._count()
 
     def note_entry(self, entries: dict[Any, Value], key: object, owner: Owner) -> None:
-        """Save one entry before it is changed."""
+        """Save one entry of a dictionary before it is changed."""
         shared = owner is None or owner.shared
         self._changes.append(_Change(entries, (key, entries.get(key)), True, False, shared, owner))
         if shared:
             self._count()
 
     def _count(self) -> None:
-        """Count a visible change, which leads to a state about which nothing is known."""
+        """Count a change that other code can see; the state after it is a new one."""
         self.shared += 1
         self.outstanding += 1
         self._generations += 1
         self.generation = self._generations
 
     def note_peculiar(self) -> None:
-        """Count a reason, other than changes, to follow a call anew for each module."""
+        """Count a reason other than a change for which a call must be followed anew for each module."""
         self.shared += 1
         self.peculiar += 1
 
@@ -98,7 +98,7 @@ class Journal:
             yield change.target, change.held[0] if isinstance(change.target, dict) else None
 
     def rebound_since(self, mark: Mark, variables: dict[Any, Value]) -> Rebinding | None:
-        """Return the values given to these variables since `mark`, if nothing else was changed."""
+        """Return the values given to these variables since `mark`; None if anything else was changed."""
         behind = self._changes[mark.changes :]
         if not behind or any(change.target is not variables for change in behind):
             return None
@@ -106,7 +106,7 @@ class Journal:
         return Rebinding(tuple([(name, variables[name]) for name in names]), self.generation)
 
     def rebind(self, variables: dict[Any, Value], again: Rebinding) -> None:
-        """Give variables the values that a call gave them before."""
+        """Give module variables the values that an earlier, equal call gave them."""
         for name, value in again.values:
             self.note_variable(variables, name)
             variables[name] = value
@@ -117,7 +117,7 @@ class Journal:
         return Mark(len(self._changes), self.generation, self.peculiar)
 
     def forget(self, mark: Mark) -> None:
-        """Undo the visible changes since `mark`, made by code that was only examined."""
+        """Undo the changes since `mark` that other code could see, made by code that was only examined."""
         if self.is_as_at(mark):
             return
         behind = self._changes[mark.changes :]
@@ -130,9 +130,7 @@ class Journal:
         self._changes += [change for change in behind if not change.shared]
 
     def keep(self, mark: Mark) -> None:
-        """Keep the changes since `mark`, which were made before others could see them: they may be needed
-        again.
-        """
+        """Make the changes since `mark` permanent if each was made before other code could see the object."""
         if self.is_as_at(mark):
             return
         behind = self._changes[mark.changes :]
@@ -140,7 +138,7 @@ class Journal:
         self._changes += [one for one in behind if one.shared or one.owner is None or not one.owner.shared]
 
     def settle(self, mark: Mark) -> None:
-        """Keep the changes that a cached call made to its own objects: its result holds them."""
+        """Make the changes that a cached call made to its own objects permanent: its result contains them."""
         if self.is_as_at(mark):
             return
         behind = self._changes[mark.changes :]

@@ -1,4 +1,4 @@
-"""A cache of call results by arguments; and rules for results that must not be cached.
+"""A cache of the results of calls, by their arguments; results that depend on unfinished ones are left out.
 
 Functions call each other recursively, and names are bound to one another. A result derived from an unfinished
 answer is valid only inside the call or the name that the answer belongs to. So every call and every name
@@ -30,14 +30,14 @@ from coldfork.source.values.unions import alternatives
 #: A function, by its module and its code.
 Place = tuple[str, int]
 
-#: No unfinished answer was needed.
+#: Higher than any level: no unfinished value was needed.
 _NEVER = sys.maxsize
-#: The number of recursive calls of a function that are followed.
+#: Recursive calls of a function are followed to this depth.
 _RECURSION = 6
 
 
 class Memo:
-    """Finished results of calls, and the levels of the calls and names in progress."""
+    """Finished results of calls, and the nesting levels of the calls and names being worked out."""
 
     __slots__ = (
         "_cuts_outside", "_journal", "_levels_of", "_looked_at", "_passing", "_pending", "_reached",
@@ -72,45 +72,49 @@ class Memo:
         """The same for the enclosing levels, innermost last: what was needed there does not concern this."""
 
     def begin(self) -> None:
-        """Start over for another module, while nothing is followed; finished results stay."""
+        """Start over for another module while nothing is being followed; finished results stay."""
         self._passing.clear()
         self.level, self.cut = 0, _NEVER
         self._cuts_outside.clear()
 
     def same_set(self, consulted: int) -> int:
-        """Return a shared copy of the set of modules: most recur often, and one may take a kilobyte."""
+        """Return one shared integer for equal sets of modules: most sets recur often, and one may take a
+        kilobyte.
+        """
         return self._looked_at.setdefault(consulted, consulted)
 
     # -- levels -------------------------------------------------------------------------------------
 
     def enter(self) -> int:
-        """Begin to work something out; return its level."""
+        """Begin to work out a value, one level deeper; return the level."""
         self.level += 1
         return self.level
 
     def leave(self) -> None:
-        """Leave a level: an unfinished answer that depended only on this level is now finished."""
+        """Leave a level: results that depended on nothing unfinished except this level are finished now."""
         if self.cut >= self.level:
             self.cut = _NEVER
         self.level -= 1
 
     def need_unfinished(self, level: int) -> None:
-        """Note that the unfinished answer at this level was needed."""
+        """Record that the current results depend on the unfinished value at this level."""
         if level < self.cut:
             self.cut = level
 
     @property
     def settled(self) -> bool:
-        """Return True if no unfinished answer was needed here."""
+        """Return True if the current results depend on no unfinished value of an outer level."""
         return self.cut > self.level
 
     def begin_apart(self) -> None:
-        """Begin something independent: answers needed before do not concern it."""
+        """Begin to work out a value independently: unfinished values that were needed before do not affect
+        it.
+        """
         self._cuts_outside.append(self.cut)
         self.cut = _NEVER
 
     def end_apart(self) -> bool:
-        """End it; return True if it needed no unfinished answer."""
+        """End what `begin_apart` began; return True if no unfinished value was needed meanwhile."""
         settled = self.settled
         self.cut = min(self.cut, self._cuts_outside.pop())
         return settled
@@ -118,7 +122,7 @@ class Memo:
     # -- calls --------------------------------------------------------------------------------------
 
     def recall(self, key: object) -> CallResult | None:
-        """Return the cached result of exactly this call."""
+        """Return the cached result of a call with this key."""
         known = self._results.get(key)
         if known is None and self._journal.outstanding:
             passing = self._passing.get(key)
@@ -128,8 +132,8 @@ class Memo:
         return known
 
     def repeat(self, key: object, variables: dict[Any, Value]) -> CallResult | None:
-        """Repeat a call's rebinding of module variables, if nothing else has been changed; return its
-        result.
+        """Return the cached result of a call after repeating its rebinding of module variables; None if other
+        state has changed.
         """
         known = None if self._journal.outstanding else self._rebinding.get(key)
         if known is None:
@@ -143,7 +147,9 @@ class Memo:
         return bool(self._levels_of.get(place))
 
     def enter_call(self, key: object, place: Place) -> bool:
-        """Begin to follow a call; return False if it is recursive, so that its own answer would be needed."""
+        """Begin to follow a call; return False for a recursive call, whose own unfinished result would be
+        needed.
+        """
         levels = self._levels_of.setdefault(place, [])
         again = self._pending.get(key)
         if again is not None or len(levels) >= _RECURSION:
@@ -163,14 +169,14 @@ class Memo:
         self.end_apart()
 
     def copy(self, known: object, key: object, result: CallResult) -> None:
-        """Cache a final result for a further call."""
+        """Cache the final result of one call under the key of another."""
         if known in self._results:
             self._results[key] = result
 
     def remember_state(
         self, key: object, result: CallResult, since: Mark, variables: dict[Any, Value]
     ) -> None:
-        """Cache the result of a call that rebound variables when nothing had been changed before.
+        """Cache the result of a call that rebound module variables, having begun in an unchanged state.
 
         Also cache the result of a call that followed only such a call, and changed nothing itself. It began
         at `since`.
@@ -188,8 +194,8 @@ class Memo:
                 self._states.add(rebinding.generation)
 
     def remember(self, key: object, result: CallResult, shared_before: int, regardless: bool) -> bool:
-        """Cache the result of the call at this level, if it will be the same again. Return True if it is kept
-        for good.
+        """Cache the result of the call at this level if an equal call would have the same one; return True if
+        the entry is permanent.
 
         `shared_before` is the journal's count when the call began: a call that changes visible state is
         followed each time, unless `regardless` is given.
@@ -204,7 +210,7 @@ class Memo:
         return False
 
 
-#: Function, positional arguments and the rest of a call's cache key.
+#: The cache key of a call: the function, its positional arguments, and everything else that matters.
 Key = tuple[object, Values, object, object, object]
 
 #: Represents any text.
@@ -213,7 +219,7 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 class UnreadTexts:
-    """For each function, the texts among its arguments that its first call did not read.
+    """For each function, its text arguments that its first call did not read.
 
     Every module creates a logger under its own name, and every operator is registered under a name of its
     own. The result of such a call is cached for all names at once.
@@ -223,15 +229,17 @@ class UnreadTexts:
         self._places: dict[object, frozenset[int]] = {}
 
     def watched(self, key: Key, positional: Values) -> Values:
-        """Return arguments that record which texts a call reads; the given ones if it is known to read
-        them.
+        """Return arguments that record whether a call reads them; unchanged if the function is known to read
+        all of its texts.
         """
         if self._places.get(key[0]) is _NOTHING or not any(map(is_text, positional)):
             return positional
         return tuple([GivenText(value) if is_text(value) else value for value in positional])  # type: ignore[arg-type]
 
     def for_any(self, key: Key) -> Key | None:
-        """Return the key for this call and all that differ from it only in texts that are never read."""
+        """Return the key that this call shares with all calls that differ only in texts that are
+        never read.
+        """
         places = self._places.get(key[0])
         if not places:
             return None
@@ -243,8 +251,8 @@ class UnreadTexts:
         return function, blank, keywords, environment, first_yield_only
 
     def learn(self, key: Key, given: Values, result: CallResult, unchanged: bool) -> Key | None:
-        """Note the texts that a call read; return the key that covers all calls with the same result, if
-        there is one.
+        """Record which texts a call read; return the key shared by all calls with the same
+        result, or None.
         """
         function = key[0]
         if self._places.get(function) is _NOTHING or not any(type(value) is GivenText for value in given):
@@ -257,7 +265,7 @@ class UnreadTexts:
 
 
 def _holds_no_text(result: CallResult) -> bool:
-    """Return whether the result of a call is certain not to hold its arguments."""
+    """Return whether the result of a call is certain not to contain any argument of the call."""
     return result.made_up or all(_is_plain(single) for single, _ in alternatives(result.value))
 
 
@@ -268,21 +276,22 @@ def _is_plain(value: Value) -> bool:
 
 
 def anew(result: CallResult) -> CallResult:
-    """Return the result with a new object, for a call that returns an object of its own."""
+    """Return the result with a new object in place of one that the call itself created."""
     value = result.value
     if not result.made_up or not isinstance(value, Instance):
         return result
     return result._replace(value=Instance(value.cls, value.open))
 
 
-#: The number of steps from which a call counts as slow. Code that wakes a device does so much earlier.
+#: A call with at least this many steps counts as slow. Code that wakes a device usually does so much sooner.
 LONG = 600
 _ENOUGH = 5
 NOTHING = CallResult(UNKNOWN, (), (), frozenset(), "", ())
 
 
 class UnproductiveCalls:
-    """The cost of following functions so far, and its benefit.
+    """How often following each function was slow and showed nothing new, so that further calls may be
+    skipped.
 
     A decorator that writes documentation may take more steps than the rest of a module, for every class of a
     large package, and always the same ones. If a call runs only functions that were followed before, and
@@ -296,12 +305,14 @@ class UnproductiveCalls:
         self._summaries: dict[Place, CallResult] = {}
 
     def begin(self, place: Place) -> int:
-        """Begin to follow a function; return how many are known now, including this one."""
+        """Begin to follow a function; return the number of functions followed so far, including this one."""
         self._followed.add(place)
         return len(self._followed)
 
     def record_slow_call(self, place: Place, result: CallResult, known_before: int) -> None:
-        """Record a slow call: it had no benefit if it woke nothing and ran no function for the first time."""
+        """Record a slow call; it was unproductive if it woke nothing and ran no function for the
+        first time.
+        """
         if result.wakes:
             self._in_vain[place] = -_ENOUGH
         elif known_before == len(self._followed):
@@ -309,9 +320,9 @@ class UnproductiveCalls:
             self._summaries[place] = NOTHING._replace(edges=result.edges, consulted=result.consulted)
 
     def should_skip(self, place: Place) -> bool:
-        """Return True if following the function once more would show nothing new."""
+        """Return True if following the function once more is expected to show nothing new."""
         return self._in_vain.get(place, 0) >= _ENOUGH
 
     def summary_of(self, place: Place) -> CallResult:
-        """Return the substitute for a call that is not followed: the imports that the last one ran."""
+        """Return a result in place of a skipped call: the imports that the last call of the function ran."""
         return self._summaries[place]

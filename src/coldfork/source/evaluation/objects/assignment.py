@@ -36,7 +36,9 @@ from coldfork.source.values.unions import alternatives, union
 
 
 def stored(frame: Frame, name: str) -> bool:
-    """Return True if `name` itself must be stored; names that a body binds once are looked up lazily."""
+    """Return True if the value of `name` must be stored; a name that a body binds only once is looked up
+    lazily.
+    """
     if frame.env is None:
         return False
     if frame.binds is None:
@@ -49,7 +51,7 @@ def stored(frame: Frame, name: str) -> bool:
 
 
 def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """Give a variable of the frame a value; `global` and `nonlocal` ones are shared."""
+    """Set a variable of the frame; a `global` or `nonlocal` one is set where it is defined."""
     assert frame.env is not None
     frame.env.names[name] = value
     if name in frame.globals and frame.off is None:
@@ -67,7 +69,7 @@ def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
 
 
 def _belongs_to_others(ev: Interpreter, frame: Frame, name: str) -> None:
-    """Note that others may rebind a variable at any call."""
+    """Forget a variable of the frame if code that cannot be followed may rebind it at any call."""
     if ev.unknown_code is not None and frame.env is not None:
         frame.env.names.pop(name, None)
 
@@ -81,15 +83,15 @@ def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     if frame.conditions or ev.joining:
         value = union((known, value))
     if value is known or value == known:
-        ev.journal.shared += 1  # by the next time it may have been changed
-        return  # no call can see it, and earlier results remain valid
+        ev.journal.shared += 1  # a result that depends on this value may not be reused
+        return  # nothing changes, and earlier results remain valid
     ev.journal.note_variable(ev.running.rebound, key)
     ev.running.rebound[key] = value
 
 
 def defining_env(frame: Frame) -> Env | None:
-    """Return the enclosing variables of a function defined here: none at module level, never those of a class
-    body.
+    """Return the variables that a function defined here can see: none of a module, and none of a
+    class body.
     """
     if frame.cls is not None:
         return frame.cls.env
@@ -144,7 +146,7 @@ def _unpack(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], value: Val
 
 
 def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, value: Value) -> None:
-    """Assign `receiver.name = value`, running any code that this involves."""
+    """Assign `receiver.name = value`, running a property's setter or other code that is called."""
     for single, _ in alternatives(receiver):
         if isinstance(single, Instance):
             _assign_to_instance(ev, frame, single, name, value)
@@ -159,9 +161,7 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
 
 
 def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
-    """Run a descriptor's `__set__`, a property's setter or the class's `__setattr__`; else set it on the
-    object.
-    """
+    """Set an attribute by a descriptor's `__set__`, a property's setter, `__setattr__`, or else directly."""
     held = ev.member(receiver.cls, name)
     if held is not None and isinstance(held.value, Instance):
         setter = ev.member(held.value.cls, "__set__")
@@ -175,7 +175,7 @@ def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name:
     if custom is not None and not isinstance(custom.value, External):
         ev.call(frame, ev.attribute(frame, receiver, "__setattr__"), (Const(name), value))
         if not ev.presumes:
-            return  # its effect is all there is
+            return  # a custom `__setattr__` need not set anything
     set_attribute(ev, frame, receiver, name, value)
 
 
@@ -198,7 +198,9 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
 
 
 def _forget_items(frame: Frame, receiver: Value) -> None:
-    """Forget an item that was changed: in a list, its index is unknown; in a `__dict__`, it may be any."""
+    """Forget the items of a list after an assignment to an unknown one; writing to foreign objects makes all
+    uncertain.
+    """
     if isinstance(receiver, Sequence):
         forget(receiver)
     elif isinstance(receiver, (External, Unknown)):
@@ -219,7 +221,9 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, right: Node) -> None:
-    """Run `target op= right`: `__iadd__` and the like, else the operator itself, then the assignment."""
+    """Run `target op= right`: `__iadd__` and the like if defined, else the operator; then assign
+    the result.
+    """
     match target:
         case (nodes.TO_NAME, name):
             current = ev.read_lazily(frame, name_value(ev, frame, name))

@@ -1,4 +1,4 @@
-"""Reads attributes of modules, classes, instances and externals, running any code that this involves."""
+"""Reads attributes of modules, classes, instances and external names, running any code involved."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ _LONGEST_NAME = 160
 
 
 def known_value(known: KnownValue) -> Value:
-    """Return a value of the knowledge base as one of the evaluator."""
+    """Return a value from the catalogue in the form that the evaluator uses."""
     if known.kind is ValueKind.SET:
         return TRUTHY
     return Const(known.constant)
 
 
 def external(ev: Interpreter, dotted: str) -> Value:
-    """Return a dotted name without source, or its known value."""
+    """Return the value of a dotted name without source: from the catalogue if known there."""
     known = ev.catalogue.values.get(dotted)
     if known is not None:
         return known_value(known)
@@ -84,7 +84,7 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
         if name == "__annotations__":
             read_annotations(ev, frame, value)
         if type(value) is Method and isinstance(value.receiver, (Const, PartialText)) and not ev.presumes:
-            return External(f"pathlib.Path().{value.name}.{name}")  # of texts, only paths have these
+            return External(f"pathlib.Path().{value.name}.{name}")  # no text has it, so this is a path
         return UNKNOWN
     return reader(ev, frame, value, name)
 
@@ -92,7 +92,7 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
 def _of_union(ev: Interpreter, frame: Frame, value: Union, name: str) -> Value:
     def one(single: Value) -> Value:
         if single == NONE and not hasattr(None, name):
-            raise Raised("AttributeError")  # the other alternatives must be meant here
+            raise Raised("AttributeError")  # this alternative is impossible here
         return attribute(ev, frame, single, name)
 
     return ev.for_each_alternative(frame, value, one)
@@ -103,9 +103,9 @@ def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Va
     if known is not None:
         return known_value(known)
     if name == "__version__" and value.name in ev.program.versions:
-        return Const(ev.program.versions[value.name])  # many compute it in ways that cannot be followed
+        return Const(ev.program.versions[value.name])  # many compute it in complicated ways
     state = ev.program.module(value.name)
-    if state is None:  # a namespace package
+    if state is None:  # this is a namespace package
         dotted = f"{value.name}.{name}"
         import_submodule(ev, frame, dotted)
         return module_object(ev, dotted) if ev.program.exists(dotted) else external(ev, dotted)
@@ -123,7 +123,7 @@ def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Va
 
 
 def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) -> Value:
-    """Return an attribute that a module's body does not bind: by `__getattr__`, or from compiled code."""
+    """Return an attribute that no statement of a module binds: by `__getattr__`, or compiled."""
     dotted = f"{state.name}.{name}"
     if name == "__name__":
         return Const(state.name)
@@ -135,7 +135,7 @@ def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) ->
         try:
             result = ev.call(frame, getter, (Const(name),))
         except Raised:
-            return external(ev, dotted)  # bound by code that could not be followed, or the import fails
+            return external(ev, dotted)  # code that cannot be followed may bind the name
         if result is not UNKNOWN:
             return result
         return typed_value(ev, state, name) or UNKNOWN
@@ -147,7 +147,7 @@ def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) ->
 
 
 def typed_value(ev: Interpreter, state: Module, name: str) -> Value | None:
-    """Return an object of the class that only an annotation names."""
+    """Return an object of the class with which a module annotates a name."""
     for how, payload, _line, _guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_TYPE:
             return ev.instance_of(state, None, payload)
@@ -169,7 +169,7 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
-    """Return the facts about reading an attribute of an object whose class is in the catalogue."""
+    """Return the catalogue's facts about reading an attribute of a call's result."""
     type_ = ev.catalogue.returned(made[:-2]) if made.endswith("()") else None
     return ev.catalogue.attributes.get(f"{type_}().{name}", ()) if type_ else ()
 
@@ -202,7 +202,7 @@ def _of_class(ev: Interpreter, frame: Frame, value: ClassRef, name: str) -> Valu
 
 
 def _member_of(cls: ClassRef, name: str, value: Value) -> Value:
-    """Return a member of an enumeration; methods are left as they are."""
+    """Return the enumeration member of this name; a method is returned as it is."""
     if isinstance(value, (Function, ClassMethod, StaticMethod, Property, ClassRef)) or name.startswith("_"):
         return _bind_to_class(value, cls)
     known = cls.members.get(name)
@@ -221,7 +221,7 @@ def _bind_to_class(value: Value, cls: ClassRef) -> Value:
 
 
 def _asked_first(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
-    """Return a class's `__getattribute__`; it is rare, so it matters only where results must be certain."""
+    """Return a class's `__getattribute__`: rare, and so ignored unless results must be certain."""
     if ev.presumes or name.startswith("__"):
         return None
     held = ev.member(cls, "__getattribute__")
@@ -252,7 +252,7 @@ def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> V
 
 
 def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
-    """Return an attribute of an object of an annotated class: the class's, or possibly a subclass's."""
+    """Return an attribute of an object known by an annotation: the class's, or a subclass's."""
     found = []
     for cls, condition in dispatched(ev, value, name):
         held = ev.member(cls, name)
@@ -269,7 +269,7 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
 
 
 def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value:
-    """Apply the descriptor protocol."""
+    """Return an attribute of a class as read from an object: methods and descriptors are bound."""
     if isinstance(value, (Function,)):
         return Bound(value, receiver)
     if isinstance(value, ClassMethod):
@@ -297,7 +297,7 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
 def _through_descriptor(
     ev: Interpreter, frame: Frame, value: Instance, receiver: Value, owner: Value
 ) -> Value:
-    """Return an attribute found on a class: its `__get__` runs if it has one."""
+    """Return an attribute found on a class, or the result of its `__get__` if it has one."""
     getter = ev.member(value.cls, "__get__")
     if getter is not None and isinstance(getter.holder, ClassRef):
         return ev.call(frame, Bound(getter.value, value), (receiver, owner))
@@ -319,7 +319,7 @@ def _of_super(ev: Interpreter, frame: Frame, value: Super, name: str) -> Value:
 
 
 def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Value:
-    """Return a wrapped function's attribute: the inner function's for special names, else the library's."""
+    """Return a wrapped function's attribute: the inner function's if special, else the library's."""
     if name in ("__wrapped__", "__func__"):
         return value.function
     if name.startswith("__"):
@@ -328,13 +328,13 @@ def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Val
 
 
 def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
-    """Return an attribute of a known call's result that is kept with the call's arguments."""
+    """Return an attribute of a call's result that is stored with the call's arguments."""
     made = value.function
     known = isinstance(made, External) and made.name[-1] == ")"
     return _of_external(ev, frame, made, name) if known else UNKNOWN  # type: ignore[arg-type]
 
 
-#: Values that have methods, and no informative attributes.
+#: Values whose methods are known, but none of their other attributes.
 _PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Shared, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,

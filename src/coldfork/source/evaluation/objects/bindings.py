@@ -1,4 +1,4 @@
-"""Works out the value of a name from its bindings: the last certain one, and any that may override it."""
+"""Finds the value of a name from its bindings: the last certain one, and later ones that may replace it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _DEEPEST_LOOKUP = 250
 
 
 def bindings_before(entries: tuple[Node, ...], line: int) -> tuple[Node, ...]:
-    """Return the bindings above a line, if there are some below it as well; otherwise they hold for good."""
+    """Return the bindings above a line if there are others below it; empty if the line makes no
+    difference.
+    """
     if len(entries) < 2 or _line_of_binding(entries[-1]) < line:
         return ()
     before = entries[: bisect_left(entries, line, key=_line_of_binding)]
@@ -35,7 +37,9 @@ def _line_of_binding(entry: Node) -> int:
 def looked_up(
     ev: Interpreter, module: Module, cls: ClassRef | None, entries: tuple[Node, ...], key: Key
 ) -> Value | None:
-    """Return the value that these bindings give a name; cached, unless the class belongs to one call only."""
+    """Return the value of a name with these bindings; cached, unless its class is created by a
+    single call.
+    """
     lasting = cls is None or cls.env is None
     if lasting and (known := ev.definitions.values.get(key)) is not None:
         value, mask = known
@@ -48,12 +52,14 @@ def looked_up(
 def remembered(
     ev: Interpreter, module: Module, key: Key, work_out: Callable[[], Value | None], lasting: bool = True
 ) -> Value | None:
-    """Return the value of a name; cached, unless it depends on unfinished results or does not last."""
+    """Return the value of a name; cached, unless it depends on unfinished results or is only valid for one
+    call.
+    """
     program = ev.program
     outer, program.consulted = program.consulted, module.bit
     mark = ev.journal.mark()
     ev.memo.begin_apart()
-    # The effects of a module or class body lie in the past.
+    # The effects of a module or class body happened before the followed call.
     unknown_code, ev.unknown_code = ev.unknown_code, None
     try:
         value = work_out()
@@ -75,7 +81,9 @@ def bound(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """Return the value of the last certain binding, joined with those that may override it."""
+    """Return the value of the last certain binding, joined with those of later bindings that may
+    replace it.
+    """
     memo = ev.memo
     unfinished = memo.resolving.get(resolving)
     if unfinished is not None or len(memo.resolving) > _DEEPEST_LOOKUP:
@@ -113,7 +121,7 @@ def bound(
 
 
 def _name_in(resolving: tuple[object, ...]) -> str:
-    """Return the name that a key of `resolving` is about."""
+    """Return the name that a key of `resolving` stands for."""
     *_, name = resolving
     return name if isinstance(name, str) else _name_in(resolving[:-1])
 
@@ -125,10 +133,12 @@ def _earlier(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """Return the value of a name while it is being bound: its earlier one, or that outside a class body."""
+    """Return the value of a name while the name is being bound: from an earlier binding, or from outside the
+    class body.
+    """
     index = ev.memo.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
-    while deeper in ev.memo.resolving:  # that one is in progress too: take the one before
+    while deeper in ev.memo.resolving:  # this binding is being worked out, too: use the one before it
         index = ev.memo.entry[deeper]
         deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]
@@ -173,7 +183,7 @@ def _value_of(
 
 
 def _after_statement(ev: Interpreter, module: Module, env: Env | None, statement: Node, name: str) -> Value:
-    """Return the value that a loop or another compound statement leaves in `name`."""
+    """Return the value that a variable has after a loop or another compound statement."""
     inner = Env(env)
     frame = Frame(module, inner)
     frame.quiet = True

@@ -1,4 +1,4 @@
-"""Classes: their method resolution order, members, and objects known only by an annotation."""
+"""Classes: their method resolution order, their members, and objects known only from an annotation."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from coldfork.source.values.rarer_kinds import class_of_processes
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
-#: Annotations that mean the same as the first item in their brackets.
+#: Annotations such as `Optional[X]`, which are treated as the X in their brackets.
 _LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
 #: Bases without source that have no members of their own.
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
 def linear(ev: Interpreter, cls: ClassRef) -> Values:
-    """Return the class and its bases in method resolution order; bases without source stay as they are."""
+    """Return the class and its bases in method resolution order; a base without source is not expanded."""
     if cls.linear is not None:
         ev.program.consulted |= cls.linear_mask
         return cls.linear
     outer, ev.program.consulted = ev.program.consulted, cls.module.bit
-    cls.linear = (cls,)  # a class that is its own base must not loop
+    cls.linear = (cls,)  # prevents endless recursion for a class that is its own base
     bases: list[Value] = []
     for base in cls.statement.bases:
         match base:
@@ -55,13 +55,13 @@ def linear(ev: Interpreter, cls: ClassRef) -> Values:
 
 
 def _nominal(value: Value) -> Value:
-    """Return the first of a name's alternatives."""
+    """Return the first alternative of a value."""
     (first, _condition), *_ = alternatives(value)
     return first
 
 
 def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
-    """Return the class's metaclass, if its source is at hand."""
+    """Return the metaclass of a class; None if its source is not at hand."""
     for base in linear(ev, cls):
         if not isinstance(base, ClassRef):
             continue
@@ -73,7 +73,7 @@ def metaclass(ev: Interpreter, cls: ClassRef) -> ClassRef | None:
 
 
 class Classes(Hierarchy[Value, Value]):
-    """The classes that an import defines or derives from."""
+    """The classes that the followed code defines or derives from."""
 
     def __init__(self, ev: Interpreter) -> None:
         self.ev = ev
@@ -102,12 +102,12 @@ def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:
 
 
 def is_enumeration(ev: Interpreter, cls: ClassRef) -> bool:
-    """Return True for a class derived from one of `enum`'s."""
+    """Return True for a class derived from one of the classes of `enum`."""
     return any(name.startswith("enum.") for name in external_bases(ev, cls))
 
 
 def subclasses(ev: Interpreter, cls: ClassRef) -> list[ClassRef]:
-    """Return the classes of the modules read so far that derive from `cls`."""
+    """Return the classes derived from `cls` in the modules read so far."""
     ev.program.consulted |= ev.program.bit(HIERARCHY)
     found: list[ClassRef] = []
     pending = [cls]
@@ -132,7 +132,7 @@ def _deriving(ev: Interpreter, module: str, name: str) -> list[tuple[Module, Nod
 
 
 def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, node: Node) -> Value:
-    """Return an object of the annotated class or of a subclass; Optional and quotes are looked through."""
+    """Return an object of the annotated class or of a subclass; `Optional[...]` and quotes are ignored."""
     match node:
         case (nodes.INDEX, head, inner, _):
             if last_name(head) not in _LOOKED_THROUGH:
@@ -153,7 +153,7 @@ def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, nod
 
 
 def dispatched(ev: Interpreter, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
-    """Return the classes whose `name` a call on an annotated object may run; overrides are only possible."""
+    """Return the classes whose method a call on an annotated object may run: overrides are only possible."""
     found: list[tuple[ClassRef, Condition | None]] = [(instance.cls, None)]
     for cls in subclasses(ev, instance.cls):
         if name in cls.binds:

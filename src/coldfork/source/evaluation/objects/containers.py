@@ -37,9 +37,9 @@ from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
 from coldfork.source.values.unions import alternatives, union
 
-#: Adding an item to a union costs as much as passing this many.
+#: Adding an item to a union costs as much as traversing this many items.
 _UNION = 8
-#: Methods of a dictionary that traverse all of it.
+#: Methods of a dictionary that traverse all its items.
 _WHOLE = frozenset({"__iter__", "copy", "items", "keys", "update", "values"})
 _GROWING = frozenset({"append", "add", "insert", "appendleft", "extend", "update"})
 
@@ -62,7 +62,7 @@ def container_method(
 
 
 def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Values:
-    """Return the arguments of a text's method, with the items that `join` iterates."""
+    """Return the arguments of a method of a text; the generator passed to `join` is replaced by its items."""
     if name != "join" or len(positional) != 1 or not isinstance(positional[0], Lazy):
         return positional
     items, exact = iterate(ev, frame, positional[0])
@@ -70,7 +70,7 @@ def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Val
 
 
 def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call a method of a constant: the items it processes are counted, and no long text is created."""
+    """Call a method of a constant, charging the budget for its length; a long result is not computed."""
     if not isinstance(receiver.value, str):
         return UNKNOWN
     if name in ("format", "zfill", "replace") and _is_wide(receiver.value, name, positional):
@@ -87,7 +87,7 @@ def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, k
 
 
 def _is_wide(text: str, name: str, positional: Values) -> bool:
-    """Return True if a method would make a long text of short ones, which must not be created."""
+    """Return True if a method would make a long text of short ones, which is not worth creating."""
     constants = [one.value for one in positional if isinstance(one, Const)]
     if name == "format":
         return is_format_wide(text)
@@ -135,7 +135,9 @@ def _mapping(
 def _attributes(
     ev: Interpreter, frame: Frame, receiver: Attributes, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call a method of an object's `__dict__`: its writes set attributes of the object."""
+    """Call a method of an object's `__dict__`; items that the method writes become attributes of
+    the object.
+    """
     held = receiver.held
     before = dict(held.items)
     result = _mapping(ev, frame, held, name, positional, keywords)
@@ -147,14 +149,14 @@ def _attributes(
 
 
 def _looked_up(ev: Interpreter, container: Mapping, key: Value) -> Value | None:
-    """Return the value under `key` in a dictionary; for an unknown key, any of its values."""
+    """Return the value under `key` in a dictionary; if the key is unknown, a union of all values."""
     if key not in container.items:
         ev.budget.charge(len(container.items) * (1 if isinstance(key, SETTLED) else _UNION))
     return mapping_item(container, key)
 
 
 def mapping_item(container: Mapping, key: Value) -> Value | None:
-    """Return the value of a dictionary under `key`; None if it may lack it."""
+    """Return the value under `key` in a dictionary; None if the key may be missing."""
     if isinstance(key, Union):
         found = [mapping_item(container, single) for single, _ in alternatives(key)]
         known = [value for value in found if value is not None]
@@ -211,7 +213,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
     if isinstance(container, Const) and isinstance(key, Const):
         try:
             return Const(container.value[key.value])
-        except Exception:  # indexing a constant may raise anything
+        except Exception:  # indexing a constant may raise any exception
             return UNKNOWN
     if isinstance(container, Instance):
         getter = ev.attribute(frame, container, "__getitem__")
@@ -228,7 +230,7 @@ def item(ev: Interpreter, frame: Frame, container: Value, key: Value) -> Value:
 
 
 def _letter(text: PartialText, key: Value) -> Value:
-    """Return a letter from the known beginning of a text."""
+    """Return the character at an index, if it is in the known beginning of a text."""
     if isinstance(key, Const) and key.value in range(len(text.start)):
         return Const(text.start[key.value])
     return UNKNOWN
@@ -245,8 +247,8 @@ def _element(container: Sequence, key: Value) -> Value:
 
 
 def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Value:
-    """Return `Class[key]`: by `__class_getitem__` or the metaclass's `__getitem__`; a generic stays
-    itself.
+    """Return `Class[key]`: from `__class_getitem__` or the metaclass's `__getitem__`; else the
+    class itself.
     """
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter.holder, ClassRef):
@@ -261,7 +263,9 @@ def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Val
 
 
 def _variable(ev: Interpreter, frame: Frame, name: str) -> Value:
-    """Return `os.environ[name]`: if its failure is handled, the rest of the `try` presumes the variable."""
+    """Return `os.environ[name]`; if a `try` handles the error, the rest of its block presumes that the
+    variable is set.
+    """
     value = ev.environment.values.get(name)
     if value is not None:
         return Const(value)

@@ -1,4 +1,4 @@
-"""The exports of a module, as far as its bindings show without running it."""
+"""The names that a module exports, as far as its bindings show without running it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from coldfork.source.values.kinds import (
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
-    """Return where a module that replaces itself by a lazy one keeps `name`, according to its TYPE_CHECKING
-    imports.
+    """Return the module and the name that provide `name`, according to imports for TYPE_CHECKING in a module
+    that replaces itself by a lazy one.
     """
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:
@@ -33,7 +33,7 @@ def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
 
 
 def star_names(ev: Interpreter, target: str) -> list[str]:
-    """Return the names that `from target import *` brings, as far as the module's bindings show."""
+    """Return the names that `from target import *` binds, as far as the module's bindings show."""
     state = ev.program.module(target)
     if state is None:
         return []
@@ -49,13 +49,13 @@ def star_names(ev: Interpreter, target: str) -> list[str]:
     return [name for name in state.summary.binds if not name.startswith("_")]
 
 
-#: With these a module may bind names that none of its statements shows.
+#: Code by which a module may bind names that appear in none of its statements.
 _HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.modules\b|\b__dict__\b")
 
 
 def lacks(ev: Interpreter, state: Module, name: str) -> bool:
-    """Return True if importing `name` from a plain module is certain to fail: nothing in it could bind the
-    name.
+    """Return True if importing `name` from a module is certain to fail, because nothing in the module could
+    bind it.
     """
     summary = state.summary
     if state.located.is_package or summary.error is not None:
@@ -69,7 +69,7 @@ def lacks(ev: Interpreter, state: Module, name: str) -> bool:
 
 
 def module_object(ev: Interpreter, dotted: str) -> Value:
-    """Return a module by its absolute name."""
+    """Return the module of an absolute name as a value."""
     located = ev.program.find(dotted)
     if located is not None and not located.compiled:
         return ModuleRef(dotted)
@@ -77,7 +77,8 @@ def module_object(ev: Interpreter, dotted: str) -> Value:
 
 
 def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) -> Value:
-    """Return a library's name as code outside the library gets it, if the catalogue describes the name.
+    """Return the value that code outside a library gets for a name of the library that the catalogue
+    describes.
 
     The catalogue then applies, whether or not the library's source is at hand. Under the name in its own
     module, a function is looked up when it is called.
@@ -92,10 +93,10 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
     elif isinstance(value, External) and value.name != dotted:
         own = value.name
     elif isinstance(value, (Union, Unknown)) or (
-        # An object that acts as a function, as NumPy's universal functions do.
+        # An object that can be called like a function, such as NumPy's universal functions.
         isinstance(value, Instance) and ev.member(value.cls, "__call__") is not None
     ):
-        # Regardless of its own decorators.
+        # The catalogue applies whatever the library's own decorators do.
         return External(dotted) if ev.catalogue.call(dotted) else value
     else:
         return External(dotted) if dotted in ev.catalogue.calls else value
@@ -106,8 +107,8 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
 
 
 def _is_catalogued_module(ev: Interpreter, dotted: str, own: str) -> bool:
-    """Return True if a library exports another package's module, such as `cupy.cuda.runtime`, with known
-    names.
+    """Return True if a library exports a module of another package, and the catalogue has names in it:
+    `cupy.cuda.runtime`.
     """
     if own.partition(".")[0] == dotted.partition(".")[0]:
         return False

@@ -1,4 +1,6 @@
-"""The state of an evaluator: the module being followed, variables that are set, names it has looked up."""
+"""The state of an evaluator: the module being followed, its environment variables, and names already looked
+up.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ from coldfork.source.values.kinds import FALSE, TRUE, UNKNOWN, ClassRef, Const, 
 from coldfork.source.values.rarer_kinds import Imported
 from coldfork.source.values.unions import joined
 
-#: The containers of all variables' names.
+#: Objects that contain the names of all environment variables.
 ENVIRONMENT = frozenset({"os.environ", "os.environ.keys()"})
 
 
 class EnvironmentVariables:
-    """The known state of `os.environ`: a variable that was set to something unknown is None."""
+    """The known state of `os.environ`; the value is None for a variable set to something unknown."""
 
     __slots__ = ("_devices", "key", "values")
 
@@ -32,12 +34,14 @@ class EnvironmentVariables:
         """The default device after importing a module; None for one that leaves it unchanged."""
 
     def begin(self, values: dict[str, str | None]) -> None:
-        """Start over with the variables that are set when a module begins."""
+        """Start over with the environment variables that are set when a module begins."""
         self.values = dict(values)
         self.key = _key(self.values)
 
     def imported(self, module: Module) -> None:
-        """Take over the default device that a module of the checked code sets, unless there is one."""
+        """Adopt the default device that an imported module of the checked code sets, unless one is set
+        already.
+        """
         if DEFAULT_DEVICE in self.values:
             return
         name = module.name
@@ -48,7 +52,7 @@ class EnvironmentVariables:
             self.set(DEFAULT_DEVICE, device)
 
     def set(self, name: str, value: str | None) -> None:
-        """Set one variable."""
+        """Set one environment variable."""
         self.values[name] = value
         self.key = _key(self.values)
 
@@ -58,13 +62,13 @@ def _key(values: dict[str, str | None]) -> tuple[tuple[str, str | None], ...]:
 
 
 def being_set(name: str) -> Condition:
-    """Return the condition that a variable is set that is presumed to be unset."""
+    """Return the condition that a variable is set, for a variable presumed to be unset."""
     words = f"the environment variable {name} is set"
     return Condition(words=words, presumes=f"{name} is unset", variable=name)
 
 
 def is_set(variables: EnvironmentVariables, name: Value) -> Value:
-    """Return whether a variable is set: unless the followed code sets it, it is presumed not to be."""
+    """Return whether a variable is set; it is presumed to be unset unless the followed code sets it."""
     if isinstance(name, Union):
         return joined([(is_set(variables, single), condition) for single, condition in name.alternatives])
     if not isinstance(name, Const) or not isinstance(name.value, str):
@@ -75,7 +79,7 @@ def is_set(variables: EnvironmentVariables, name: Value) -> Value:
 
 
 class RunningModule:
-    """The module being followed; none while nothing is followed."""
+    """The module being followed, if any."""
 
     __slots__ = ("env", "imported", "module", "rebound", "unfollowed")
 
@@ -102,13 +106,13 @@ class RunningModule:
         self.module = self.env = None
 
 
-#: A module, a class in it (empty for the module itself), and a name; for a name that is bound again later,
-#: also how many of its bindings have been made.
+#: A module, a class in it (empty for the module itself), and a name; if the name is bound again later, also
+#: the number of its bindings so far.
 Key = tuple[str, str, str] | tuple[str, str, str, int]
 
 
 class Definitions:
-    """Values by name, and one object for each function and class at a module's top level."""
+    """The values of names, and a single object for each top-level function and class of a module."""
 
     __slots__ = ("_classes", "_codes", "_deriving", "_functions", "_program", "values")
 

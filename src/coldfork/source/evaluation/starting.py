@@ -1,4 +1,4 @@
-"""Process starts: what woke the device before, along the calls that lead there."""
+"""Process starts: the wakes before a start, along the calls that lead to it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from coldfork.source.evaluation.frame import Frame
 from coldfork.source.evaluation.trace import Edge, SiteStart, Start, Wake, possible_together
 from coldfork.source.values.conditions import Conditions, opposed, presumed_together
 
-#: The surest wake before a start, and whether it is certain to have happened.
+#: The surest wake before a start, and whether the wake is certain.
 Woken = tuple[Wake | None, bool]
 
 
 def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
-    """Note a process that is started at the current line, or by the call there.
+    """Record a process that starts at the current line, directly or in the call there.
 
     For one that the frame started earlier, `woken` is what had been woken by then.
     """
@@ -48,13 +48,13 @@ def woken_by(frame: Frame) -> Woken:
 
 
 def surest(wakes: Iterable[Wake]) -> Wake | None:
-    """Return the surest of some wakes that wake a device."""
+    """Return the surest of these wakes, ignoring those that only query a device."""
     waking = [wake for wake in wakes if wake.kind in WAKING]
     return min(waking, key=lambda wake: wake.order, default=None)
 
 
 def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
-    """Return the surest wake before the start: in the frame, or in the call that starts the process."""
+    """Return the surest wake before a start, in the frame or in the call that starts the process."""
     own, sure = _surest(frame, _alike(frame, conditions))
     inside = start.before
     if inside is None or (sure and not start.sure):
@@ -66,7 +66,7 @@ def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
 
 
 def _alike(frame: Frame, conditions: Conditions) -> list[Wake]:
-    """Return the frame's wakes so far on the paths on which these conditions hold."""
+    """Return the frame's wakes so far, except those on paths that these conditions exclude."""
     wakes = [site.wake for site in frame.sites] if frame.toplevel else frame.wakes.values()
     return [wake for wake in wakes if not opposed(_together(wake.conditions, conditions))]
 
@@ -79,7 +79,7 @@ def _surest(frame: Frame, wakes: Iterable[Wake]) -> Woken:
 
 
 def _imports(frame: Frame, start: Start) -> tuple[Edge, ...]:
-    """Return the imports that functions run on the way to the start; the module body's own lines are reported
+    """Return the imports inside functions on the way to the start; those of the module body are reported
     separately.
     """
     inside = tuple([edge._replace(link=frame.step(edge.link)) for edge in start.imports])

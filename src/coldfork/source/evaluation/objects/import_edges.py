@@ -1,6 +1,4 @@
-"""Imports as they run, including lazy ones: their edges, possible failures, and modules that a catalogue
-blames.
-"""
+"""Imports as they run, including lazy ones: the modules imported, possible failures, and known wakes."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _MISSING = "ModuleNotFoundError"
 
 
 def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Record that `target` is imported here; in a `try` that may fail."""
+    """Record that the current line imports `target`; inside a `try`, the import may fail."""
     if not target:
         return
     top = target.partition(".")[0]
@@ -47,15 +45,17 @@ def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
 
 
 def import_submodule(ev: Interpreter, frame: Frame, dotted: str) -> None:
-    """Import a submodule on reading `package.submodule`, if `lazy import package.submodule` named it
-    before.
+    """Import a submodule when `package.submodule` is read, if a `lazy import package.submodule`
+    came before.
     """
     if dotted in frame.module.lazy and ev.program.exists(dotted):
         ev.record_import(frame, dotted)
 
 
 def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
-    """Return the conditions for a missing import that a test or a `try` allows to be missing."""
+    """Return the condition that a missing package is installed, if a test or `try` around its import allows
+    for its absence.
+    """
     optional = frame.gate or frame.tries
     if not optional or top not in ev.known_libraries:
         return ()
@@ -64,13 +64,13 @@ def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
 
 
 def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: int, importer: Module) -> bool:
-    """Import one name from an imported module; return whether the module binds it itself."""
+    """Import one name from an imported module; return whether a statement of the module binds the name."""
     state = ev.program.module(target)
     bound = state is not None and _binds(state, name)
     submodule = f"{target}.{name}"
     if bound and state is importer and ev.program.exists(submodule):
         bound = False  # the binding is `from . import submodule` in the package itself
-    known = state is None and submodule in ev.catalogue.imports  # a module whose import is known to wake
+    known = state is None and submodule in ev.catalogue.imports  # its import is known to wake a device
     if not bound and (known or ev.program.exists(submodule)):
         ev.record_import(frame, submodule)
     elif not bound and state is not None:
@@ -82,7 +82,9 @@ def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: in
 
 
 def _binds(state: Module, name: str) -> bool:
-    """Return whether a module binds a name itself: a merely annotated one is left to its `__getattr__`."""
+    """Return whether a module itself binds a name; one that is only annotated is left to its
+    `__getattr__`.
+    """
     entries = state.summary.binds.get(name, ())
     for how, _payload, _line, _guards in entries:
         if how != nodes.BY_TYPE:
@@ -91,7 +93,9 @@ def _binds(state: Module, name: str) -> bool:
 
 
 def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
-    """Record `from package import name` for a name that the package's source lacks: presumably compiled."""
+    """Record `from package import name` if the package's source lacks the name, presumably a
+    compiled module.
+    """
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
         fails = Condition(words=f"{target} does not import", presumes=f"{target} imports")
@@ -108,7 +112,7 @@ _FOREIGN = {
 
 
 def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Note that an import inside a `try` may fail, and the presumption if it does not."""
+    """Record that an import inside a `try` may fail, and what is presumed if it does not."""
     located = ev.program.find(target)
     top = target.partition(".")[0]
     if (located is not None and not located.compiled) or top in sys.stdlib_module_names:
@@ -119,7 +123,7 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
     else:
         presence = presence_of(ev, frame.module, top)
         if presence.sure and not ev.program.exists(top):
-            return  # without it this code would not run
+            return  # this code runs only if it is installed
         fails = missing(top, presence.required)._replace(
             words=words, presumes=f"{target} imports" if presence.required else ""
         )
@@ -127,14 +131,14 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
 
 
 def _in_known_package(ev: Interpreter, target: str) -> bool:
-    """Return whether a missing module of a package with source is presumed to be a compiled one."""
+    """Return whether a missing module belongs to a package with source, so that it is presumably compiled."""
     parent = target.rpartition(".")[0]
     located = ev.program.find(parent) if parent else None
     return located is not None and located.is_package and located.path is not None
 
 
 class Presence(NamedTuple):
-    """Whether a missing package is presumed to be installed, or makes a condition.
+    """Whether a missing package is certain or presumed to be installed, or unknown.
 
     It is certain if the importing module, or a package around it, imports it unconditionally: without it none
     of them would run. It is presumed, and reported as such, if the checked project requires it. Otherwise it
@@ -147,12 +151,12 @@ class Presence(NamedTuple):
 
 
 def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
-    """Return whether a module may rely on a package, named directly or by a module inside it."""
+    """Return whether code in a module may rely on a package; `name` is the package or a module inside it."""
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or ev.program.exists(name):
         return Presence(True, False)
     if ev.program.exists(top):
-        return Presence(False, False)  # it is here, and has no such module
+        return Presence(False, False)  # the package exists without this module
     if _is_needed(ev, module, top):
         return Presence(True, False)
     return Presence(False, normalised(top) in ev.program.project.required)
@@ -171,11 +175,13 @@ def missing(package: str, required: bool) -> Condition:
 
 
 def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
-    """Note that something that needs a package may fail here, and the conditions if it does not fail."""
+    """Record that this line may fail because of a missing package, and the conditions of the code
+    after it.
+    """
     even = not fails.presumes
     ev.record_failure(Failure(fails, even, kind, frozenset(frame.must)))
     if not frame.tries:
-        return  # the caller decides how to use it
+        return  # the caller decides what the failure means
     if fails.presumes:
         frame.presumed = presumed_together(frame.presumed, (fails.presumes,))
     elif fails.means is not None:
@@ -184,7 +190,7 @@ def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
 
 
 def _is_needed(ev: Interpreter, module: Module, top: str) -> bool:
-    """Return whether the module, or a package around it, imports a package unconditionally."""
+    """Return whether a module, or a package that contains it, imports a package unconditionally."""
     if top in module.outline.needs:
         return True
     above = map(ev.program.module, reversed(with_packages(module.name)[:-1]))
@@ -192,7 +198,7 @@ def _is_needed(ev: Interpreter, module: Module, top: str) -> bool:
 
 
 def bind_lazily(ev: Interpreter, frame: Frame, name: str, imported: Imported) -> None:
-    """Bind a name to a pending import; one that is not lazy after all runs here."""
+    """Bind a name to a pending import; an import that turns out not to be lazy runs here."""
     value: Value = LazyImport(frame.module, imported)
     if not imported.declared:
         lazily = _is_lazy(ev, frame.module, imported)
@@ -203,7 +209,7 @@ def bind_lazily(ev: Interpreter, frame: Frame, name: str, imported: Imported) ->
 
 
 def read_lazily(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the value on reading a lazily imported name: the import happens now."""
+    """Return the value of a lazily imported name; reading the name runs the import."""
     if type(value) is LazyImport:
         return _read(ev, frame, value)
     if type(value) is Union and any(type(one) is LazyImport for one, _ in alternatives(value)):
@@ -228,7 +234,7 @@ def _read(ev: Interpreter, frame: Frame, value: LazyImport) -> Value:
 
 
 def _run(ev: Interpreter, frame: Frame, module: Module, imported: Imported, lazily: bool | None) -> None:
-    """Run the import of a statement of `module` here; `lazily` is None if its laziness is unknown."""
+    """Run a lazy import of `module` here; `lazily` is None if it is unknown whether the import is lazy."""
     target = module.absolute(imported.source, imported.level)
     if lazily is None:
         outer = frame.conditions
@@ -247,16 +253,14 @@ def _run(ev: Interpreter, frame: Frame, module: Module, imported: Imported, lazi
 
 
 def _is_lazy(ev: Interpreter, module: Module, imported: Imported) -> bool | None:
-    """Return whether `__lazy_modules__` lists the imported module when the statement runs; None if
-    unknown.
-    """
+    """Return whether `__lazy_modules__` lists the module when the import statement runs; None if unknown."""
     quiet = Frame(module, None)
     quiet.quiet = True
     listed = value_before(ev, module, LISTED, imported.line)
     if listed is None:
         return False
     if any(_asks_the_list(node) for node in walk(module.summary.body)):
-        return None  # a method may have changed it
+        return None  # a method may have changed the list
     target = Const(module.absolute(imported.source, imported.level))
     return truth(ev.compare(quiet, "in", target, listed))
 

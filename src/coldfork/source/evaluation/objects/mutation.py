@@ -1,4 +1,4 @@
-"""The program's writes to objects, classes and containers, recorded in the journal."""
+"""The program's writes to objects, classes and containers; each one is recorded in the journal."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from coldfork.source.evaluation.journal import Journal, Mark
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Instance, Mapping, Sequence, Union, Value
 from coldfork.source.values.unions import union
 
-#: Attributes that describe a class, and never run.
+#: Attributes that only describe a class: nothing calls them.
 _ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
-#: Larger tables are not followed entry by entry.
+#: Tables with more entries are not followed entry by entry.
 _LARGEST = 500
 
 
 def share(value: Value) -> Value:
-    """Mark the values of a module or class body as shared: every call sees the same object."""
+    """Mark a value of a module or class body, and all values inside it, as one object that all
+    calls share.
+    """
     waiting = [value]
     while waiting:  # not recursive: a list may be nested thousands of levels deep
         one = waiting.pop()
@@ -31,7 +33,7 @@ def share(value: Value) -> Value:
 
 
 def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, value: Value) -> None:
-    """Set `target.name = value`, on a path that may only perhaps be taken."""
+    """Set `target.name = value`; off the nominal path nothing is written."""
     if frame.off is not None:
         return
     known = target.attributes.get(name)
@@ -39,7 +41,7 @@ def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, va
         if frame.conditions or ev.joining:
             value = union((known, value))
         if value is known or (type(value) is Union and value == known):
-            ev.journal.shared += target.shared  # by the next time it may have been changed
+            ev.journal.shared += target.shared  # a result that depends on this value may not be reused
             return
     ev.journal.note_entry(target.attributes, name, target)
     target.attributes[name] = value
@@ -110,12 +112,12 @@ def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Valu
 
 
 def _doubtful(target: Sequence | Mapping, perhaps: bool) -> bool:
-    """Return whether a container may still be empty after an addition that only `perhaps` happens."""
+    """Return whether a container may still be empty after an addition that happens only `perhaps`."""
     return perhaps and (target.doubtful or not target.items)
 
 
 def forget(value: Value) -> None:
-    """Forget the content of an object or a container."""
+    """Forget the content of an object or a container, which is unknown from now on."""
     if isinstance(value, Instance):
         value.attributes.update(dict.fromkeys(value.attributes, UNKNOWN))
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Looks up names in modules and classes, lazily, in Python's order."""
+"""Looks up names in modules and classes, on demand and in Python's order."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":
-        return TRUTHY  # some path: its value says nothing about a device, and would tell equal calls apart
+        return TRUTHY  # some path: knowing it would make equal calls differ, and show no device
     if name in _BUILTINS:
         return External(f"builtins.{name}")
     return UNKNOWN
@@ -64,7 +64,7 @@ def module_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
             return looked_up(ev, module, None, earlier, (module.name, "", name, len(earlier)))
     if module is running.module and running.env is not None:
         current = running.env.names.get(name)
-        if current is not None:  # the bindings so far of the running body; a call that saw one is not cached
+        if current is not None:  # the value so far in the running body; calls that read it are not cached
             ev.journal.note_peculiar()
             return current
     if running.rebound:
@@ -89,7 +89,7 @@ def _bound_or_starred(ev: Interpreter, module: Module, name: str, key: Key) -> V
 
 
 def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
-    """Return the value of `name` from a star import."""
+    """Return the value that a star import gives `name`; None if no star import does."""
     stars = module.summary.stars
     key = (module.name, "*", name)
     if name.startswith("_") or key in ev.memo.resolving:
@@ -101,7 +101,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
             target = module.absolute(source, level)
             state = ev.program.module(target)
             if state is None:
-                # A package that re-exports names of its own compiled part is known by its own name.
+                # If the missing module is a compiled part of this package, the name is known by the package.
                 inside = target.partition(".")[0] == module.name.partition(".")[0]
                 unseen = unseen or ev.external(f"{module.name if inside else target}.{name}")
                 continue
@@ -133,7 +133,7 @@ def class_value(ev: Interpreter, cls: ClassRef, name: str, before: int = 0) -> V
 
 
 def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None = None) -> Value:
-    """Return the result of `from target import name`; the effects of a module's `__getattr__` go to
+    """Return the value that `from target import name` binds; effects of a module's `__getattr__` go to
     `frame`.
     """
     state = ev.program.module(target)
@@ -174,7 +174,9 @@ def _quiet(module: Module) -> Frame:
 
 
 def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """Begin assigning a name in a class body: until its key leaves `resolving`, it has its earlier value."""
+    """Begin to assign a name in a class body: the name keeps its earlier value while its key is in
+    `resolving`.
+    """
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None
     if cls is None or not entries:

@@ -1,4 +1,4 @@
-"""Runs lazy code: iterates values, enters context managers, awaits coroutines, reads annotations."""
+"""Runs deferred code: iterates values, enters context managers, awaits coroutines, reads annotations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST_UNROLLED = 64
 
 
 def iterate(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
-    """Return the items of iterating, and whether they are all; the effects go to `frame`."""
+    """Return the items of a value, and whether these are all of them; effects go to `frame`."""
     if isinstance(value, Sequence):
         return (
             (value.items, value.exact) if len(value.items) <= _LONGEST_UNROLLED else (value.items[:4], False)
@@ -65,7 +65,7 @@ def unpack(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
 
 
 def call_key(ev: Interpreter, frame: Frame, items: Values, keywords: Keywords) -> None:
-    """Call the `key` function for a few of the items, if one is given."""
+    """Call the `key` function, if one is given, for a few of the items."""
     if "key" in keywords:
         for item in items[:4]:
             ev.call(frame, keywords["key"], (item,))
@@ -75,7 +75,8 @@ def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[Values, 
     function, positional, keywords = value.call
     yielded = ev.run_lazily(frame, function, positional, keywords)
     if isinstance(yielded, Sequence):
-        # The call that made them may be cached, which counts as one statement.
+        # The call that made the items may come from the cache, at the cost of one statement: charge for the
+        # items.
         ev.budget.left -= len(yielded.items) // _LONGEST_UNROLLED
         return yielded.items, yielded.exact
     return (UNKNOWN,), False
@@ -94,7 +95,7 @@ def _iterate_union(ev: Interpreter, frame: Frame, value: Union) -> tuple[Values,
 
 
 def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -> tuple[Values, bool]:
-    """Return the items of objects with `__iter__` in source; for a class, its metaclass's."""
+    """Return the items of an object whose `__iter__` has source; for a class, its metaclass's `__iter__`."""
     if ev.unknown_code is not None:
         frame.doubt("there is an end to what is gone through")
     iterator = ev.attribute(frame, value, "__iter__")
@@ -112,7 +113,7 @@ def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -
 
 
 def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the value of `with value as ...`, after running the code for entering and leaving."""
+    """Return the value that `with value as ...` binds; the code that enters and leaves the context runs."""
     if isinstance(value, Union):
         return ev.for_each_alternative(frame, value, lambda single: enter_context(ev, frame, single))
     if isinstance(value, Lazy) and value.kind == "context":
@@ -139,12 +140,12 @@ def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
 
 
 def _finished(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the result of a method that `async with` awaits if it is a coroutine."""
+    """Return the result of a method called by `async with`, which awaits a coroutine."""
     return awaited(ev, frame, value) if isinstance(value, Lazy) and value.kind == "coroutine" else value
 
 
 def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return `await value`: run a coroutine's body."""
+    """Return the value of `await value`: a coroutine's body runs."""
     if isinstance(value, Lazy):
         function, positional, keywords = value.call
         return ev.run_lazily(frame, function, positional, keywords)
@@ -155,12 +156,12 @@ def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
     return UNKNOWN
 
 
-#: The function in which Python keeps the annotations of a class or function.
+#: The function that Python generates to evaluate the annotations of a class or function.
 ANNOTATE = "__annotate__"
 
 
 def read_annotations(ev: Interpreter, frame: Frame, value: Value) -> None:
-    """Evaluate the annotations of a class or function as Python does on request."""
+    """Evaluate the annotations of a class or function, which Python does when they are first read."""
     if isinstance(value, ClassRef):
         annotate = class_value(ev, value, ANNOTATE)
         if isinstance(annotate, Function):

@@ -37,8 +37,8 @@ _CUDA = "torch.device(cuda)"
 def called_for_device(
     ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """Return the result of a function that makes or names a device, or sets the default one; None for
-    another.
+    """Return the result of a torch function that makes, names or sets a device; None for any
+    other function.
     """
     if symbol == "torch.device":
         return _made(positional, keywords)
@@ -56,16 +56,16 @@ def called_for_device(
 
 
 def _no_device(ev: Interpreter, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the context of `torch.cuda.device(-1)`, which touches nothing; None if there is a device."""
+    """Return the context made by `torch.cuda.device(-1)`, which selects no device; None for a real device."""
     given = positional[0] if positional else keywords.get("device", UNKNOWN)
     if isinstance(given, Const) and type(given.value) is int and given.value < 0:
         return External("torch.no_device()")
-    # Where results must be certain, an unknown number may be -1.
+    # If results must be certain: an unknown number may be negative.
     return UNKNOWN if not ev.presumes and isinstance(given, Unknown) and given is not NATURAL else None
 
 
 def _made(positional: Values, keywords: Keywords) -> Value | None:
-    """Return `torch.device(type)`, or `torch.device(type, index)`."""
+    """Return the device made by `torch.device(type)` or `torch.device(type, index)`."""
     kind = positional[0] if positional else keywords.get("type", keywords.get("device"))
     index = positional[1] if len(positional) > 1 else keywords.get("index")
     if kind is None:
@@ -75,7 +75,7 @@ def _made(positional: Values, keywords: Keywords) -> Value | None:
 
 
 def device_attribute(value: External, name: str) -> Value | None:
-    """Return `device.type`, if the device is known."""
+    """Return the value of `device.type`, if the device is known."""
     text = device_text(value) if name == "type" else None
     if isinstance(text, PartialText):
         kind, colon, _ = text.start.partition(":")
@@ -84,7 +84,7 @@ def device_attribute(value: External, name: str) -> Value | None:
 
 
 def _chosen(given: Value) -> str | None:
-    """Return the device that is set on the nominal path, as it is stored; None if unknown."""
+    """Return the text of the default device that is set on the nominal path; None if it is unknown."""
     nominal = [value for value, condition in alternatives(given) if condition is None]
     if len(nominal) != 1:
         return None
@@ -99,7 +99,7 @@ def _chosen(given: Value) -> str | None:
 
 
 def set_default_device(ev: Interpreter, device: str | None) -> str | None:
-    """Set the default device; return the previous one."""
+    """Set the default device, and return the previous one."""
     before = ev.environment.values.get(DEFAULT_DEVICE, _CPU)
     ev.environment.set(DEFAULT_DEVICE, device)
     ev.journal.note_peculiar()
@@ -107,7 +107,7 @@ def set_default_device(ev: Interpreter, device: str | None) -> str | None:
 
 
 def default_device(ev: Interpreter) -> External | None:
-    """Return the default device for tensors, if it has been set."""
+    """Return the default device for new tensors; None if none has been set."""
     kept = ev.environment.values.get(DEFAULT_DEVICE)
     if not kept:
         return None
@@ -115,7 +115,9 @@ def default_device(ev: Interpreter) -> External | None:
 
 
 def _default(ev: Interpreter, frame: Frame) -> Value | None:
-    """Return `torch.get_default_device()`: to find the index of a device, torch makes a tensor there."""
+    """Return the result of `torch.get_default_device()`: torch makes a tensor there to find the device's
+    index.
+    """
     if DEFAULT_DEVICE not in ev.environment.values:
         return device_named(Const("cpu"))
     device = default_device(ev)
@@ -125,20 +127,21 @@ def _default(ev: Interpreter, frame: Frame) -> Value | None:
 
 
 def entered_device(ev: Interpreter, value: Value) -> tuple[str | None] | None:
-    """Make `with torch.device(...)` set the default device; return what to restore after it, None for no
-    device.
+    """Set the default device for `with torch.device(...)`, and return the one to restore; None if the context
+    is no device.
     """
     if not isinstance(value, External) or device_text(value) is None:
         return None
     return (set_default_device(ev, value.name),)
 
 
-#: A tensor, or several: an item of several, or their use as one, is a tensor.
+#: One tensor or several; an item of several tensors is represented by the same value.
 TENSOR = External("torch.Tensor()")
 CLASSES = frozenset(
     {"torch.Tensor", "torch._tensor.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 )
-#: Modules in which functions of torch's namespaces are defined, or found under another name.
+#: Modules where functions of torch are defined or also found, with the prefix of these functions in the
+#: catalogue.
 _MODULES = {
     "torch._C._VariableFunctions.": "",
     "torch._C._fft.fft_": "fft.",
@@ -151,7 +154,7 @@ _MODULES = {
 
 
 def is_tensor(ev: Interpreter, value: Value) -> bool:
-    """Return True for a tensor returned by a call; the result of `torch.load` may be anything."""
+    """Return True for a call's result that is certain to be a tensor; `torch.load` may return anything."""
     if not isinstance(value, External) or not value.name.endswith("()"):
         return False
     made = value.name[:-2]
@@ -164,8 +167,8 @@ def are_tensors(ev: Interpreter, value: Value) -> bool:
 
 
 def function_of(symbol: str) -> str:
-    """Return a torch function's name as the tensor catalogue has it: `nn.functional.relu`; empty for
-    others.
+    """Return a torch function's name in the tensor catalogue, such as `nn.functional.relu`; empty
+    for others.
     """
     for module, name in _MODULES.items():
         if symbol.startswith(module):
@@ -184,5 +187,5 @@ def tensor_of_method(receivers: Iterable[str], name: str) -> Value | None:
 
 
 def tensor_of_attribute(ev: Interpreter, value: External, name: str) -> Value | None:
-    """Return the tensor that is an attribute of a tensor, or of a named tuple of tensors."""
+    """Return the tensor that an attribute of a tensor, or of a named tuple of tensors, holds; else None."""
     return TENSOR if name in tensors.ATTRIBUTES and is_tensor(ev, value) else None

@@ -73,7 +73,7 @@ def _hasattr(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywor
         held = ev.member(cls, name)
         if held is not None and isinstance(held.holder, ClassRef):
             if isinstance(receiver, Instance):
-                ev.attribute(frame, receiver, name)  # a property runs
+                ev.attribute(frame, receiver, name)  # reading the attribute may run a property
             return TRUE
         if isinstance(receiver, Instance) and name in receiver.attributes:
             return TRUE
@@ -89,7 +89,7 @@ def _setattr(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywor
 
 
 def _set_past(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `object.__setattr__`, which sets the attribute directly, bypassing the class."""
+    """Model `object.__setattr__`, which sets the attribute without calling the class's own `__setattr__`."""
     if len(positional) == 3 and isinstance(positional[0], Instance) and isinstance(positional[1], Const):
         set_attribute(ev, frame, positional[0], str(positional[1].value), positional[2])
     return NONE
@@ -112,7 +112,7 @@ def _isinstance(ev: Interpreter, frame: Frame, positional: Values, keywords: Key
 
 
 def _flattened(kinds: Value) -> list[Value]:
-    """Return the classes that a test names, in tuples or not; a tuple may recur in another many times."""
+    """Return the classes in the second argument of `isinstance`: a class, or tuples nested in any way."""
     found: list[Value] = []
     waiting, seen = [kinds], set[int]()
     while waiting:
@@ -128,7 +128,7 @@ def _flattened(kinds: Value) -> list[Value]:
 
 
 def _belongs(ev: Interpreter, value: Value, kind: Value) -> bool | None:
-    """Return whether a value is an object of one class, if that is known."""
+    """Return whether a value is an object of one class; None if unknown."""
     if isinstance(value, Instance):
         order = () if value.open else linear(ev, value.cls)
         if kind in order:
@@ -144,7 +144,7 @@ def _belongs(ev: Interpreter, value: Value, kind: Value) -> bool | None:
 
 
 def _class_of(value: Value) -> type | None:
-    """Return the class of a value that Python itself makes."""
+    """Return the class of a value that Python itself makes, such as a text or a list."""
     match value:
         case Const():
             return type(value.value)
@@ -160,7 +160,9 @@ def _class_of(value: Value) -> type | None:
 
 
 def _is_builtin_class(value: Value) -> bool:
-    """Return True for a built-in class to which an object belongs only if its class derives from it."""
+    """Return True for a built-in class other than `object`, to which only objects of derived
+    classes belong.
+    """
     known = _builtin(value) if isinstance(value, External) else None
     return isinstance(known, type) and known is not object
 

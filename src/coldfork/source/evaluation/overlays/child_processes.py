@@ -1,4 +1,4 @@
-"""Process starts: the child's use of a device, whether it gets what it needs; and launchers."""
+"""Process starts: the child's use of a device, and values that cannot be sent to the child; and launchers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.rarer_kinds import Call, Context, Shared
 
-#: Methods by which the child starts afresh and is sent what it needs.
+#: Start methods whose child is a new interpreter, to which all values have to be sent.
 _ANEW = frozenset({"spawn", "forkserver"})
 _PROCESSES = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
 
@@ -48,10 +48,12 @@ def start(
     tasks: tuple[Call, ...] = (),
     pool: tuple[str, int] | None = None,
 ) -> None:
-    """Record that processes start here, and their use of a device: by calls, and by later tasks."""
+    """Record that processes start here, and how they use a device, in the calls they make or in
+    later tasks.
+    """
     if frame.quiet:
         return
-    # The use of a device by a fresh process is its own affair, unless it may be forked elsewhere.
+    # A new process may use a device freely, unless it may be forked on another platform or Python.
     looked_at = context.method == "fork" or context.by_default or daemonic
     done = (*calls, *tasks)
     child = _in_child(ev, frame, done) if looked_at else _Child(None, None)
@@ -64,7 +66,7 @@ def start(
     if trouble is None and daemonic and child.starts is not None:
         trouble = Trouble(Obstacle.DAEMONIC, "", child.starts.link)
         needs = (*needs, *child.starts.conditions)
-    if trouble is None and used is not None:  # what prevents starting it in another way
+    if trouble is None and used is not None:  # the reason why another start method fails
         refused = next(filter(None, map(_refused, calls)), "")
         trouble = Trouble(Obstacle.UNPICKLABLE, refused) if refused else None
     kind = EffectKind.FORKS if context.method == "fork" else EffectKind.SPAWNS
@@ -73,7 +75,7 @@ def start(
 
 
 def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
-    """Record a task of a pool or an executor that cannot be sent: it is pickled in any case."""
+    """Record a task of a pool or executor if it cannot be pickled, which even a forked process requires."""
     refused = _refused(call)
     if refused:
         method = context.method or "fork"
@@ -83,14 +85,16 @@ def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
 
 
 def sink(name: str) -> Link:
-    """Return the end of a path: the call that starts the processes."""
+    """Return the last link of a path: the call that starts the processes."""
     return Link(StepKind.SINK, name, None, None, None)
 
 
 def refuse(
     frame: Frame, context: Context, calls: Iterable[Call], end: Link, condition: Condition | None
 ) -> bool:
-    """Record what the processes of an object made here cannot be sent; return whether there is anything."""
+    """Record the values that cannot be sent to the processes of an object made here; return whether there are
+    any.
+    """
     trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
     if trouble is None:
         return False
@@ -110,7 +114,7 @@ def items_of(value: Value | None) -> Values:
 
 
 class _Child(NamedTuple):
-    """The actions of a started process."""
+    """What a started process does."""
 
     uses: Wake | None
     """The surest way in which it uses a device."""
@@ -119,7 +123,7 @@ class _Child(NamedTuple):
 
 
 def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> _Child:
-    """Return the effects of some calls in a copy of this process."""
+    """Return the effects of calls that run in a copy of this process."""
     child = Frame(frame.module, frame.env, frame.function)
     child.symbol, child.line, child.end_line = frame.symbol, frame.line, frame.end_line
     kept, mark = dict(ev.environment.values), ev.journal.mark()
@@ -142,7 +146,7 @@ def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> _Child:
 
 
 def _trouble_in_sending(context: Context, calls: Iterable[Call]) -> Trouble | None:
-    """Return what cannot be sent of some calls to a fresh process; None if nothing is known."""
+    """Return why some calls cannot be sent to a new process; None if no reason is known."""
     for call in calls:
         if refused := _refused(call):
             return Trouble(Obstacle.UNPICKLABLE, refused)
@@ -153,13 +157,15 @@ def _trouble_in_sending(context: Context, calls: Iterable[Call]) -> Trouble | No
 
 
 def _refused(call: Call) -> str:
-    """Return the part of a call that cannot be pickled, in words; empty if none is known."""
+    """Return the part of a call that cannot be pickled, in words; empty if there is none."""
     values = (call.function, *call.positional, *call.keywords.values())
     return next(filter(None, map(_unpicklable, values)), "")
 
 
 def _held(call: Call) -> Iterator[Value]:
-    """Yield what a call is sent with: its arguments, and the contents of its object and of containers."""
+    """Yield the values that are sent along with a call: arguments, contents of containers, and the method's
+    object.
+    """
     for value in (call.function, *call.positional, *call.keywords.values()):
         held = value.receiver if isinstance(value, Bound) else value
         yield held
@@ -206,12 +212,14 @@ def _name(function: Value) -> str:
 
 _OF_SPAWN = ("fn", "args", "nprocs", "join", "daemon", "start_method")
 _OF_NOTEBOOK = ("function", "args", "num_processes")
-#: The variable by which a program chooses how vLLM starts its engine.
+#: The variable that selects the method by which vLLM starts its engine's process.
 _VLLM = "VLLM_WORKER_MULTIPROC_METHOD"
 
 
 def _spawn(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `torch.multiprocessing.spawn(fn, args, nprocs)`: each process gets its number first."""
+    """Model `torch.multiprocessing.spawn(fn, args, nprocs)`: the first argument of `fn` is the process's
+    number.
+    """
     given: Keywords = {**dict(zip(_OF_SPAWN, positional, strict=False)), **keywords}
     call = Call(given.get("fn", UNKNOWN), (UNKNOWN, *items_of(given.get("args"))), {})
     context = Context("spawn", "torch.multiprocessing.spawn")
@@ -224,8 +232,8 @@ def _spawn(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 
 
 def _notebook(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `accelerate.notebook_launcher(function, args, num_processes)`: it forks if there is more than
-    one.
+    """Model `accelerate.notebook_launcher(function, args, num_processes)`, which forks for
+    several processes.
     """
     given: Keywords = {**dict(zip(_OF_NOTEBOOK, positional, strict=False)), **keywords}
     number = given.get("num_processes", NONE)
@@ -239,7 +247,7 @@ def _notebook(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _engine(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `vllm.LLM(...)`: its engine runs in a process, started by the method that a variable names."""
+    """Model `vllm.LLM(...)`: a variable names the method that starts the engine's process."""
     method = ev.environment.values.get(_VLLM, "fork")
     chosen = f"{_VLLM}={method}" if _VLLM in ev.environment.values else "vLLM's default"
     context = Context(method or "", chosen)

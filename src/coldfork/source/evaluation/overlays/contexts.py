@@ -1,4 +1,4 @@
-"""Models of multiprocessing's contexts: the current start method, what puts it to use, and what sets it."""
+"""Models of multiprocessing's contexts: the current start method, what first uses it, and what sets it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from coldfork.source.values.rarer_kinds import Context, Shared
 
 #: From this Python on, processes are not forked by default.
 _FORKSERVER = (3, 14)
-#: Objects of a context that may not be passed to the processes of another one.
+#: Objects of one context, which may not be passed to processes of another context.
 SHARED = (
     "Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock", "Queue", "RLock",
     "Semaphore", "SimpleQueue", "Value",
 )  # fmt: skip
-#: Other functions that put the default context to use.
+#: Other functions that use the default context.
 _USING = ("Manager", "pool.ThreadPool")
 
 
@@ -33,14 +33,14 @@ def default(ev: Interpreter) -> Context:
 
 
 def in_use(ev: Interpreter, frame: Frame) -> Context:
-    """Return the default context, which is fixed once it has been put to use."""
+    """Return the default context, whose start method cannot be changed once it has been used."""
     if not frame.quiet and METHOD_IN_USE not in ev.environment.values:
         _note_in_use(ev, None if frame.conditions or frame.off is not None else _place(frame))
     return default(ev)
 
 
 def named(method: Value) -> Context:
-    """Return the context of a named method."""
+    """Return the context of a start method, given its name."""
     if isinstance(method, Const) and isinstance(method.value, str):
         return Context(method.value, f'get_context("{method.value}")')
     return Context("", "")
@@ -71,16 +71,16 @@ def _set_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
     sets = EffectKind.SETS_START_METHOD
     note_start(frame, Start(sets, chosen or "", "", "", (), (), end, trouble=trouble))
     if trouble is not None:
-        return NONE  # it raises, and the method stays as it is
+        return NONE  # it raises, and the method is unchanged
     sure = not frame.conditions and frame.off is None
-    # After a test it may be this one or the one before.
+    # Under a condition, the method may be either this one or the previous one.
     ev.environment.set(START_METHOD, chosen if sure or chosen == default(ev).method else None)
     _note_in_use(ev, _place(frame) if sure else None)
     return NONE
 
 
 def _too_late(ev: Interpreter, chosen: str | None) -> Trouble | None:
-    """Return the trouble if a line put a start method to use before one is set."""
+    """Return the trouble if the start method is set after an earlier line used the default one."""
     place = ev.environment.values.get(METHOD_IN_USE)
     if place is None or chosen is None:
         return None
@@ -95,7 +95,7 @@ def _get_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
     if allow_none != FALSE and METHOD_IN_USE not in ev.environment.values:
         return NONE
     if allow_none != FALSE and ev.environment.values[METHOD_IN_USE] is None:
-        return UNKNOWN  # it may not have been put to use
+        return UNKNOWN  # the default context may be unused
     method = in_use(ev, frame).method
     return Const(method) if method else UNKNOWN
 
@@ -109,7 +109,7 @@ def _using(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
     return None
 
 
-#: Models by the name that the multiprocessing packages use for each.
+#: The models, by the functions' names in the multiprocessing packages.
 CONTEXTS: dict[str, Model] = {
     "get_context": _get_context,
     "set_start_method": _set_start_method,

@@ -28,7 +28,7 @@ from coldfork.source.values.unions import truth, union
 
 
 def _map(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `map`, which is lazy: its function runs when the result is consumed."""
+    """Model `map`, which is lazy: its function runs when the result is iterated."""
     return Lazy("generator", (External("builtins.map"), positional, {})) if len(positional) > 1 else UNKNOWN
 
 
@@ -66,7 +66,7 @@ def _reversed(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _iter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `iter`; with a sentinel, the function is taken to be called once, when the iterator is made."""
+    """Model `iter`; with a sentinel, the function is called once, when the iterator is made."""
     if len(positional) == 2:
         return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
     return _consumed("list")(ev, frame, positional, keywords)
@@ -105,7 +105,9 @@ def _next(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _decided(tests: list[Test], exact: bool, wanted: bool) -> Value:
-    """Return `wanted` if one of the tests has that outcome, with the condition under which it does not."""
+    """Return `wanted` if a test has that outcome, with the condition under which the result is
+    the opposite.
+    """
     deciding = [test for test in tests if test.nominal is wanted]
     if not deciding and (not exact or any(test.nominal is None for test in tests)):
         return UNKNOWN
@@ -178,12 +180,12 @@ def _range(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
         shown = made[:64]
         return Sequence("list", tuple(Const(n) for n in shown), not made[64:], not shown)
     ends = positional[1] if len(positional) == 2 and positional[0] == Const(0) else positional[0]
-    filled = len(positional) <= 2 and ends is TRUTHY  # a number that is not zero
+    filled = len(positional) <= 2 and ends is TRUTHY  # a number other than zero
     return Sequence("list", (UNKNOWN,), exact=False, doubtful=not filled)
 
 
 def _filter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `filter`, which is lazy too."""
+    """Model `filter`, which is lazy like `map`."""
     return (
         Lazy("generator", (External("builtins.filter"), positional, {})) if len(positional) == 2 else UNKNOWN
     )

@@ -1,4 +1,6 @@
-"""Models of process starters: `multiprocessing`, its copies in other packages, and executors."""
+"""Models of functions that start processes: `multiprocessing`, its copies in other packages, and
+executors.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +32,20 @@ from coldfork.source.values.rarer_kinds import CLASSES, FUNCTIONS, Call, Context
 
 #: The packages that provide `multiprocessing`'s functions.
 _PACKAGES = ("multiprocessing", "torch.multiprocessing")
-#: Methods of a pool whose function gets one item at a time.
+#: Methods of a pool that call the function with one item at a time.
 _ONE_BY_ONE = frozenset({"map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async"})
 _AT_ONCE = frozenset({"apply", "apply_async"})
 _OF_EXECUTORS = frozenset({"submit", "map"})
 _EXECUTOR = "ProcessPoolExecutor"
 _OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
-#: Methods that start processes whose work is already known.
+#: Methods that start processes and need no further task.
 _ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
 
 
 def call_method(
     ev: Interpreter, frame: Frame, method: Method, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """Call a method of a context or of a process runner; None for any other receiver."""
+    """Return the result of a method of a context, process, pool or executor; None for any other receiver."""
     receiver, name = method.receiver, method.name
     if isinstance(receiver, Context):
         if name == "Process":
@@ -59,7 +61,7 @@ def call_method(
 
 
 def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iterable[Value]) -> bool:
-    """Start a process of a class derived from one of multiprocessing's: the child calls `run`.
+    """Start a process of a class derived from one in multiprocessing: the child calls `run`.
 
     Return whether it is one.
     """
@@ -74,7 +76,7 @@ def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iter
 
 
 def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
-    """Return the context of the processes of a class without source; None for any other class."""
+    """Return the context of a process class without source; None for a class of any other kind."""
     if not isinstance(base, External):
         return None
     package, _, name = base.name.rpartition(".")
@@ -100,7 +102,7 @@ def _process(context: Context | None, positional: Values, keywords: Keywords) ->
 
 
 def _pool(ev: Interpreter, frame: Frame, context: Context, positional: Values, keywords: Keywords) -> Work:
-    """Model `Pool(processes, initializer, initargs)`: its processes start at once."""
+    """Model `Pool(processes, initializer, initargs)`, whose processes start at once."""
     work = Work(context, _initializer(positional, keywords))
     _note_made(frame, work)
     work.daemonic = True
@@ -137,18 +139,18 @@ def _work(
     elif name in work.starts:
         start(ev, frame, context, work.calls, sink(f"{_EXECUTOR}.{name}"), tasks=(given,))
         if context.method == "fork" and not frame.conditions and frame.off is None and not frame.quiet:
-            _note_made(frame, work)  # all of its processes start with the first call
+            _note_made(frame, work)  # its first task starts all processes
     return UNKNOWN
 
 
 def _note_made(frame: Frame, work: Work) -> None:
-    """Record where the processes of a pool start, and what had been woken by then."""
+    """Record the line where the processes of a pool start, and the wakes before it."""
     work.made_at = frame.module.name, frame.symbol, frame.line
     work.woken = woken_by(frame)
 
 
 def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str, given: Call) -> None:
-    """Record a task for the processes of a pool, which have started before."""
+    """Record a task given to the processes of a pool, which have started already."""
     assert work.made_at is not None
     module, symbol, line = work.made_at
     what = _EXECUTOR if work.starts == _OF_EXECUTORS else "Pool"
@@ -165,7 +167,7 @@ def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str
 
 
 def _given(name: str, work: Work, positional: Values, keywords: Keywords) -> Call | None:
-    """Return the call that a pool or an executor is asked to make; None if there is none."""
+    """Return the call that a pool or an executor is given as a task; None if there is none."""
     if not positional:
         return None
     function, *rest = positional
@@ -195,7 +197,7 @@ def _named(value: Value | None) -> Keywords:
 
 
 def _process_of(name: str) -> Model:
-    """Return the model of `SpawnProcess` and the like, which always use one start method."""
+    """Return the model of a class such as `SpawnProcess`, whose start method is fixed."""
     return lambda ev, frame, given, named: _process(Context(CLASSES[name], name), given, named)
 
 
@@ -209,9 +211,7 @@ def _executor(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model a `DataLoader` with workers, which start when it is iterated: they read the items and collate
-    them.
-    """
+    """Model a `DataLoader`, whose workers start when it is iterated: they read items and collate them."""
     given = dict(zip(_OF_LOADERS, positional, strict=False))
     workers = given.get("num_workers", keywords.get("num_workers", Const(0)))
     if workers == Const(0):
@@ -234,13 +234,15 @@ def _loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyword
 
 
 def _derived_loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `super().__init__(...)` of a loader class: what its workers cannot be sent is wrong there."""
+    """Model `super().__init__(...)` in a loader class, where values that cannot be sent to workers are
+    reported.
+    """
     _loader(ev, frame, positional, keywords)
     return None
 
 
 def _program(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model running another program: not reported, but explains why a variable is set before."""
+    """Model running another program, which explains why an environment variable is set before."""
     note_start(frame, Start(EffectKind.EXECS, "", "", "", (), (), sink("exec")))
     return None
 

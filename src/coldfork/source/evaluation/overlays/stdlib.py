@@ -1,4 +1,4 @@
-"""Models of the standard library: imports by name, variables, decorators, paths; and the table of
+"""Models of the standard library: imports by name, environment variables, decorators, paths; and the table of
 all models.
 """
 
@@ -46,7 +46,7 @@ def _first(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 
 
 def _transparent(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model a decorator that returns its argument; called with options, it returns the decorator."""
+    """Model a decorator that returns the decorated function; with options, the call returns the decorator."""
     return positional[0] if positional and isinstance(positional[0], (Function, ClassRef, Union)) else None
 
 
@@ -90,7 +90,9 @@ def _dunder_import(ev: Interpreter, frame: Frame, positional: Values, keywords: 
 
 
 def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `find_spec`: found if the module is at hand or needed anyway; otherwise unknown."""
+    """Model `find_spec`: successful if the module's source is at hand or the code needs it; otherwise
+    unknown.
+    """
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         if "." in name.value:
@@ -104,7 +106,9 @@ def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyw
 
 
 def _version(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `importlib.metadata.version`: from the environment at hand; fails if nothing is installed."""
+    """Model `importlib.metadata.version`, for distributions in the environment; fails if nothing is
+    installed.
+    """
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
         known = ev.program.versions.get(normalised(name.value))
@@ -118,7 +122,7 @@ def _version(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywor
 
 
 def _entry_points(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the entry points of the environment at hand, as objects with a `load` method."""
+    """Return the entry points declared in the environment, as objects with a `load` method."""
     group = keywords.get("group")
     if not isinstance(group, Const):
         return None
@@ -128,7 +132,7 @@ def _entry_points(ev: Interpreter, frame: Frame, positional: Values, keywords: K
 
 
 def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `os.getenv`: the default, unless the followed code has set the variable."""
+    """Model `os.getenv`: returns the default, unless the followed code has set the variable."""
     if not positional or not isinstance(positional[0], Const):
         return UNKNOWN
     name = str(positional[0].value)
@@ -140,7 +144,7 @@ def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyword
 
 
 def _loaded(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `sys.modules.get`: the module, if it has been imported by then."""
+    """Model `sys.modules.get`: returns the module, or the default if the module is not imported yet."""
     name = positional[0] if positional else None
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return UNKNOWN
@@ -174,7 +178,7 @@ def _exit(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _exec_known(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Call the argument, as the `run` of a context does."""
+    """Model a function such as `Context.run`, which calls its first argument with the others."""
     return ev.call(frame, positional[0], positional[1:], keywords) if positional else None
 
 
@@ -240,7 +244,7 @@ LIBRARY: dict[str, Model] = {
 
 
 def _join(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `os.path.join`: the last part is the end."""
+    """Model `os.path.join`: the result ends with the last part."""
     texts = [part.value for part in positional if isinstance(part, Const) and isinstance(part.value, str)]
     if texts and len(texts) == len(positional):
         return Const(posixpath.join(*texts))
@@ -254,7 +258,7 @@ def _path(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _same(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model making a path absolute, or writing it in another way, which keeps its end."""
+    """Model a function that writes the same path in another way, absolute for example, with the same end."""
     only = positional[0] if len(positional) == 1 else None
     return only if isinstance(only, PartialText) else None
 
@@ -278,5 +282,5 @@ PATHS: dict[str, Model] = {
 }
 
 
-#: Models by dotted name. They take precedence over the knowledge base, which may contain the name as well.
+#: All models by dotted name; they take precedence over the knowledge base.
 MODELS: dict[str, Model] = {**BUILTINS, **ITERATION, **LIBRARY, **PATHS, **PROCESSES, **LAUNCHERS}

@@ -1,4 +1,4 @@
-"""Modules of torch: whether one holds a tensor, without which moving it touches no device."""
+"""Modules of torch: whether one holds a tensor; moving one without a tensor touches no device."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ EMPTY = "torch.nn.Identity"
 #: Represents every class of modules that hold their arguments.
 CONTAINER = "torch.nn.Sequential"
 _MODULES = frozenset({MODULE, "torch.nn.modules.module.Module"})
-#: Methods that take a name and the content to register under it.
+#: Methods that register their second argument under the name in the first.
 REGISTERING = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
-#: Methods that return the module and touch no device.
+#: Methods that return the module itself, and touch no device.
 CHAINED = frozenset(
     {"apply", "bfloat16", "double", "eval", "float", "half", "requires_grad_", "train", "type"}
 )
-#: Arguments that make a normalisation learn or keep something.
+#: Arguments that give a normalisation layer parameters or buffers.
 _SWITCHES = frozenset({"affine", "track_running_stats"})
-#: Bases that contribute nothing of their own.
+#: Bases that add no parameters and no buffers.
 _PLAIN = ("abc.", "typing.", "builtins.object")
 
 
 def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the module that a container's call makes of its arguments."""
+    """Return the module that a container such as `torch.nn.Sequential` makes of its arguments; None for
+    others.
+    """
     if ev.catalogue.returned(symbol) != CONTAINER:
         return None
     found = [_held(ev, value) for value in positional]
@@ -60,11 +62,11 @@ def is_module(ev: Interpreter, instance: Instance) -> bool:
 
 
 def holds(ev: Interpreter, instance: Instance) -> bool | None:
-    """Return whether a module has parameters or buffers, in itself or in a module within; None if unknown."""
+    """Return whether a module or a module inside it has parameters or buffers; None if unknown."""
     bases = external_bases(ev, instance.cls)
     kinds = [_kind(ev, base) for base in bases]
     if any(base not in _MODULES and ev.catalogue.returned(base) == MODULE for base in bases):
-        return True  # a class of torch's that has parameters, `torch.nn.Linear`
+        return True  # such as `torch.nn.Linear`, which has parameters
     found = [_attribute(ev, value) for value in instance.attributes.values()]
     if any(one is True for one in found):
         return True
@@ -74,7 +76,7 @@ def holds(ev: Interpreter, instance: Instance) -> bool | None:
 
 
 def _kind(ev: Interpreter, base: str) -> str | None:
-    """Return the kind of modules that a base without source makes; None for another class."""
+    """Return which kind of torch module a base without source is; None for any other class."""
     if base in _MODULES:
         return MODULE
     if base.startswith(_PLAIN):
@@ -83,14 +85,14 @@ def _kind(ev: Interpreter, base: str) -> str | None:
 
 
 def _attribute(ev: Interpreter, value: Value) -> bool | None:
-    """Return whether an attribute of a module counts: modules and tensors do, but not in a list or a
-    dictionary.
+    """Return whether an attribute holds a tensor that moves with its module; those in a plain list or
+    dictionary do not.
     """
     return False if isinstance(value, (Sequence, Mapping)) else _held(ev, value)
 
 
 def _held(ev: Interpreter, value: Value) -> bool | None:
-    """Return whether a value is, or holds, a tensor that a module would move."""
+    """Return whether a value is or holds a tensor that moves with a module; None if unknown."""
     if isinstance(value, Union):
         found = {_held(ev, one) for one, _ in alternatives(value)}
         return found.pop() if len(found) == 1 else None
@@ -112,7 +114,7 @@ def _held(ev: Interpreter, value: Value) -> bool | None:
 
 
 def _external(ev: Interpreter, name: str) -> bool | None:
-    """Return whether something without source is, or holds, a tensor."""
+    """Return whether an object without source is or holds a tensor; None if unknown."""
     if not name.endswith("()"):
         return False if name.startswith(("torch.", "builtins.")) else None
     type_ = name[:-2]

@@ -1,5 +1,5 @@
-"""The results of following code: wakes and the paths to them, which of them are reported, imports, and
-failures.
+"""The results of following code: wakes with their paths, imports, process starts and failures; and which
+wakes to report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Link(NamedTuple):
 
     @property
     def along(self) -> Iterator[Link]:
-        """This frame and those that follow."""
+        """This link and all following ones."""
         link: Link | None = self
         while link is not None:
             yield link
@@ -38,7 +38,7 @@ class Link(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """One path to a sink."""
+    """A path to a call that wakes a device."""
 
     accelerator: str
     kind: EffectKind
@@ -54,29 +54,29 @@ class Wake(NamedTuple):
 
     @property
     def surety(self) -> str:
-        """The key that has to be certain for this wake: the accelerator, and how deeply it is woken."""
+        """The accelerator, with a `+` for a context: the key under which this wake is recorded as certain."""
         return f"{self.accelerator}+" if self.kind is EffectKind.CREATES_CONTEXT else self.accelerator
 
     @property
     def makes_sure(self) -> tuple[str, ...]:
-        """The keys that this wake makes certain: a context includes the driver."""
+        """The keys of the wakes that are certain if this one is: a context implies a woken driver."""
         deeper = (f"{self.accelerator}+",) if self.kind is EffectKind.CREATES_CONTEXT else ()
         return (self.accelerator, *deeper)
 
     @property
     def possible(self) -> bool:
-        """True if the path needs dynamic dispatch that could not be narrowed."""
+        """True if a condition of the path is merely possible, such as the choice of an override."""
         return any(condition.possible for condition in self.conditions)
 
     @property
     def order(self) -> tuple[bool, bool, bool, int, int, int]:
-        """Sort key, smallest first: the surest, then the deepest, then the shortest path."""
+        """The sort key, smallest first: surest first, then deepest, then shortest."""
         depth = 0 if self.kind is EffectKind.CREATES_CONTEXT else 1 if self.kind in WAKING else 2
         return (self.possible, self.off, depth == 2, len(self.conditions), depth, self.cost)
 
 
 class Edge(NamedTuple):
-    """An import that runs: its target and its conditions."""
+    """An import that runs, with its target and its conditions."""
 
     target: str
     conditions: Conditions
@@ -119,7 +119,7 @@ class SiteEdge(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """Something that prevents a process from starting as intended."""
+    """A reason why a process does not start as intended."""
 
     obstacle: Obstacle
     words: str
@@ -128,7 +128,7 @@ class Trouble(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A process that is started, or a choice of start method, and the state of the device by then."""
+    """A process start, or a choice of the start method, with the wakes before it."""
 
     does: EffectKind
     method: str
@@ -161,7 +161,7 @@ class Start(NamedTuple):
 
     @property
     def place(self) -> tuple[str, int, EffectKind, bool]:
-        """The line that starts it, or gives it a task."""
+        """The module and line that start the process or give it a task, and the kind of the start."""
         link = self.link
         while link.following is not None and link.following.module is not None:
             link = link.following
@@ -169,13 +169,15 @@ class Start(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, bool, bool, bool, bool, int]:
-        """Sort key, smallest first: the ones with a wake before and a use in the child."""
+        """The sort key, smallest first: starts with a wake before and a use of a device in the child come
+        first.
+        """
         told = (self.child is None, self.before is None, not self.sure)
         return (*told, self.trouble is None, self.off, len(self.conditions))
 
 
 class SiteStart(NamedTuple):
-    """A process that a line of a module body starts."""
+    """A process start at a line of a module body."""
 
     line: int
     end_line: int
@@ -188,7 +190,7 @@ class SiteStart(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Something that may raise: its condition, whether that is as likely as not, and the exception."""
+    """A possible exception: its condition, whether it is as likely as not, and its name."""
 
     condition: Condition
     even: bool
@@ -197,7 +199,7 @@ class Failure(NamedTuple):
     """Wakes that are certain by then."""
 
     def joined(self, other: Failure) -> Failure:
-        """This failure, or the other of its kind."""
+        """This failure joined with another of its kind: either may happen."""
         condition = self.condition
         if other.condition is not condition:
             condition = any_of(condition, other.condition) or condition
@@ -205,7 +207,7 @@ class Failure(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Where following a module ended: its budget ran out, or coldfork itself failed."""
+    """A place where following a module ended early: the budget ran out, or coldfork itself failed."""
 
     module: str
     function: str
@@ -214,19 +216,20 @@ class Cut(NamedTuple):
     """The error in coldfork itself; empty if the budget ran out."""
 
 
-#: The traits that tell wakes apart: the accelerator, the depth, and the variable that would keep it cold.
+#: The properties by which wakes are grouped: accelerator, depth, and the variable that would prevent the
+#: wake.
 Kind = tuple[str, EffectKind, tuple[str, str] | None]
 
 _CHANGING = Condition(words="the same test comes out both ways", possible=True)
 
 
 def kind_of(wake: Wake) -> Kind:
-    """Return the traits of the wakes that are reported together with this one."""
+    """Return the properties by which wakes are grouped: one wake of each group is reported."""
     return wake.accelerator, wake.kind, wake.unless
 
 
 def possible_together(conditions: Conditions) -> Conditions | None:
-    """Return the conditions of one path; None if they cannot all hold.
+    """Return all conditions of a path; None if they contradict each other.
 
     If a test would have to change its answer in between, and may, that is one more condition.
     """
@@ -239,11 +242,11 @@ def possible_together(conditions: Conditions) -> Conditions | None:
 
 
 def joined(known: Wake, found: Wake) -> Wake:
-    """Return two paths of one kind as one: the better chain, and the conditions for one of them to be
-    open.
+    """Return two paths of the same kind as one: the better path, under the conditions for either one to be
+    taken.
     """
     if not known.conditions and not known.off:
-        return known  # the first one to run is reported
+        return known  # the first certain one is reported
     better, other = (found, known) if found.order < known.order else (known, found)
     if not better.conditions:
         return better
@@ -255,7 +258,7 @@ def joined(known: Wake, found: Wake) -> Wake:
 
 
 def told(sites: Iterable[Site]) -> Iterator[Site]:
-    """Yield the wakes at a module's lines to report: those that no other one covers.
+    """Yield the wakes to report for a module's lines, leaving out those that another wake covers.
 
     A wake is covered by one whose condition holds wherever its own does; of two with the same condition the
     deeper is reported, and a query, which wakes nothing, only if nothing else wakes.

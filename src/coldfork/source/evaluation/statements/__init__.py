@@ -1,1 +1,1 @@
-"""The effects of statements on names."""
+"""Runs statements, with their effects on names and devices."""

@@ -43,7 +43,9 @@ def _assign(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
-    """Return the value to assign; in a class body the targets are not bound yet while it is evaluated."""
+    """Return the value to assign; while it is evaluated in a class body, the targets keep their earlier
+    values.
+    """
     if frame.cls is None:
         return ev.evaluate(frame, node)
     names = [name for opcode, name, *_ in targets if opcode == nodes.TO_NAME]
@@ -74,7 +76,7 @@ def _annotated(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _in_position(ev: Interpreter, frame: Frame, position: Position, symbol: str, node: Node) -> Value:
-    """Evaluate an expression as part of a given position."""
+    """Evaluate an expression, recording its effects for this position of the body."""
     outer = frame.enter(position, symbol)
     try:
         return ev.evaluate(frame, node)
@@ -225,7 +227,7 @@ def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Read the dotted names in annotations: a module's `__getattr__` may provide one."""
+    """Read the dotted names in annotations, since a module's `__getattr__` may run."""
     _, _, names = node
     for dotted, line in names:
         frame.at(line, line)
@@ -238,7 +240,7 @@ def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Report a statement on which coldfork failed when reading it."""
+    """Report a statement that coldfork failed to read."""
     _, line, fault = node
     frame.at(line, line)
     fail_at(ev, frame.module.name, frame.symbol, line, fault)
@@ -246,7 +248,7 @@ def _fault(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _main(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a block that executes only if the module is started."""
+    """Run an `if __name__ == "__main__"` block, if the module is run as a program."""
     _, _, body = node
     return ev.execute(frame, body) if frame.module.is_main else FALLS
 
@@ -285,7 +287,9 @@ EXECUTE: dict[int, Callable[[Interpreter, Frame, Node], int]] = {
 
 
 def execute_body(ev: Interpreter, frame: Frame, block: Block) -> int:
-    """Run statements of a module or a class: a fault in coldfork itself loses only one of them."""
+    """Run the statements of a module or class; after a fault in coldfork itself, the next statement still
+    runs.
+    """
     for node in block:
         before = frame.state()
         try:

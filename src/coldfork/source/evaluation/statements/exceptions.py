@@ -38,14 +38,14 @@ def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
     if final:
         before = set(frame.must)
         finished = ev.execute(frame, final)
-        for must in frame.exit_musts[exits:]:  # a `return` inside leaves through `finally` too
+        for must in frame.exit_musts[exits:]:  # a `return` in the `try` runs `finally`, too
             must |= frame.must - before
         ended = finished or ended
     return ended
 
 
 def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Conditions]:
-    """Run the block and the handlers of its failures.
+    """Run the block of a `try`, and the handlers for its possible failures.
 
     Return how it ended, whether a handler was certain to run, and the conditions for the block to complete.
     """
@@ -61,7 +61,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     sure: set[str] = set()
     try:
         if not ev.presumes and _is_one_call(ev, frame.module, frame.env, body[:1]):
-            # Nothing can fail before this call, so its effects precede any failure.
+            # No failure can come before this call, so its effects are certain in any handler.
             ended = ev.execute(frame, body[:1])
             sure = frame.must - before_must
             ended = ended or ev.execute(frame, body[1:])
@@ -103,16 +103,14 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     if len(frame.returns) > returns or not any(
         one.nominal and one.ended == FALLS for one in branches.done[1:]
     ):
-        # The conditions for the block to complete, unless a handler continues where it does not.
+        # The block has to complete, unless a handler continues after a failure.
         branches.done[0] = branches.done[0]._replace(extra=conditions)
     left = branches.leave()
     return left, False, tuple(one for one in conditions if one not in frame.conditions)
 
 
 def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block) -> bool:
-    """Return whether a block is a call with plain arguments, of a callable without source or of such a call's
-    result.
-    """
+    """Return whether a block is a single call of a callable without source whose arguments cannot fail."""
     match block:
         case ((nodes.EXPR | nodes.RETURN, _, _, (nodes.CALL, function, positional, keywords, *_)),):
             pass
@@ -137,8 +135,8 @@ def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block)
 def _failure(
     frame: Frame, failures: list[Failure], kinds: Node | None, line: int
 ) -> tuple[Condition, bool, frozenset[str]]:
-    """Return what would have to fail for a handler to run, if that is as likely as not, and what is awake
-    then.
+    """Return the condition for a handler to run, whether success and failure are equally likely, and the
+    wakes certain by then.
     """
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
     likely = [failure for failure in caught if failure.even]
@@ -152,7 +150,7 @@ def _failure(
 
 
 def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a `raise` statement: evaluate its operands, and name the exception."""
+    """Run a `raise` statement: evaluate its operands, then raise the named exception."""
     _, line, exception, cause = node
     frame.at(line, line)
     kind = "other"
@@ -166,5 +164,5 @@ def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
             case (nodes.NAME, name, _) | (nodes.CALL, (nodes.NAME, name, _), *_):
                 kind = name
         if isinstance(value, External) and value.name.startswith("builtins."):
-            kind = value.name.rpartition(".")[2].removesuffix("()")  # regardless of its local name
+            kind = value.name.rpartition(".")[2].removesuffix("()")  # even if renamed on import
     raise Raised(kind, frame.gate == 0)

@@ -1,4 +1,4 @@
-"""Loops: item by item over known items, else once, and perhaps not at all."""
+"""Loops: over known items one by one; otherwise one round is followed, which may not run at all."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _MOST_REPEATED = 4
 
 
 def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a `for` loop: each item if all are known, else a representative one."""
+    """Run a `for` loop: each item if all items are known, else one that represents them."""
     return _for(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _for(ev, frame, node))
 
 
 def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a `while` loop: its body is followed once, or round by round where results must be certain."""
+    """Run a `while` loop: its body is followed once, or round by round if results must be certain."""
     return _while(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _rounds(ev, frame, node))
 
 
 def _loop(ev: Interpreter, frame: Frame, follow: Callable[[], int]) -> int:
-    """Follow a loop; the possible and certain effects after it depend on each `break`, too."""
+    """Follow a loop; each `break` adds possible values after the loop, and limits which wakes are certain."""
     outer, frame.left_with = frame.left_with, []
     before = frame.conditions
     try:
@@ -83,7 +83,7 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
         frame.conditions = before
     else:
         for index, item in enumerate(items):
-            last = ev.budget.spent and index + 1 < len(items)  # one more round represents all that are left
+            last = ev.budget.spent and index + 1 < len(items)  # one more round represents all remaining items
             assign(ev, frame, target, union(items[index:]) if last else item)
             ended = _round(ev, frame, body)
             if ended == BREAKS:
@@ -99,7 +99,7 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: bool) -> int:
-    """Run a loop over an unknown number of items: the first round, and any that may follow.
+    """Run a loop over an unknown number of items: the first round, and one that represents all others.
 
     A round's changes may have been made any number of times, and each round may be the last.
     """
@@ -131,7 +131,7 @@ def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: 
 
 
 def _forget_changed(ev: Interpreter, frame: Frame, before: dict[str, Value], mark: Mark) -> bool:
-    """Forget the values that the rounds of a loop have changed; return whether any of them was known."""
+    """Forget the values that a loop has changed; return whether any of them was known."""
     changed = forget_since(ev.journal, mark)
     if frame.env is not None:
         for name, value in frame.env.names.items():
@@ -142,7 +142,7 @@ def _forget_changed(ev: Interpreter, frame: Frame, before: dict[str, Value], mar
 
 
 def _rounds(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a `while` loop while it is known whether there is another round; after that nothing is certain."""
+    """Run a `while` loop round by round, as long as the outcome of its test is known."""
     _, line, test, body, orelse, span = node
     holding: dict[str, Value] = {}
     for _ in range(_MOST_ROUNDS):
@@ -188,7 +188,7 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _round(ev: Interpreter, frame: Frame, body: Block) -> int:
-    """Follow the body once: after it only effects from before are certain, wherever it is left."""
+    """Follow the body once; only wakes that are certain wherever the body is left stay certain after it."""
     if not body:
         ev.budget.left -= 1
     outer, frame.loop_musts = frame.loop_musts, []

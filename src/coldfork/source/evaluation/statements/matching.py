@@ -1,4 +1,4 @@
-"""`match` at import: the cases that can run, each followed under its conditions."""
+"""`match` statements: the cases that can run, each followed under its conditions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, truth, union
 
-#: Values that are neither sequences nor dictionaries, whatever else is known about them.
+#: Values that are neither sequences nor dictionaries, even if nothing else is known about them.
 _SCALARS = (Function, ClassRef, ModuleRef)
 
 
@@ -41,7 +41,7 @@ def match_(ev: Interpreter, frame: Frame, node: Node) -> int:
     frame.at(line, line)
     options = alternatives(ev.evaluate(frame, subject))
     matching = _Matching(ev, frame, options)
-    # At most one block runs, and it runs last: every guard is evaluated before.
+    # All guards are evaluated before the block of a case runs, and only one block runs.
     candidates = list(matching.candidates([value for value, _ in options], cases))
     branches = Branches(ev, frame)
     for candidate in candidates:
@@ -56,7 +56,7 @@ def match_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 class _Way(NamedTuple):
-    """How a case is reached: under which condition, and whether on the nominal path."""
+    """The condition under which a case is reached, and whether that is on the nominal path."""
 
     condition: Condition | None
     nominal: bool
@@ -64,7 +64,7 @@ class _Way(NamedTuple):
 
 
 class _Matching(Matching[Value]):
-    """Facts about the values that the subject of a `match` may have."""
+    """Answers questions about the values that the subject of a `match` may have."""
 
     def __init__(
         self, ev: Interpreter, frame: Frame, options: tuple[tuple[Value, Condition | None], ...]
@@ -76,7 +76,7 @@ class _Matching(Matching[Value]):
         """For lines of cases whose guard is nominally false: the condition under which it holds."""
 
     def way(self, candidate: Candidate[Value]) -> _Way:
-        """Return how a case is reached."""
+        """Return the condition under which a case is reached."""
         case, taken = candidate.case, candidate.taken
         if case is not None and case.line in self.against:
             return _Way(self.against[case.line], False)
@@ -118,7 +118,7 @@ class _Matching(Matching[Value]):
             branches.follow(lambda: FALLS, None, True)
             branches.join()
         if not outcomes:
-            return False  # evaluating it raises
+            return False  # evaluating the guard raises
         (outcome,) = outcomes
         if outcome.nominal is False and outcome.when_true is not None:
             self.against[line] = outcome.when_true

@@ -1,3 +1,1 @@
-"""Python source, read without running it: skeleton, summary, values, and the effects of importing a
-module.
-"""
+"""Python source, read without running it: its syntax, its values, and the effects of importing a module."""

@@ -1,4 +1,4 @@
-"""From the paths on the command line to modules: packages, src layouts, namespaces, plain files."""
+"""Finds the modules under the paths of the command line: packages, src layouts, namespaces, plain files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_LOOKED_AT = 40
 
 
 class Found(NamedTuple):
-    """The checked modules: files by name, the folders that hold top packages, and files that are not
+    """The checked modules: files by name, the folders that contain top-level packages, and files that are not
     modules.
     """
 
@@ -39,7 +39,9 @@ class Found(NamedTuple):
     left_out: tuple[LeftOut, ...] = ()
 
     def beside(self) -> dict[str, dict[str, str]]:
-        """For each plain file, the plain files in its folder by the names that it imports them by."""
+        """Return, for each plain file, the plain files in its folder by the names under which it can import
+        them.
+        """
         folders: dict[str, dict[str, str]] = {}
         for name in self.display:
             folder, file = os.path.split(self.files[name])
@@ -48,7 +50,7 @@ class Found(NamedTuple):
 
 
 class _Search:
-    """One walk over the paths."""
+    """One search of the paths."""
 
     def __init__(
         self, excluded: Callable[[str], bool], reader: Reader, base: str | None, faults: Faults
@@ -70,12 +72,12 @@ class _Search:
         self.seen: set[str] = set()
 
     def add_root(self, folder: str) -> None:
-        """Remember a folder that holds top-level modules."""
+        """Add a folder that contains top-level modules."""
         if folder not in self.roots:
             self.roots.append(folder)
 
     def enter(self, folder: str) -> bool:
-        """Return True the first time a folder is met, whatever links lead to it."""
+        """Return True when a folder is reached for the first time, by whatever links."""
         real = os.path.realpath(folder)
         if real in self.seen:
             return False
@@ -83,7 +85,7 @@ class _Search:
         return True
 
     def package(self, folder: str, name: str) -> None:
-        """Add everything inside a package, including folders without `__init__`."""
+        """Add all modules of a package, including those in folders without `__init__`."""
         if not self.enter(folder):
             return
         shown = name.replace(".", "/")
@@ -106,14 +108,16 @@ class _Search:
             self.plain(inner, shown)
 
     def add(self, name: str, path: str) -> None:
-        """Add a module, unless another one already has its name."""
+        """Add a module, unless another module already has the name."""
         held = self.files.setdefault(name, path)
         if held != path and os.path.realpath(held) != os.path.realpath(path):
             other = os.path.relpath(held)
             self.left_out.append(LeftOut(os.path.relpath(path), 1, f"{other} is checked as {name}"))
 
     def folder(self, folder: str, shown: str) -> None:
-        """Add a folder that is not a package: its packages are top packages, its files plain modules."""
+        """Add a folder that is not a package: packages in it are top-level packages, files are
+        plain files.
+        """
         if not self.enter(folder):
             return
         entries = list(self.entries(folder))
@@ -146,7 +150,7 @@ class _Search:
         return self.reader.is_file(f"{folder}/__init__.py")
 
     def pass_over(self, folder: str, shown: str) -> None:
-        """Record how many Python files are in a folder that is skipped."""
+        """Record the number of Python files in a folder that is skipped."""
         if os.path.basename(folder) in _NEVER_MEANT:
             return
         count = 0
@@ -157,14 +161,15 @@ class _Search:
             self.left_out.append(LeftOut(shown, count))
 
     def plain(self, path: str, shown: str) -> str | None:
-        """Add a file outside any package; return its name, if it was not met before."""
+        """Add a file outside any package; return its name, or None if it is already known."""
         if not self.enter(path):
             return None
         folder, file = os.path.split(path)
         stem, suffix = os.path.splitext(file)
         is_module = suffix == ".py" and stem.isidentifier()
         is_top = folder in self.tops and stem not in self.files
-        # A file that only its neighbours can import gets a name that no import spells.
+        # A file that only files in the same folder can import gets its path as a name, which no import can
+        # spell.
         name = shown if not is_module else stem if is_top else shown.removesuffix(".py")
         if name not in self.files:
             self.files[name] = path
@@ -172,8 +177,8 @@ class _Search:
         return name
 
     def entries(self, folder: str) -> Iterable[tuple[str, bool]]:
-        """Yield the Python files and folders in `folder`, by name; broken links and unreadable folders are
-        noted.
+        """Yield the Python files and folders in `folder`, sorted by name; record broken links and unreadable
+        folders.
         """
         overlaid = self.reader.overlaid_in(folder)
         for name, is_folder in sorted(overlaid.items()):
@@ -201,7 +206,9 @@ class _Search:
                 self.broken.append((entry.path, "a broken link"))
 
     def package_of(self, folder: str) -> tuple[str, str] | None:
-        """Return the folder that holds the top package, and the dotted name of `folder`, if it is in one."""
+        """Return the folder that contains the top-level package, and the dotted name of `folder`; None
+        outside any package.
+        """
         if self.base is not None:
             inside = os.path.relpath(folder, self.base)
             parts = inside.split(os.sep)
@@ -214,7 +221,9 @@ class _Search:
         return (root, os.path.relpath(folder, root).replace(os.sep, ".")) if root != folder else None
 
     def single(self, path: str, shown: str) -> None:
-        """Add a file named on the command line: as a member of its package if it is in one."""
+        """Add a file named on the command line: as a module of its package if it is in one, else as a plain
+        file.
+        """
         folder, file = os.path.split(path)
         stem, suffix = os.path.splitext(file)
         is_module = suffix == ".py" and stem.isidentifier()
@@ -263,16 +272,16 @@ def discover(
             raise UsageError(f"{path}: a broken link")
         else:
             raise UsageError(f"{path}: no such file or folder")
-    for name in search.scripts:  # Python puts the folder of the program on its path
+    for name in search.scripts:  # Python adds a program's folder to its path
         search.add_root(os.path.dirname(search.files[name]))
-    for absolute in bare:  # last of all: a bare folder under a given one may be a namespace package
+    for absolute in bare:  # last: a folder below a given one may be a namespace package
         search.add_root(absolute)
     roots, broken = tuple(search.roots), tuple(search.broken)
     return Found(search.files, roots, broken, search.display, tuple(search.scripts), tuple(search.left_out))
 
 
 def _portable(path: str, shown: str) -> str:
-    """Return the path of a plain file for reports: as given, if that is the same in every clone."""
+    """Return the path of a plain file for reports: as given, unless it would differ between two clones."""
     given = shown.replace(os.sep, "/")
     if not os.path.isabs(shown) and os.pardir not in given.split("/"):
         return given.removeprefix("./")

@@ -1,6 +1,4 @@
-"""Finds the file of a module as the import system would, and the folders without `__init__` that are
-packages.
-"""
+"""Finds the file of a module as Python's import system does, and packages without `__init__`."""
 
 from __future__ import annotations
 
@@ -15,12 +13,13 @@ from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.started import imported, is_started
 
 _COMPILED = (".so", ".pyd", ".dylib")
-#: Modules with built-in models, never read: the standard library, and its backport of `typing`.
+#: Modules that are never read, because they have built-in models: the standard library, and
+#: `typing_extensions`.
 _STANDARD = sys.stdlib_module_names | {"typing_extensions"}
 
 
 class Located(NamedTuple):
-    """Where a module is: `path` is None for namespace packages and compiled modules."""
+    """The location of a module: `path` is None for a namespace package or a compiled module."""
 
     path: str | None
     is_package: bool
@@ -30,7 +29,7 @@ class Located(NamedTuple):
 
 
 class Finder:
-    """Finds modules in the checked roots first, then in the dependencies' folders."""
+    """Finds modules: first in the checked roots, then in the folders of the dependencies."""
 
     def __init__(
         self,
@@ -69,7 +68,7 @@ class Finder:
         return stems
 
     def find(self, module: str) -> Located | None:
-        """Return where `module` is, or None."""
+        """Return the location of `module`; None if there is none."""
         try:
             return self._found[module]
         except KeyError:
@@ -87,7 +86,8 @@ class Finder:
             if found is None and name not in _STANDARD:
                 found = self._in(self._search, name, False)
             elif found is not None and found.path is None and not found.compiled:
-                # A bare folder of the checked tree is a namespace portion; a real package elsewhere wins.
+                # A checked folder without `__init__` is only part of a namespace: a real package elsewhere
+                # takes precedence.
                 real = self._in(self._search, name, False) if name not in _STANDARD else None
                 if name in _STANDARD:
                     found = None
@@ -128,7 +128,7 @@ _MOST_UP = 8
 
 
 class Namespaces:
-    """Answers for one search, in which the same folders are queried repeatedly."""
+    """Decides which folders without `__init__` are packages, caching the answers for one search."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -136,14 +136,17 @@ class Namespaces:
         self._named: dict[str, bool] = {}
 
     def is_package(self, folder: str) -> bool:
-        """Return True when the files of a folder, or the distribution beside it, name it as a package."""
+        """Return True if files in a folder, or the records of a distribution beside it, name the folder as a
+        package.
+        """
         name = os.path.basename(folder)
         if not name.isidentifier() or self._reader.is_file(f"{folder}/__init__.py"):
             return False
         return name in self._tops_of_wheels(os.path.dirname(folder)) or self._is_named_inside(folder, name)
 
     def root_above(self, folder: str) -> str | None:
-        """Return the folder that holds the outermost namespace around a folder; None if there is none.
+        """Return the folder that contains the outermost namespace package around a folder; None if there is
+        none.
 
         `folder` is a package, or a folder that may be a namespace itself.
         """
@@ -159,7 +162,9 @@ class Namespaces:
         return found
 
     def _tops_of_wheels(self, folder: str) -> frozenset[str]:
-        """Return the folders in which the records of neighbouring distributions list modules."""
+        """Return the folders that the records of distributions in the same place list as
+        containing modules.
+        """
         known = self._listed.get(folder)
         if known is None:
             records = [name for name in self._reader.names_in(folder) if name.endswith(".dist-info")]
@@ -169,7 +174,7 @@ class Namespaces:
         return known
 
     def _is_named_inside(self, folder: str, name: str) -> bool:
-        """Return True if a file below a folder imports its content by a name beginning with the folder's."""
+        """Return True if a file below a folder uses the folder's name as a package in an import."""
         known = self._named.get(folder)
         if known is None:
             spelled = name.encode()

@@ -1,4 +1,4 @@
-"""Jupyter notebooks as one Python source: the code cells in order, with IPython's additions blanked."""
+"""Jupyter notebooks as one Python source: the code cells in order, with IPython's own syntax blanked."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _PYTHON = ("python", "ipython", "xpython", "pyodide")
 
 
 class NotANotebook(Exception):
-    """The file is not a notebook that runs Python; the reason is in words."""
+    """Raised if a file is not a notebook that runs Python, with the reason in words."""
 
 
 class Notebook(NamedTuple):
-    """The source of a notebook, and where its cells begin in it."""
+    """The Python source of a notebook, and the lines at which its cells begin."""
 
     source: bytes
     cells: tuple[tuple[int, int], ...]
     """For each code cell, its first line in the source, and its number among all cells."""
 
     def place(self, line: int) -> tuple[int, int]:
-        """Return the cell of a line of the source, and the line within the cell."""
+        """Return the cell that contains a line of the source, and the line within the cell."""
         found = (1, 1)
         for first, number in self.cells:
             if first > line:
@@ -39,9 +39,9 @@ class Notebook(NamedTuple):
         return found
 
 
-@lru_cache(maxsize=2)  # every place in a report is queried separately
+@lru_cache(maxsize=2)  # reports ask for one line at a time
 def read(raw: bytes) -> Notebook:
-    """Return the code cells of a notebook, one below the other."""
+    """Return the code cells of a notebook, joined into one source."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as problem:
@@ -64,7 +64,7 @@ def read(raw: bytes) -> Notebook:
 
 
 def _language(metadata: Any) -> str:
-    """Return the language of the kernel; empty if the notebook does not say."""
+    """Return the language of the notebook's kernel; empty if it is not stated."""
     for holder, key in (("language_info", "name"), ("kernelspec", "language")):
         held = metadata.get(holder) if isinstance(metadata, dict) else None
         if isinstance(held, dict) and isinstance(held.get(key), str):
@@ -79,7 +79,7 @@ def _text(source: Any) -> bytes:
 
 
 def _python(cell: bytes) -> list[bytes]:
-    """Return the lines of a cell, with those that are not Python blanked to the same width."""
+    """Return the lines of a cell; those that are not Python are replaced by blanks of the same width."""
     lines = cell.split(b"\n")
     first = next((index for index, line in enumerate(lines) if line.strip()), None)
     if first is None:
@@ -93,7 +93,9 @@ def _python(cell: bytes) -> list[bytes]:
 
 
 def _without_magics(lines: list[bytes]) -> list[bytes]:
-    """Blank the lines of magics, shells and help, with their continuations; `pass` keeps a block a block."""
+    """Blank the lines of magics, shell commands and help, with their continuations; `pass` keeps a block
+    valid.
+    """
     found: list[bytes] = []
     continued = False
     state = _Open()
@@ -113,13 +115,13 @@ def _without_magics(lines: list[bytes]) -> list[bytes]:
 
 
 def _as_statement(line: bytes, start: int) -> bytes:
-    """Return the code that a line magic runs, at its own columns: the magic becomes `if 1:`."""
+    """Return the code that a line magic runs, in its own columns, with `if 1:` in place of the magic."""
     indent = line[: len(line) - len(line.lstrip())]
     return indent + b"if 1:".ljust(start - len(indent)) + line[start:]
 
 
 class _Open(NamedTuple):
-    """The quote and the brackets that are open at the end of a line and continue on the next."""
+    """The quote and the number of brackets that are still open at the end of a line."""
 
     quote: bytes = b""
     brackets: int = 0
@@ -133,7 +135,7 @@ _TOKENS = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*
 
 
 def _open_behind(line: bytes, before: _Open) -> _Open:
-    """Return the quote and the brackets that are open after a line, given those before it."""
+    """Return the quote and brackets that are open after a line, given those that are open before the line."""
     quote, brackets, position = before.quote, before.brackets, 0
     while position < len(line):
         if quote:

@@ -1,4 +1,4 @@
-"""The cache of summaries and results: safe to delete, never required, never trusted without a check.
+"""The cache of summaries and results: it can be deleted at any time, and every entry is checked before use.
 
 A pack is one file: a header that names the format, a checksum, and marshalled plain data. A pack that is
 truncated, foreign or from another version of the tool is ignored. Packs are replaced as a whole, by renaming,
@@ -23,12 +23,12 @@ _DIGEST = 16
 
 
 def digest_of(*parts: object) -> str:
-    """Return a short name for a combination of settings."""
+    """Return a short digest of some settings, for use in a file name."""
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def tool_digest() -> str:
-    """Return a digest that changes whenever the code that makes summaries and results could."""
+    """Return a digest that changes with every change to the code that makes summaries and results."""
     room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     marks = []
     for folder, _, names in os.walk(room):
@@ -40,7 +40,7 @@ def tool_digest() -> str:
 
 
 def load_pack(path: Path) -> Any:
-    """Return the data of a pack, or None."""
+    """Return the data of a pack; None if the file is missing or invalid."""
     try:
         raw = path.read_bytes()
     except OSError:
@@ -58,7 +58,7 @@ def load_pack(path: Path) -> Any:
 
 
 def save_pack(path: Path, data: Any) -> bool:
-    """Write a pack; return False if that fails, which is harmless."""
+    """Write a pack; return False if writing fails, which does no harm."""
     try:
         body = marshal.dumps(data)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def save_pack(path: Path, data: Any) -> bool:
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path | None:
-    """Return the folder for the cache, created if missing; None if there is nowhere to write."""
+    """Return the cache folder, creating it if necessary; None if no place is writable."""
     named = user_cache(environment, platform)
     if named is None:
         return None

@@ -1,4 +1,4 @@
-"""Reads a Python file as Python's own tokenizer would, and explains in one line why it cannot be read."""
+"""Reads Python files as Python's own tokenizer does, and explains in one line why a file cannot be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class CannotRead(Exception):
-    """A file that cannot be analysed: `reason` in words, with the place if there is one."""
+    """Raised if a file cannot be analysed: `reason` in words, with the position if known."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 0) -> None:
         super().__init__(reason)
@@ -30,13 +30,13 @@ class CannotRead(Exception):
         self.column = column
 
 
-#: Size and times of a file.
+#: The size and times of a file.
 Stamp = tuple[int, int, int]
 _DIGEST = 16
 
 
 class Reader:
-    """Returns the Python source of a path: of a file, or of the text that replaces it.
+    """Reads the Python source of a path, from the file or from an overlay: a text that replaces the file.
 
     `overlays` are such texts by absolute path, whether or not there is a file of that name.
     """
@@ -52,11 +52,11 @@ class Reader:
                 child, is_folder = folder, True
 
     def overlaid_in(self, folder: str) -> Mapping[str, bool]:
-        """Return the names in a folder that overlays account for, and whether each is a folder's."""
+        """Return the names that overlays add to a folder, each with whether it is a folder."""
         return self._inside.get(folder, {})
 
     def names_in(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder; only those of overlays if it cannot be read."""
+        """Return the names in a folder, including those of overlays."""
         try:
             names = os.listdir(folder)
         except OSError:
@@ -64,15 +64,15 @@ class Reader:
         return frozenset([*names, *self.overlaid_in(folder)])
 
     def is_file(self, path: str) -> bool:
-        """Return whether there is a file, or a text that replaces one."""
+        """Return whether a path is a file, or is replaced by an overlay."""
         return path in self._overlays or os.path.isfile(path)
 
     def is_overlaid(self, path: str) -> bool:
-        """Return whether a text replaces the file."""
+        """Return whether an overlay replaces the file."""
         return path in self._overlays
 
     def is_regular(self, path: str) -> bool:
-        """Return whether something is a plain text: reading a pipe or a device could block."""
+        """Return whether a path is a regular file or an overlay: reading a pipe or a device could block."""
         if path in self._overlays:
             return True
         try:
@@ -81,17 +81,17 @@ class Reader:
             return False
 
     def is_folder(self, path: str) -> bool:
-        """Return whether there is a folder, or would be one if all overlays were files."""
+        """Return whether a path is a folder, or would be one if all overlays were written to files."""
         return path in self._inside or os.path.isdir(path)
 
     def read_bytes(self, path: str) -> bytes:
-        """Return the Python source behind a path, as it was written."""
+        """Return the Python source of a path before normalisation; for a notebook, that of its cells."""
         raw = self.raw(path)
         return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
-        """Return the cell of a notebook that contains a line, and the line within it; for other files, the
-        line.
+        """Return the cell of a notebook that contains a line, and the line within the cell; None and the line
+        for other files.
         """
         if not path.endswith(SUFFIX):
             return None, line
@@ -101,7 +101,7 @@ class Reader:
             return None, line
 
     def raw(self, path: str) -> bytes:
-        """Return the raw content of a path; for a notebook, its JSON."""
+        """Return the content of a path as stored; for a notebook, JSON."""
         overlay = self._overlays.get(path)
         return read_bytes(path) if overlay is None else overlay
 
@@ -117,7 +117,7 @@ class Reader:
         return normalise(self.read_bytes(path))
 
     def stamp(self, path: str) -> Stamp | None:
-        """Return the size and times of a file, at least one of which every edit changes.
+        """Return the size and times of a file: every edit changes at least one of them.
 
         An overlay's stamp is derived from its text, and never equals a file's.
         """
@@ -131,7 +131,9 @@ class Reader:
         return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def content_hash(self, path: str) -> bytes:
-        """Return the hash of the result of `read_bytes`, or of the file; of nothing if it cannot be read."""
+        """Return the hash of a file's Python source, or of its raw content if there is none; of nothing if it
+        is unreadable.
+        """
         try:
             return hash_of(self.read_bytes(path))
         except CannotRead:
@@ -149,7 +151,7 @@ def hash_of(raw: bytes) -> bytes:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return a file as it is, in four system calls: there are thousands of files."""
+    """Return the content of a file by four system calls, which matters for thousands of files."""
     try:
         descriptor = os.open(path, _FLAGS)
         try:
@@ -192,7 +194,7 @@ def _end_of_second_line(raw: bytes) -> int:
 
 
 def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
-    """Return the source in UTF-8, its encoding declaration blanked so that it is not applied twice."""
+    """Return the source in UTF-8, with its encoding declaration blanked, since it no longer applies."""
     name = declared.group(1).decode("ascii", "replace")
     if name.lower() in _UTF8:
         return raw
@@ -202,7 +204,7 @@ def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
         raise CannotRead(f"declares the unknown encoding {name!r}") from None
     except (UnicodeDecodeError, UnicodeError):
         raise CannotRead(f"is not the {name!r} that it declares") from None
-    except Exception as error:  # a codec may raise anything
+    except Exception as error:  # a codec may raise any exception
         raise CannotRead(f"cannot be decoded as {name!r}: {error}") from None
     blank = b" " * (declared.end() - declared.start() - 1)
     recoded = text.encode("utf-8", "surrogatepass")
@@ -228,7 +230,7 @@ _INSTEAD = {
 
 
 def refusal(path: str, reader: Reader) -> str | None:
-    """Return why a named file is not checked; None for Python source."""
+    """Return the reason why a file named on the command line is not checked; None for Python source."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix in _INSTEAD:
         return _INSTEAD[suffix]
@@ -240,7 +242,9 @@ def refusal(path: str, reader: Reader) -> str | None:
 
 
 def _is_script(path: str, reader: Reader) -> bool:
-    """Return True for a file without suffix that asks for Python, or that replaces one being written."""
+    """Return True for a file without suffix that names Python in its first line, or that an
+    overlay replaces.
+    """
     try:
         head = reader.read_bytes(path)[:200].partition(b"\n")[0]
     except CannotRead:

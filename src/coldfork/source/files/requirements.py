@@ -1,4 +1,4 @@
-"""The requirements of a project, from its own files; no code is run."""
+"""The requirements of a project, read from its files without running any code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POETRY = re.compile(r"^([\^~])\s*(\d+(?:\.\d+)*)$")
 
 
 class _Line(NamedTuple):
-    """A requirement as a file states it."""
+    """A requirement as written in a file."""
 
     text: str
     optional: bool
@@ -27,7 +27,7 @@ class _Line(NamedTuple):
 
 
 def requirements(paths: Iterable[Path]) -> Required:
-    """Return the versions allowed by the projects and wheels of these paths, extras included."""
+    """Return the versions that the projects and wheels of these paths allow, including those of extras."""
     found: dict[str, dict[str, None]] = {}
     bounded: set[str] = set()
     anything: set[str] = set()
@@ -40,7 +40,7 @@ def requirements(paths: Iterable[Path]) -> Required:
             found.setdefault(name, {})[specifier] = None
         if not line.optional and _holds_here(line.text.partition(";")[2]):
             (bounded if specifier else anything).add(name)
-    # An extra's limits do not bind users without it, if the project itself allows any version.
+    # An extra's limits do not bind users without the extra, if the project itself allows any version.
     free = anything - bounded
     return {name: tuple(specifiers) for name, specifiers in found.items() if name not in free}
 
@@ -60,9 +60,7 @@ def required(roots: Iterable[str], packages: Iterable[str]) -> frozenset[str]:
 
 
 def homes_of(paths: Iterable[Path]) -> Iterable[Path]:
-    """Return the folders with the project files of some paths: those of their projects, and their wheels'
-    metadata.
-    """
+    """Return the folders that contain the project files of some paths, including the metadata of wheels."""
     homes = _Homes()
     return dict.fromkeys(folder for path in paths for folder in homes.of(path))
 
@@ -73,7 +71,7 @@ def _stated(paths: Iterable[Path]) -> Iterator[_Line]:
 
 
 def _holds_here(marker: str) -> bool:
-    """Return whether a requirement with this marker counts without an extra, on this machine."""
+    """Return whether a requirement with this marker applies on this machine without any extra."""
     if not marker.strip():
         return True
     from packaging.markers import InvalidMarker, Marker
@@ -85,9 +83,7 @@ def _holds_here(marker: str) -> bool:
 
 
 class _Homes:
-    """The folders with the project files of paths: those of their projects, and the metadata of their
-    wheels.
-    """
+    """Finds the folders that contain the project files of paths, including the metadata of wheels."""
 
     def __init__(self) -> None:
         self._speaks: dict[Path, bool] = {}
@@ -98,7 +94,7 @@ class _Homes:
         """By folder, its contents, and the metadata of the distributions that list them."""
 
     def of(self, path: Path) -> Iterator[Path]:
-        """Yield the folders with the project files of one path."""
+        """Yield the folders that contain the project files of one path."""
         here = path.absolute()
         for folder in [here, *here.parents][:_MOST_LEVELS]:
             yield from self._metadata(folder, here)
@@ -111,7 +107,9 @@ class _Homes:
             yield here
 
     def _metadata(self, folder: Path, checked: Path) -> Iterator[Path]:
-        """Yield the metadata beside a package from a wheel: the only one there, or the one that lists it."""
+        """Yield the metadata of the wheel that contains a package: the only one in the folder, or the one
+        that lists the package.
+        """
         if folder not in self._beside:
             found = (name for name in sorted(names_in(folder)) if DIST_INFO.match(name))
             self._beside[folder] = [folder / name for name in found]
@@ -126,7 +124,7 @@ class _Homes:
 
 
 def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
-    """Return the names in a folder, each with those of these distributions that list it."""
+    """Return the top-level names that some distributions list, each with the distributions that list it."""
     found: dict[str, list[Path]] = {}
     for one in distributions:
         for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", text_of(one / "RECORD"), re.MULTILINE)):
@@ -135,7 +133,7 @@ def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def _lines(folder: Path) -> Iterator[_Line]:
-    """Yield every requirement that the files of a folder state."""
+    """Yield every requirement written in the project files of a folder."""
     if DIST_INFO.match(folder.name):
         yield from _in_metadata(text_of(folder / "METADATA"))
         return
@@ -150,15 +148,13 @@ def _lines(folder: Path) -> Iterator[_Line]:
 
 
 def _in_metadata(text: str) -> Iterator[_Line]:
-    """Yield the requirements in the head of a distribution's metadata; the description follows an empty
-    line.
-    """
+    """Yield the requirements in a distribution's metadata, up to the empty line before the description."""
     for line in re.findall(r"^Requires-Dist:(.+)$", text.partition("\n\n")[0], re.MULTILINE):
         yield _Line(line, False)
 
 
 def _in_setup_cfg(text: str) -> Iterator[_Line]:
-    """Yield the requirements of `install_requires` and of the extras."""
+    """Yield the requirements under `install_requires` and in the extras of a `setup.cfg`."""
     if "_requires" not in text and "extras_require" not in text:
         return
     from configparser import ConfigParser, Error
@@ -177,7 +173,7 @@ def _in_setup_cfg(text: str) -> Iterator[_Line]:
 
 
 def _in_pyproject(text: str) -> Iterator[_Line]:
-    """Yield the requirements of the project's table, its groups, and Poetry's tables."""
+    """Yield the requirements in a `pyproject.toml`: of the project, dependency groups and Poetry."""
     document = toml_of(text)
     project = table(document, "project")
     extras = [
@@ -199,7 +195,7 @@ def _in_pyproject(text: str) -> Iterator[_Line]:
 
 
 def _from_poetry(version: str) -> str:
-    """Translate Poetry's own operators into standard ones: `^2.1` is `>=2.1,<3`."""
+    """Return a version in standard notation for one in Poetry's: `^2.1` becomes `>=2.1,<3`."""
     matched = _POETRY.match(version.strip())
     if matched is None:
         plain = version.strip()
@@ -211,7 +207,7 @@ def _from_poetry(version: str) -> str:
 
 
 def table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the table under a key; an empty one for anything else."""
+    """Return the table under a key; an empty one if there is no table."""
     found = document.get(key)
     return found if isinstance(found, dict) else {}
 

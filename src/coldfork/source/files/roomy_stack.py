@@ -1,4 +1,4 @@
-"""Calls a function with enough room on Python's own stack for the calls inside it.
+"""Calls a function with enough space on Python's own stack for deeply nested calls.
 
 CPython keeps the frames of Python functions in chunks of 16 kB, allocates another when one is full, and frees
 it as soon as the call that needed it returns. The analyser constantly calls deeply and returns: chunks were
@@ -15,13 +15,13 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Asks for just over half a megabyte, in words of eight bytes: nearly as much remains free of the whole one.
-#: Untouched pages take no memory.
+#: Words of eight bytes, just over half a megabyte: Python then allocates a whole one, of which nearly half
+#: stays free for the calls. Untouched pages take no memory.
 _WORDS = 66_000
 
 
 def with_room(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return what the function returns."""
+    """Call a function on a new, larger part of the stack, and return its result."""
     roomy = FunctionType(_call.__code__.replace(co_stacksize=_WORDS), globals())
     result: R = roomy(function, args, kwargs)
     return result

@@ -1,4 +1,4 @@
-"""The environment whose third-party sources are read, without running its code, and its origin."""
+"""Finds the environment whose third-party sources are read, without running its code."""
 
 from __future__ import annotations
 
@@ -25,12 +25,16 @@ class Environment(NamedTuple):
 
 
 def search_path(python: Path | None, site_packages: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders to look for dependencies in, `.pth` files and editable installs followed."""
+    """Return the folders in which to look for dependencies, including those of `.pth` files and editable
+    installs.
+    """
     return environment(python, site_packages).folders
 
 
 def environment(python: Path | None, site_packages: Sequence[Path]) -> Environment:
-    """Return the named environment, else the active or neighbouring one, else the one coldfork runs in."""
+    """Return the environment that is named, else active, else in `.venv`, else the one that
+    coldfork runs in.
+    """
     origin = Origin.NAMED
     if site_packages:
         for folder in site_packages:
@@ -50,7 +54,7 @@ def environment(python: Path | None, site_packages: Sequence[Path]) -> Environme
 
 
 def _folders_of(python: Path) -> list[Path]:
-    """Return the site-packages of an interpreter, found by its location: `bin/python` beside
+    """Return the site-packages folders of an interpreter, judging by its location: `bin/python` beside
     `lib/python3.x`.
     """
     if not python.exists():
@@ -66,7 +70,7 @@ def _folders_of(python: Path) -> list[Path]:
     raise UsageError(f"--python {python}: no site-packages folder beside it; name one with --site-packages")
 
 
-#: Where packages are below an interpreter's prefix; Debian's own go to `dist-packages`.
+#: Folders of packages below an interpreter's prefix; Debian's own packages are in `dist-packages`.
 _PLACES = (
     "lib/python3*/site-packages",
     "lib64/python3*/site-packages",
@@ -86,13 +90,15 @@ def _under_prefix(prefix: Path) -> list[Path]:
 
 
 def _folders_of_default() -> tuple[list[Path], Origin]:
-    """Return the active or neighbouring virtual environment, else the one coldfork itself runs in."""
+    """Return the folders of the active environment, of `.venv`, or of the environment that
+    coldfork runs in.
+    """
     active = os.environ.get("VIRTUAL_ENV")
     candidates = [(Path(active), Origin.ACTIVE)] if active else []
     for prefix, origin in (*candidates, (Path(".venv"), Origin.NEIGHBOUR)):
         found = _under_prefix(prefix)
         if found:
-            # Activating the environment that coldfork was installed in need not mean its packages.
+            # coldfork's own environment may be active without containing the packages of the checked code.
             ours = origin is Origin.ACTIVE and os.path.realpath(prefix) == os.path.realpath(sys.prefix)
             return found, Origin.OWN if ours else origin
     own = [Path(p) for p in sys.path if p.endswith(("site-packages", "dist-packages")) and os.path.isdir(p)]
@@ -100,7 +106,9 @@ def _folders_of_default() -> tuple[list[Path], Origin]:
 
 
 def _mounted(folder: Path) -> list[Path]:
-    """Return the folders that the `.pth` files of a site-packages folder add; code lines are not run."""
+    """Return the folders that the `.pth` files of a site-packages folder add; code in these files
+    is not run.
+    """
     found = []
     for name in sorted(names_in(folder)):
         if not name.endswith(".pth") or name.startswith("."):
@@ -120,7 +128,9 @@ _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*?\})\s*$", re.MULTILINE | re.DOT
 
 
 def _editable_finders(folder: Path) -> list[Path]:
-    """Return the parents of packages that setuptools' editable finders map, read as data."""
+    """Return the folders of editable installs, read from the finders that setuptools generates without
+    running them.
+    """
     found = []
     for name in names_in(folder):
         if not (name.startswith("__editable___") and name.endswith("_finder.py")):
@@ -159,7 +169,9 @@ def text_of(file: Path) -> str:
 
 
 def versions(search: Sequence[Path]) -> dict[str, str]:
-    """Return the installed distributions by normalised name, from the names of their metadata folders."""
+    """Return the versions of the installed distributions by normalised name, read from the names of their
+    metadata folders.
+    """
     found: dict[str, str] = {}
     for folder in search:
         for name in names_in(folder):
@@ -170,7 +182,7 @@ def versions(search: Sequence[Path]) -> dict[str, str]:
 
 
 def normalised(distribution: str) -> str:
-    """Return the name of a distribution as package indexes compare it."""
+    """Return the name of a distribution in the form in which package indexes compare names."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
@@ -183,13 +195,14 @@ class Distributions:
         self._entry_points: dict[str, list[tuple[str, str]]] | None = None
 
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:
-        """Return the name and target of every entry point of a group."""
+        """Return the name and target of each entry point in a group."""
         if self._entry_points is None:
             self._entry_points = {}
             for folder in self._search:
                 for name in sorted(names_in(folder)):
                     matched = DIST_INFO.match(name)
-                    # Our own wake nothing: the report must not depend on our being installed.
+                    # coldfork's own entry points wake nothing, and the report must not depend on whether
+                    # coldfork is installed.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
         return tuple(self._entry_points.get(group, ()))
@@ -223,7 +236,8 @@ _TOOLS = ("coldfork", "pip", "setuptools", "wheel")
 
 
 def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
-    """Return True if at least half of the packages imported by the code under the paths are in these folders.
+    """Return True if these folders contain at least half of the packages that the code under the paths
+    imports.
 
     Packages that are there for coldfork's own sake do not count, unless the code imports nothing else.
     """
@@ -236,8 +250,8 @@ def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
 
 
 def _imported(paths: Iterable[Path]) -> frozenset[str]:
-    """Return the packages that the code imports at the top level of its modules; if there are none,
-    anywhere.
+    """Return the packages that modules of the code import at their top level, or, if there are none, in
+    functions.
     """
     always: set[str] = set()
     sometimes: set[str] = set()
@@ -254,7 +268,7 @@ def _imported(paths: Iterable[Path]) -> frozenset[str]:
 
 
 def _roots(path: Path) -> tuple[Path, ...]:
-    """Return the folders from which the code under a path imports its own modules."""
+    """Return the folders from which code under a path can import its own modules."""
     top = path.absolute() if path.is_dir() else path.absolute().parent
     while (top / "__init__.py").is_file() and top != top.parent:
         top = top.parent
@@ -262,7 +276,7 @@ def _roots(path: Path) -> tuple[Path, ...]:
 
 
 def _some_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield Python files under the paths, except tests; not more than are needed."""
+    """Yield Python files under the paths, except tests, up to a limit."""
     left = _MOST_FILES
     for path in paths:
         for file in [path] if path.is_file() else _files_below(path):
@@ -289,7 +303,7 @@ def _is_in(package: str, folders: Sequence[Path]) -> bool:
 
 
 def _brought_along(folders: Sequence[Path]) -> frozenset[str]:
-    """Return the top-level names that coldfork and its dependencies brought into an environment."""
+    """Return the top-level names in an environment that were installed only because coldfork needs them."""
     places = {
         normalised(matched.group(1)): folder / name
         for folder in folders
@@ -312,7 +326,7 @@ def _brought_along(folders: Sequence[Path]) -> frozenset[str]:
 
 
 def _modules_of(place: Path) -> set[str]:
-    """Return the top-level names that a distribution installed."""
+    """Return the top-level names installed by a distribution."""
     lines = text_of(place / "RECORD").splitlines()
     return {
         re.split(r"[/.]", line, maxsplit=1)[0] for line in lines if line and not line.startswith(("..", "/"))

@@ -1,61 +1,67 @@
-"""Modules by their names: started programs, modules whose functions are called, and tests."""
+"""The names that represent started programs and modules whose functions are called; and the names
+of tests.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-#: Follows the colon if Python is given the module itself.
+#: Follows the colon in the name of a program that Python runs as `__main__`.
 _MAIN = "__main__"
-#: The same for one whose functions have unknown callers.
+#: Follows the colon in the name of a module whose functions have unknown callers.
 _CALLED = "()"
 #: Replaces the dots in a function's name.
 _DOT = "/"
 
 
 def started(name: str) -> str:
-    """Return the name of a module as a program."""
+    """Return the name that represents a module run as a program."""
     return f"{name}:{_MAIN}"
 
 
 def command(module: str, function: str) -> str:
-    """Return the name of a module whose function a command calls."""
+    """Return the name that represents a module run by a command, which calls this function."""
     return f"{module}:{function.replace('.', _DOT)}"
 
 
 def offering(name: str) -> str:
-    """Return the name of a module whose functions are called."""
+    """Return the name that represents a module whose functions are called one by one."""
     return f"{name}:{_CALLED}"
 
 
 def is_offering(name: str) -> bool:
-    """Return whether a name is that of a module whose functions are called."""
+    """Return whether a name represents a module whose functions are called one by one."""
     return name.endswith(f":{_CALLED}")
 
 
 def is_started(name: str) -> bool:
-    """Return whether a name is not that of an import, but of a program, or of functions that are called."""
+    """Return whether a name represents a program, or a module whose functions are called, and not
+    an import.
+    """
     _, colon, behind = name.partition(":")
-    return bool(colon) and "." not in behind  # with a dot it is something inside a program
+    return bool(colon) and "." not in behind  # with a dot: a name inside a program
 
 
 def imported(name: str) -> str:
-    """Return the name by which the module of a program is imported."""
+    """Return the module name by which other code imports a program."""
     return name.partition(":")[0]
 
 
 def is_main(name: str) -> bool:
-    """Return whether a name is that of a module that Python is given itself, as `__main__`."""
+    """Return whether a name represents a module that runs as `__main__`."""
     return name.endswith(f":{_MAIN}")
 
 
 def called(name: str) -> str:
-    """Return the function that a command calls in a module; empty for any other name."""
+    """Return the function that a command calls, from the name that represents it; empty for any
+    other name.
+    """
     return "" if is_main(name) or is_offering(name) else name.partition(":")[2].replace(_DOT, ".")
 
 
-@lru_cache(maxsize=8_192)  # the same few thousand are queried by every part of an analysis
+@lru_cache(maxsize=8_192)  # a few thousand names are queried by every part of an analysis
 def is_test(name: str, path: str) -> bool:
-    """Return True for test modules, also those inside packages."""
+    """Return True for a test module, including one inside a package."""
     parts = path.split("/")
     stem = parts[-1]
     if stem.startswith("test_") or stem.endswith("_test.py") or stem == "conftest.py":

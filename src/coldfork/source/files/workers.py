@@ -1,4 +1,4 @@
-"""Helper processes that parse files beside this one."""
+"""Helper processes, which parse files in parallel with this process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 Work = Callable[[Any], Iterable[Any]]
 _LENGTH = struct.Struct("<Q")
 _END = _LENGTH.pack(0)
-#: Platforms on which `os.fork` exists and always fails.
+#: Platforms on which `os.fork` exists but always fails.
 _WITHOUT_PROCESSES = ("emscripten", "wasi")
 
 
 class Worker:
-    """A forked process that does one kind of work on request, one request at a time."""
+    """A forked process that works on one request at a time."""
 
     def __init__(self, work: Work) -> None:
         down_read, down_write = os.pipe()
@@ -40,16 +40,16 @@ class Worker:
         self._answers = os.fdopen(up_read, "rb")
 
     def ask(self, request: Any) -> None:
-        """Send a request; the answer is collected later."""
+        """Send a request; `answer` collects the result later."""
         body = marshal.dumps(request)
         try:
             self._requests.write(_LENGTH.pack(len(body)) + body)
             self._requests.flush()
         except OSError:
-            pass  # the answer will be missing, and the caller does the work itself
+            pass  # without an answer, the caller does the work itself
 
     def answer(self) -> Iterator[Any]:
-        """Yield the answer to the last request, item by item; it ends early if the worker dies."""
+        """Yield the result of the last request, item by item; it ends early if the worker dies."""
         while True:
             try:
                 head = self._answers.read(_LENGTH.size)
@@ -61,7 +61,7 @@ class Worker:
             yield item
 
     def close(self) -> None:
-        """Let the worker go."""
+        """Close the pipes, so that the worker ends after its current request; wait until it has ended."""
         for pipe in (self._requests, self._answers):
             try:
                 pipe.close()
@@ -73,7 +73,7 @@ class Worker:
             pass
 
     def end(self) -> None:
-        """End the worker in the middle of its work."""
+        """End the worker at once, in the middle of its work."""
         try:
             os.kill(self.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -85,7 +85,7 @@ def _serve(work: Work, requests: int, answers: int) -> None:
     gc.disable()
     with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
         while head := incoming.read(_LENGTH.size):
-            # The parent reads only after its own share, so all items are made before any is sent.
+            # The parent reads only after doing its own share, so all items are computed before any is sent.
             for item in list(work(marshal.loads(incoming.read(_LENGTH.unpack(head)[0])))):
                 body = marshal.dumps(item)
                 outgoing.write(_LENGTH.pack(len(body)) + body)
@@ -94,7 +94,9 @@ def _serve(work: Work, requests: int, answers: int) -> None:
 
 
 def can_fork() -> bool:
-    """Return True if this process may fork helpers: the platform can, and no thread would be lost."""
+    """Return True if this process may fork helpers: the platform supports it, and no other thread
+    is running.
+    """
     import threading
 
     return hasattr(os, "fork") and sys.platform not in _WITHOUT_PROCESSES and threading.active_count() == 1

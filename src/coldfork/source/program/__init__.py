@@ -1,1 +1,1 @@
-"""The modules of one analysis, found and summarised on demand."""
+"""The modules of one analysis, found and summarised when needed."""

@@ -1,4 +1,4 @@
-"""Where a run keeps its results for the next one: on disk, or in the memory of a session."""
+"""Stores the results of a run for later runs: on disk, or in the memory of a session."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ Plain = Callable[[Data], Data]
 
 
 def as_it_is(data: Data) -> Data:
-    """Return the data, which is plain already."""
+    """Return the data unchanged: a file can store it as it is."""
     return data
 
 
 class Store(Protocol):
-    """Packs by their paths."""
+    """A place where packs are stored by path."""
 
     @property
     def ready(self) -> Ready | None:
-        """The summaries that were unpacked before, if they are kept."""
+        """The summaries unpacked so far, if the store keeps them."""
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        """Return the data of a pack, else of one whose name begins with `kin`; None if it is damaged."""
+        """Return the data of a pack, or of one whose name begins with `kin`; empty if neither can be read."""
 
     def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
-        """Keep a pack in place of those of its `kin`; `plain` converts it for a file."""
+        """Store a pack, replacing those whose names begin with `kin`; `plain` converts the data
+        for a file.
+        """
 
 
 class OnDisk:
-    """Packs in files."""
+    """A store that keeps packs in files."""
 
     ready = None
 
@@ -46,7 +48,7 @@ class OnDisk:
 
 
 class Held:
-    """Packs in memory, read from disk on first use, and written on request.
+    """A store that keeps packs in memory: read from disk on first use, and written on request.
 
     Data is kept as given: objects need not be serialised and rebuilt for every request.
     """
@@ -58,7 +60,8 @@ class Held:
         self.ready: Ready = Ready()
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        # For the same program with a module added or removed, there is one of its kin.
+        # If a module was added or removed, there is only a pack of the program as it was before, with the
+        # same `kin`.
         alike = (data for other, data in self._packs.items() if kin and other.name.startswith(kin))
         held = self._packs.get(pack) or next(alike, None)
         if held is None:
@@ -73,19 +76,19 @@ class Held:
         self._unsaved[pack] = plain
 
     def files(self) -> Iterator[str]:
-        """The files that the results at hand rest on."""
+        """The files on which the stored results depend."""
         for data in self._packs.values():
             yield from (place[0] for place in data.get("places", ()) if place)
 
     def write(self) -> None:
-        """Write whatever is not on disk yet."""
+        """Write all packs that are not on disk yet."""
         unsaved, self._unsaved = self._unsaved, {}
         for pack, plain in unsaved.items():
             if self._disk is not None:
                 self._disk.save(pack, self._packs[pack], plain)
 
     def drop(self) -> None:
-        """Let everything go."""
+        """Forget all packs."""
         self._packs.clear()
         self._unsaved.clear()
         self.ready = Ready()

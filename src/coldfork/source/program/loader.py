@@ -1,4 +1,6 @@
-"""Reads the modules of an analysis: unknown ones are parsed, in several processes if it pays."""
+"""Reads the modules of an analysis; those missing from the cache are parsed, in several processes if that is
+faster.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.outline import Outline, outline_of
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
-#: Below this many bytes, distributing the work costs more than it saves.
+#: With fewer bytes to parse, distributing the work costs more than it saves.
 _WORTH_SHARING = 150_000
 _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4
@@ -33,7 +35,7 @@ _MOST_SOURCE = 4_000_000
 def _read(
     reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
 ) -> tuple[Summary, Outline, bytes]:
-    """Return the summary and outline of a file; if `remembering`, with the hash of what was read.
+    """Return the summary and outline of a file, and, if `remembering`, the hash of its content.
 
     The file itself may have changed since.
     """
@@ -53,20 +55,20 @@ def _read(
 def _packed(
     reader: Reader, path: str, target_version: tuple[int, int], remembering: bool
 ) -> tuple[tuple[Any, ...], bytes, bytes]:
-    """Return the same with the summary as bytes, after its outline."""
+    """Return the outline of a file, its summary as bytes, and the hash of its content."""
     summary, outline, digest = _read(reader, path, target_version, remembering)
     return tuple(outline), marshal.dumps(tuple(summary)), digest
 
 
 class Ready:
-    """Summaries that a session has unpacked already: a few are needed again and again."""
+    """Summaries that a session has unpacked, since many requests need the same few."""
 
     def __init__(self) -> None:
         self._summaries: dict[bytes, Summary] = {}
         self._room = _MOST_READY
 
     def summary(self, packed: bytes) -> Summary:
-        """Return the summary that was packed."""
+        """Return the summary stored in these bytes."""
         known = self._summaries.get(packed)
         if known is None:
             known = Summary(*marshal.loads(packed))
@@ -80,7 +82,7 @@ class Ready:
 
 
 class Loader:
-    """The known facts about files by path, or found by parsing them.
+    """The summaries and outlines of files, from the cache or by parsing the files.
 
     Summaries stay packed until they are needed: unpacked, they take six times the space.
     """
@@ -121,7 +123,7 @@ class Loader:
         return self._outlines[path]
 
     def summary(self, path: str) -> Summary:
-        """Return the summary of one file, unpacked."""
+        """Return the summary of one file."""
         known = self._unpacked.get(path)
         if known is not None:
             return known
@@ -133,7 +135,7 @@ class Loader:
         return self._ready.summary(packed)
 
     def source(self, path: str) -> bytes:
-        """Return the source of a file as `normalise` returns it; empty if it can no longer be read."""
+        """Return the normalised source of a file; empty if the file can no longer be read."""
         known = self._sources.pop(path, None)
         if known is None:
             try:
@@ -147,7 +149,7 @@ class Loader:
         return known
 
     def _read_now(self, path: str, before: Stamp | None) -> Summary:
-        """Read a file that the cache lacks, and that had this stamp before."""
+        """Read and parse a file that is missing from the cache; `before` is its stamp."""
         self.pause()
         found, outline, digest = _read(self.reader, path, self.target_version, self._remembering)
         packed = b""
@@ -160,12 +162,12 @@ class Loader:
         return found
 
     def seen(self, path: str) -> tuple[Stamp, bytes] | None:
-        """Return the stamp and the hash of a file as it was when this run read it."""
+        """Return the stamp and the hash that a file had when this run read it."""
         stored = self.stored.get(path) if path in self._outlines else None
         return None if stored is None else stored[:2]
 
     def _recall(self, path: str) -> bool:
-        """Take a file from the cache; return False if it is missing or has changed."""
+        """Take a file's outline and summary from the cache; return False if they are missing or outdated."""
         stored = self.stored.get(path)
         now = self.reader.stamp(path) if stored is not None else None
         if stored is None or now is None:
@@ -182,7 +184,9 @@ class Loader:
     def _record(
         self, path: str, before: Stamp | None, digest: bytes, outline: tuple[Any, ...], packed: bytes
     ) -> None:
-        """Keep a summary; if this run caches, with the stamp that the file had before it was read."""
+        """Keep the outline and summary of a file, and store them in the cache under the stamp that the file
+        had before reading.
+        """
         self.read += 1
         self._outlines[path] = Outline(*outline)
         if path not in self._unpacked:
@@ -195,9 +199,7 @@ class Loader:
             self.changed = True
 
     def load_many(self, paths: Iterable[str], progress: Progress | None = None) -> None:
-        """Prepare the summaries of many files; helper processes parse a share of those missing from the
-        cache.
-        """
+        """Prepare the summaries of many files, parsing those missing from the cache in several processes."""
         missing: dict[str, Stamp | None] = {}
         for path in paths:
             if path in self._outlines:
@@ -216,7 +218,7 @@ class Loader:
         self._share(missing, workers, progress)
 
     def _helpers(self, total: int) -> list[Worker]:
-        """Return the helper processes, as many as this much work is worth."""
+        """Return helper processes, as many as the amount of work justifies."""
         if total < _WORTH_SHARING:
             return []
         if self._workers is None:
@@ -233,7 +235,7 @@ class Loader:
     def _share(
         self, missing: dict[str, Stamp | None], workers: list[Worker], progress: Progress | None
     ) -> None:
-        """Deal the files out by size; this process takes a share too."""
+        """Distribute files by size among the helpers and this process, and collect the results."""
         hands = len(workers) + 1
         shares: list[list[str]] = [[] for _ in range(hands)]
         weights = [0] * hands
@@ -256,13 +258,13 @@ class Loader:
                     self._read_now(path, missing[path])
 
     def close(self) -> None:
-        """Let helper processes go."""
+        """Let the helper processes end."""
         for worker in self._workers or ():
             worker.close()
         self._workers = None
 
     def abandon(self) -> None:
-        """End helper processes in the middle of what they do."""
+        """End the helper processes at once, in the middle of their work."""
         for worker in self._workers or ():
             worker.end()
         self._workers = None
@@ -273,6 +275,8 @@ def _size(before: Stamp | None) -> int:
 
 
 def _shown(path: str) -> str:
-    """Return the end of a path, by which people know the file: the whole path within an installed package."""
+    """Return the part of a path that identifies the file to a user: inside an installed package, all below
+    its root.
+    """
     _, installed, inside = path.rpartition("-packages/")
     return inside if installed else "/".join(path.split("/")[-_SHOWN_PARTS:])

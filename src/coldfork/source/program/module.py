@@ -1,4 +1,4 @@
-"""One module of an analysis: its summary, its functions, and their code once they are followed."""
+"""One module of an analysis: its summary, its functions, and the code of those that have been followed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from coldfork.source.syntax.syntax_errors import explain_body
 
 
 class Files(Protocol):
-    """The contents of files, by path."""
+    """The source, summaries and outlines of files, by path."""
 
     @property
     def reader(self) -> Reader:
-        """Reads the files."""
+        """The reader of source files."""
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a module."""
@@ -34,7 +34,7 @@ class Files(Protocol):
 
 
 class Module:
-    """One module: its summary, and the facts derived from it so far."""
+    """One module: its summary, and facts derived from the summary."""
 
     __slots__ = (
         "_beside", "_files", "bit", "broken", "codes", "is_main", "is_started", "lazy", "located", "name",
@@ -52,7 +52,7 @@ class Module:
         self.located: Located = located
         self.path: str = located.path or ""
         self.own: bool = located.own
-        plain = name if ":" not in name else imported(name)  # thousands are made for every answer
+        plain = name if ":" not in name else imported(name)  # every answer creates thousands of modules
         self.plain: str = plain
         """The name by which it is imported."""
         self.package: str = plain if located.is_package else plain.rpartition(".")[0]
@@ -65,11 +65,11 @@ class Module:
         self.broken: tuple[str, int, int] | None = None
         """Why a function of this module could not be followed: the first that does not parse."""
 
-    if not TYPE_CHECKING:  # it would accept every other name as well
+    if not TYPE_CHECKING:  # a type checker would accept any name because of it
 
         def __getattr__(self, name: str) -> Any:
-            """Return an attribute that is unpacked on first use, and costs no more than the others
-            afterwards.
+            """Return an attribute that is unpacked when first read; later reads find it without calling this
+            method.
             """
             if name not in ("summary", "lazy"):
                 raise AttributeError(name)
@@ -88,11 +88,11 @@ class Module:
         return self._files.source(self.path)
 
     def release(self) -> None:
-        """Release the summary, which will hardly be needed again."""
+        """Delete the unpacked summary, which is unlikely to be needed again."""
         del self.summary
 
     def code_at(self, line: int) -> Code | None:
-        """Return the code of a function whose body was blanked; None if it can no longer be read."""
+        """Return the code of a function whose body was blanked; None if the source can no longer be read."""
         try:
             return self.codes[line]
         except KeyError:
@@ -109,14 +109,14 @@ class Module:
         return code
 
     def absolute(self, module: str | None, level: int) -> str:
-        """Return the absolute name of the target of an import statement in this module."""
+        """Return the absolute name of the module that an import statement in this module names."""
         if level == 0:
             return self._beside.get(module or "", module or "")
         return absolute(self.package, module, level)
 
 
 def absolute(package: str, module: str | None, level: int) -> str:
-    """Return the absolute name of the target of a relative import in this package."""
+    """Return the absolute name of the module that a relative import in this package names."""
     base = package
     for _ in range(level - 1):
         base = base.rpartition(".")[0]
@@ -126,7 +126,7 @@ def absolute(package: str, module: str | None, level: int) -> str:
 
 
 class Defined(NamedTuple):
-    """A function that a module defines, by its defining node."""
+    """A function or method of a module, represented by its DEF node."""
 
     node: Node
     owner: Node | None
@@ -134,23 +134,23 @@ class Defined(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of its definition."""
+        """The name of the function."""
         _, _, name, *_ = self.node
         return str(name)
 
     @property
     def line(self) -> int:
-        """Where it begins."""
+        """The line where the definition begins."""
         return nodes.line_of(self.node)
 
 
 def defined(module: Module) -> list[Defined]:
-    """Return the functions and methods at the top of a module, in order."""
+    """Return the top-level functions and methods of a module, in order."""
     return sorted(_defined(module), key=lambda one: one.line)
 
 
 def holding(functions: list[Defined], lines: Iterable[int]) -> list[Defined]:
-    """Return the functions that hold some lines; a line between two belongs to the first."""
+    """Return the functions that contain these lines; a line between two functions counts for the first."""
     firsts = [one.line for one in functions]
     found = {bisect_right(firsts, line) - 1 for line in lines}
     return [functions[index] for index in sorted(found) if index >= 0]

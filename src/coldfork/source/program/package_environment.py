@@ -1,4 +1,6 @@
-"""Variables that a package's `__init__` sets before its submodules run, and the modules beside a program."""
+"""The variables that a package's `__init__` sets before its submodules run, and the modules next to a
+program.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +21,20 @@ _NOTHING: Environment = {}
 
 
 class _Walk(NamedTuple):
-    """The environment after importing a package, and at the beginning of each module."""
+    """The environment variables after importing a package, and at the beginning of each of its modules."""
 
     at_start: dict[str, Environment]
     final: Environment
 
 
 class _Sets(NamedTuple):
-    """A statement that sets variables."""
+    """A statement that sets environment variables."""
 
     node: Node
 
 
 class PackageEnvironments:
-    """Environments by module, worked out once per top package."""
+    """The environment variables at the beginning of each module, computed once per top-level package."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -42,7 +44,7 @@ class PackageEnvironments:
         self._writers = _Writers(program)
 
     def environment(self, module: Module) -> Environment:
-        """Return the variables that are set when `module` begins, because its top package has run."""
+        """Return the environment variables set when `module` begins, after its top-level package has run."""
         top = module.name.partition(".")[0]
         if top == module.name:
             return _NOTHING
@@ -50,7 +52,7 @@ class PackageEnvironments:
         return walk.at_start.get(module.name, walk.final)
 
     def environment_at(self, module: Module, line: int) -> Environment:
-        """Return the variables that are set when a line of the module's body runs."""
+        """Return the environment variables set when a line of the module's body runs."""
         top = module.name.partition(".")[0]
         walk = self._walk_of(top)
         current = dict(walk.at_start.get(module.name, walk.final))
@@ -66,7 +68,7 @@ class PackageEnvironments:
         return current
 
     def _left_by(self, name: str, top: str) -> Environment:
-        """Return the variables that importing one module of a package sets."""
+        """Return the environment variables that importing one module of a package sets."""
         known = self._left.get(name)
         if known is None:
             walk = _Walk({}, {})
@@ -83,7 +85,7 @@ class PackageEnvironments:
         return walk
 
     def _walk(self, top: str) -> _Walk:
-        """Follow the plain imports and assignments at the top of a package's modules, in order."""
+        """Follow the plain imports and assignments in the modules of a package, in execution order."""
         state = self._program.module(top)
         walk = _Walk({}, {})
         if state is not None and state.located.is_package:
@@ -91,7 +93,7 @@ class PackageEnvironments:
         return walk
 
     def _enter(self, state: Module, top: str, walk: _Walk, only: _Writers | None = None) -> None:
-        """Follow one module that is imported now; `walk`'s final state is what is set so far."""
+        """Follow one module when it is imported; `walk` contains the variables set so far, and is updated."""
         at_start, current = walk.at_start, walk.final
         if len(at_start) > _MOST_MODULES:
             return
@@ -105,7 +107,9 @@ class PackageEnvironments:
                     self._enter(target, top, walk, only)
 
     def _steps_of(self, state: Module, top: str) -> tuple[str | _Sets, ...]:
-        """Return the modules of its package that a module imports, and where it sets variables, in order."""
+        """Return, in order, the modules of the same package that a module imports, and its statements that
+        set variables.
+        """
         known = self._steps.get(state.name)
         if known is None:
             known = self._steps[state.name] = tuple(_steps(state, top))
@@ -113,7 +117,7 @@ class PackageEnvironments:
 
 
 class _Writers:
-    """The modules whose import sets a variable, by themselves or through their imports.
+    """The modules whose import sets an environment variable, directly or through other imports.
 
     They are few, and a walk limited to them ends at once.
     """
@@ -125,13 +129,15 @@ class _Writers:
         self._leading: set[str] = set()
 
     def led_to_by(self, name: str, top: str) -> bool:
-        """Return True when importing a module may set a variable."""
+        """Return True if importing a module may set an environment variable."""
         if name not in self._seen:
             self._explore(name, top)
         return name in self._leading
 
     def _explore(self, name: str, top: str) -> None:
-        """Look at a module and all of its package that it may import."""
+        """Examine a module, and all modules of its package that it may import, for statements that set
+        variables.
+        """
         pending = [name]
         self._seen.add(name)
         found: list[str] = []
@@ -157,7 +163,9 @@ class _Writers:
 
 
 def may_import(state: Module, top: str = "") -> Iterator[str]:
-    """Yield the modules that imports of a module may run, packages first; with `top`, only that package's."""
+    """Yield the modules that the imports of a module may run, packages first; with `top`, only those of that
+    package.
+    """
     for module, level, names in state.outline.imports:
         base = state.absolute(module, level)
         if base and base.partition(".")[0] == (top or base.partition(".")[0]):
@@ -188,13 +196,13 @@ def _imported(state: Module, node: Node) -> list[str]:
 
 @cache
 def with_packages(module: str) -> tuple[str, ...]:
-    """Return a module's packages, outermost first, and the module itself."""
+    """Return the packages that contain a module, outermost first, and the module itself."""
     parts = module.split(".")
     return tuple([".".join(parts[: index + 1]) for index in range(len(parts))])
 
 
 def device_left_by(module: Module) -> str | None:
-    """Return the default device that the plain statements of a module's body set."""
+    """Return the default device that plain statements of a module's body set; None if there are none."""
     if not module.outline.sets_variables:
         return None
     left: Environment = {}
@@ -205,7 +213,7 @@ def device_left_by(module: Module) -> str | None:
 
 
 def take_in_neighbours(found: Found, program: Program) -> None:
-    """Add to the checked files those that the named scripts import from their own folders."""
+    """Add to the checked files the modules that a named script imports from its own folder."""
     for script in found.scripts:
         folder = os.path.dirname(found.files[script])
         shown = os.path.dirname(found.display[script])

@@ -1,4 +1,4 @@
-"""The modules of one analysis: found and read on demand, with a record of those consulted."""
+"""The modules of one analysis, found and read when needed; records which ones were consulted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.source.program.module import Files, Module
 from coldfork.source.program.project import Project
 from coldfork.source.syntax.nodes import Code
 
-#: In the dependencies of a result, represents the class hierarchy across all modules.
+#: Represents the class hierarchy across all modules, as one of the dependencies of a result.
 HIERARCHY = "*"
 _NO_PROJECT = Project()
 
@@ -23,11 +23,11 @@ T = TypeVar("T")
 
 
 def proceed() -> None:
-    """Do nothing: the pause of an analysis that cannot be cancelled."""
+    """Do nothing: used as `pause` by an analysis that cannot be cancelled."""
 
 
 class Program:
-    """All modules an analysis may look into."""
+    """All modules that an analysis may read."""
 
     def __init__(
         self,
@@ -64,12 +64,14 @@ class Program:
         """Modules with a function that does not parse."""
 
     def close(self) -> None:
-        """Release the modules and everything derived from them, which refers back to the program."""
+        """Release the modules and all values derived from them, which would otherwise keep each
+        other alive.
+        """
         self._modules.clear()
         self._kept.clear()
 
     def kept(self, make: Callable[[Program], T]) -> T:
-        """Return the result of `make` for this program, computed once, because a walk takes time."""
+        """Return the result of `make` for this program, computing it only once."""
         if make not in self._kept:
             self._kept[make] = make(self)
         made: T = self._kept[make]
@@ -87,7 +89,9 @@ class Program:
         return bit
 
     def _bare_above(self, name: str) -> str | None:
-        """Return the ancestor of a name that makes the name impossible while nothing is inside it."""
+        """Return the ancestor of a missing module that has to change before the module can exist; None if
+        there is none.
+        """
         top, within, _ = name.partition(".")
         if not within or self.finder.find(name) is not None:
             return None
@@ -98,7 +102,7 @@ class Program:
         return above if located is not None and not located.folders else None
 
     def module(self, name: str) -> Module | None:
-        """Return the module, or None when no Python source of it is at hand."""
+        """Return the module of this name; None if its Python source is not at hand."""
         try:
             state = self._modules[name]
         except KeyError:
@@ -112,12 +116,12 @@ class Program:
         return state
 
     def find(self, name: str) -> Located | None:
-        """Return where a module is, or None."""
+        """Return the location of a module; None if it is not found."""
         self.consulted |= self.bit(name)
         return self.finder.find(name)
 
     def exists(self, name: str) -> bool:
-        """Return True when the module can be found, with or without source."""
+        """Return True if a module can be found, with or without source."""
         return self.find(name) is not None
 
     def loaded(self) -> list[Module]:
@@ -125,15 +129,15 @@ class Program:
         return [state for state in self._modules.values() if state is not None]
 
     def broken_among(self, consulted: int) -> list[tuple[str, tuple[str, int, int]]]:
-        """Return the consulted modules with a function that does not parse."""
+        """Return the consulted modules that contain a function with a syntax error, and that error."""
         return [(s.name, s.broken) for s in self.unparsed if s.broken is not None and s.bit & consulted]
 
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:
-        """Return the name and target of the entry points that installed distributions declare for a group."""
+        """Return the name and target of each entry point in a group, from all installed distributions."""
         return self._distributions.entry_points(group)
 
     def read_source(self, path: str) -> bytes:
-        """Return the source of a file; raise `CannotRead` if there is none."""
+        """Return the source of a file; raise `CannotRead` if it cannot be read."""
         return self._files.reader.read_source(path)
 
     def code_at(self, module: Module, line: int) -> Code | None:

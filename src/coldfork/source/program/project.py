@@ -1,4 +1,4 @@
-"""The facts about the checked project from its own files."""
+"""Facts about the checked project, read from its own files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coldfork.source.files.started import command
 
 
 class Project(NamedTuple):
-    """A project, by its own files."""
+    """The facts stated in a project's own files."""
 
     required: frozenset[str] = frozenset()
     """Normalised names of the distributions that it requires."""
@@ -25,7 +25,7 @@ class Project(NamedTuple):
 
 
 def read_project(roots: Iterable[str], tops: frozenset[str], faults: Faults) -> Project:
-    """Return the project of some packages in some folders; a file on which coldfork fails counts as empty."""
+    """Return the project that these packages belong to; a file on which coldfork fails counts as empty."""
     folders = tuple(roots)
     return Project(
         faults.attempt(lambda: required(folders, tops), frozenset[str]()),
@@ -38,13 +38,13 @@ def _homes(roots: Iterable[str], tops: Iterable[str]) -> Iterable[Path]:
     return homes_of(Path(root, top) for root in roots for top in tops)
 
 
-# -- the commands that it installs --------------------------------------------------------------------
+# -- the commands that a project installs -------------------------------------------------------------
 
 _TARGET = re.compile(r"^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)")
 
 
 def _commands(roots: Iterable[str], tops: frozenset[str]) -> tuple[str, ...]:
-    """Return the functions that the commands of these packages call, each as the name of a program."""
+    """Return the functions that installed commands of these packages call, each as the name of a program."""
     matches = (_TARGET.match(one.strip()) for folder in _homes(roots, tops) for one in _targets(folder))
     return tuple(sorted({command(found[1], found[2]) for found in matches if found is not None}))
 
@@ -61,12 +61,12 @@ def _targets(folder: Path) -> Iterator[str]:
 
 
 def _section(text: str, name: str) -> str:
-    """Return the lines of one section of a file with headings in brackets."""
+    """Return the lines under one `[heading]` of a file."""
     return re.split(r"^\[", text.partition(f"[{name}]")[2], maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def _listed(text: str) -> Iterator[str]:
-    """Yield the right sides of lines such as `engine = engine.cli:main`."""
+    """Yield the right-hand sides of lines such as `engine = engine.cli:main`."""
     for line in text.splitlines():
         _, equals, target = line.partition("=")
         if equals and not line.lstrip().startswith(("#", ";")):
@@ -74,17 +74,17 @@ def _listed(text: str) -> Iterator[str]:
 
 
 def _tables(folder: Path, word: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the project's and Poetry's tables in a `pyproject.toml` that contains a word; otherwise empty
-    ones.
+    """Return the tables `project` and `tool.poetry` of a `pyproject.toml`; empty unless its text contains a
+    word.
     """
     text = text_of(folder / "pyproject.toml")
     document = toml_of(text) if word in text else {}
     return table(document, "project"), table(table(document, "tool"), "poetry")
 
 
-# -- the Pythons that it says it supports -------------------------------------------------------------
+# -- the supported versions of Python -----------------------------------------------------------------
 
-#: The last Python that forks by default, and the first that does not.
+#: The last Python version that forks by default, and the first one that does not.
 _BOTH = ("3.13", "3.14")
 _STATED = {
     "METADATA": re.compile(r"^Requires-Python:\s*(.+)$", re.MULTILINE),
@@ -92,12 +92,12 @@ _STATED = {
     "setup.cfg": re.compile(r"^python_requires\s*=\s*(.+)$", re.MULTILINE),
     "setup.py": re.compile(r"""\bpython_requires\s*=\s*["']([^"']+)["']"""),
 }
-#: Poetry's `^3.9` means any 3.x from there on, its `~3.9` only that one.
+#: In Poetry's notation `^3.9` means 3.9 or any later 3.x, and `~3.9` only 3.9.
 _POETRY = re.compile(r"([\^~])\s*(\d+)(?:\.(\d+))?[\d.]*(?=\s*(?:,|$))")
 
 
 def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
-    """Return whether a project supports Pythons with different default start methods.
+    """Return whether the Python versions that a project supports have different default start methods.
 
     False if it does not say which Pythons it supports.
     """
@@ -114,7 +114,7 @@ def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
 
 
 def _supported(folder: Path) -> Iterator[str]:
-    """Yield the statements in the files of one folder, the most authoritative first."""
+    """Yield the supported versions stated in each file of a folder, the most authoritative file first."""
     if not DIST_INFO.match(folder.name):
         project, poetry = _tables(folder, "python")
         for stated in (project.get("requires-python"), table(poetry, "dependencies").get("python")):

@@ -1,1 +1,1 @@
-"""From the effects of single modules to those of importing each of them."""
+"""From the effects that each module has itself to the effects of importing it."""

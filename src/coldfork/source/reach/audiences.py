@@ -1,4 +1,4 @@
-"""The audience of a module: those who import the package, or only those who build, test or try it."""
+"""The audience of a module: users who import the package, or only those who build, test or try it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _EXAMPLES = frozenset({
     "example", "examples", "notebook", "notebooks", "playground", "playgrounds", "sample", "samples",
     "tutorial", "tutorials",
 })  # fmt: skip
-#: Further names of such folders, if there is a program in it.
+#: More names of folders of examples; these count only if a program is inside.
 _PROGRAMS = frozenset({"experiments", "recipes"})
 _SCRIPTS = frozenset({"bin", "scripts", "tools"})
-#: Audiences on which nothing may depend, except the library or the build.
+#: Audiences whose modules the library and the build do not import: one that they do import changes its
+#: audience.
 _NARROW = frozenset({Audience.EXAMPLE, Audience.TEST})
-#: The names under which setuptools, Poetry and Sphinx run a file.
+#: The file names that setuptools, Poetry and Sphinx run.
 _BUILDS = frozenset({"build.py", "conf.py", "setup.py"})
-#: Builds a package from inside it, if nothing in the package imports it.
+#: A file inside a package that builds the package, if nothing in the package imports it.
 _BUILDER = "build.py"
 _IMPORTING = (nodes.BY_IMPORT, nodes.BY_FROM)
 
@@ -41,14 +42,16 @@ class Audiences:
         self._above: dict[str, str] = {}
 
     def modules(self, waking: Iterable[str]) -> tuple[CheckedModule, ...]:
-        """Return the checked modules; only those that are `waking` are examined for being programs."""
+        """Return the checked modules with their audiences; only `waking` modules are examined for being
+        programs.
+        """
         paths = {name: self._quotations.path_of(name) for name in self._found.files}
         audiences = {name: self._by_place(name, path) for name, path in paths.items()}
         self._lower(audiences)
         self._lift(audiences)
         self._set_aside(audiences, paths)
         for name in waking:
-            builds = paths[name].rpartition("/")[2] == _BUILDER  # the package that it lies in
+            builds = paths[name].rpartition("/")[2] == _BUILDER  # it builds the package around it
             if audiences[name] is Audience.LIBRARY and builds and not self._is_imported(name):
                 audiences[name] = Audience.BUILD
             if audiences[name] is Audience.LIBRARY and self._is_program(name):
@@ -62,13 +65,13 @@ class Audiences:
         ])  # fmt: skip
 
     def plain(self) -> Iterator[CheckedModule]:
-        """Yield the checked modules, as if all of them were for everybody."""
+        """Yield the checked modules, each with the audience of a library."""
         for name, file in self._found.files.items():
             yield CheckedModule(name, self._quotations.path_of(name), Audience.LIBRARY, True, file)
 
     def _by_place(self, name: str, path: str) -> Audience:
         plain = name in self._found.display
-        # A package may be in a folder of examples; the names of folders inside it mean less.
+        # For a package, the folders above it count; the names of folders inside it mean less.
         folders = path if plain else f"{self._folders_above(name, path)}{path.partition('/')[0]}/"
         if is_test(name, path) or is_test(name, folders):
             return Audience.TEST
@@ -79,7 +82,9 @@ class Audiences:
         return Audience.SCRIPT if path.endswith(".ipynb") else Audience.LIBRARY
 
     def _folders_above(self, name: str, path: str) -> str:
-        """Return the folders between a path that was given and the top package: `examples/`, or nothing."""
+        """Return the folders between a given path and the top-level package, such as `examples/`; empty if
+        there are none.
+        """
         root = self._found.files[name].removesuffix(f"/{path}")
         known = self._above.get(root)
         if known is None:
@@ -88,7 +93,7 @@ class Audiences:
         return known
 
     def _lower(self, audiences: dict[str, Audience]) -> None:
-        """Move files outside any package that only the build imports to the build."""
+        """Assign plain files that only build scripts import to the audience of the build."""
         pending = [name for name, known in audiences.items() if known is Audience.BUILD]
         while pending:
             builder = pending.pop()
@@ -101,8 +106,8 @@ class Audiences:
                     pending.append(name)
 
     def _lift(self, audiences: dict[str, Audience]) -> None:
-        """Move everything that the library imports to the library, whatever its name; likewise for the
-        build.
+        """Assign everything that the library imports to the library, and everything that the build imports to
+        the build.
         """
         narrow = {name: self._own_importers(name) for name, one in audiences.items() if one in _NARROW}
         changed = True
@@ -115,7 +120,9 @@ class Audiences:
                     audiences[name], changed = widest, True
 
     def _set_aside(self, audiences: dict[str, Audience], paths: dict[str, str]) -> None:
-        """Treat modules in a package's folder of examples as examples, if nothing outside imports them."""
+        """Assign modules in a package's folder of examples to the examples, if nothing outside the folder
+        imports them.
+        """
         folders: dict[str, list[str]] = {}
         for name, path in paths.items():
             if name not in self._found.display and (folder := _folder_of_examples(path)):
@@ -131,7 +138,7 @@ class Audiences:
                 audiences.update(dict.fromkeys(list(library), Audience.EXAMPLE))
 
     def _starts(self, name: str, path: str) -> bool:
-        """Return True for a file that is written to be started."""
+        """Return True for a file that is meant to be run: a `__main__.py`, or one with a main guard."""
         return path.endswith("__main__.py") or self._quotations.has_main_guard(name)
 
     def _own_importers(self, name: str) -> set[str]:
@@ -142,7 +149,7 @@ class Audiences:
         return importers is not None and any(importer in self._found.files for importer, _ in importers)
 
     def _is_program(self, name: str) -> bool:
-        """Return True for a module that nothing imports and whose module level is a program."""
+        """Return True for a module that nothing imports and whose module level runs a program."""
         path = self._quotations.path_of(name)
         if path.endswith("/__init__.py") or self._is_imported(name):
             return False
@@ -153,13 +160,15 @@ class Audiences:
         return self._calls_at_module_level(name) and not self._offers(name)
 
     def _offers(self, name: str) -> bool:
-        """Return True if a module binds a name that other code might import."""
+        """Return True if a module binds a name that other code might want to import."""
         module = self._program.module(name)
         binds = module.summary.binds if module is not None else {}
         return any(how not in _IMPORTING for entries in binds.values() for how, *_ in entries)
 
     def _parses_command_line(self, name: str) -> bool:
-        """Return True if loading the module ends the program unless the command line is meant for it."""
+        """Return True if importing the module ends the process, unless the command line is meant for the
+        module.
+        """
         module = self._program.module(name)
         body = module.summary.body if module is not None else ()
         return any(map(_parses_command_line, walk(body)))
@@ -172,7 +181,9 @@ class Audiences:
 
 
 def _folder_of_examples(path: str) -> str:
-    """Return the outermost folder of a path with the name of an examples folder, with its parents."""
+    """Return the outermost folder of examples in a path, including the folders above it; empty if there is
+    none.
+    """
     parts = path.split("/")[:-1]
     named = (at for at, part in enumerate(parts) if part in _EXAMPLES or part in _PROGRAMS)
     at = next(named, None)
@@ -187,5 +198,5 @@ def _parses_command_line(node: nodes.Node) -> bool:
 
 
 def _holds(path: str, names: frozenset[str]) -> bool:
-    """Return whether a folder of the path has one of these names; for an absolute path nothing is known."""
+    """Return whether a folder of the path has one of these names; False for an absolute path."""
     return not path.startswith("/") and not names.isdisjoint(path.split("/")[:-1])

@@ -1,4 +1,6 @@
-"""The cached results of a run, as bytes: the effects of modules, and the answers about all of them."""
+"""Converts the cached results of a run to bytes: the effects of each module, and the answer for
+all of them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def encode(result: ModuleResult) -> bytes:
     """Return a module's result as bytes."""
     sites = tuple([(*s[:3], s.position.value, s.symbol, _wake(s.wake), s.certain) for s in result.sites])
     edges = tuple([(*e[:3], e.position.value, e.symbol, _edge(e.edge), *e[6:]) for e in result.edges])
-    # `marshal` accepts tuples, but no classes derived from them.
+    # `marshal` accepts tuples, but no subclasses of tuple.
     cuts: Any = tuple(map(tuple, result.cuts))
     starts = tuple([(*s[:3], s.position.value, s.symbol, _start(s.start), s.behind) for s in result.starts])
     return marshal.dumps((sites, edges, cuts, result.unfollowed, starts))
@@ -76,7 +78,7 @@ def _edge(edge: Edge) -> Any:
 
 
 def decode(data: bytes) -> ModuleResult:
-    """Return the result that was encoded."""
+    """Return a module's result from the bytes made by `encode`."""
     sites, edges, cuts, unfollowed, starts = marshal.loads(data)
     woken, imported = tuple(map(_to_site, sites)), tuple(map(_to_site_edge, edges))
     ended = tuple([Cut(*cut) for cut in cuts])
@@ -149,7 +151,9 @@ def _to_edge(data: Any) -> Edge:
 
 
 class Translation:
-    """Translates the dependencies of another process or an earlier run into this program's."""
+    """Translates sets of modules, one bit each, from an earlier run or another process to this program's
+    bits.
+    """
 
     def __init__(self, names: list[str], program: Program) -> None:
         self._same = list(program.bits)[: len(names)] == names
@@ -159,7 +163,7 @@ class Translation:
         """The translations of eight neighbouring bits, by place and value: sets share most of them."""
 
     def __call__(self, mask: int) -> int:
-        """Return the same set of modules in this program's bits."""
+        """Return the set of modules in the bits that this program uses."""
         if self._same:
             return mask
         translated = 0
@@ -220,7 +224,7 @@ def encode_answer(answer: Answer) -> Any:
 
 
 def _plain(one: Any) -> Any:
-    """Return the fields of an object that holds only plain values."""
+    """Return the fields of an object that contains only plain values."""
     return tuple([getattr(one, field) for field in one.__slots__])
 
 
@@ -282,7 +286,7 @@ def _to_process_start(data: Any) -> ProcessStart | None:
 
 
 def decode_answer(data: Any) -> Answer:
-    """Return the answer that was encoded."""
+    """Return the answer from the tuples made by `encode_answer`."""
     effects, unreadable, ignores, modules, absent, affected, checked, imports, unset, *rest = data
     unfinished, leading, unfollowed = rest
     return Answer(

@@ -1,4 +1,4 @@
-"""The order in which an import runs wakes and imports, and which wake precedes another."""
+"""The order in which an import runs wakes and other imports, and which wake always precedes another."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from coldfork.source.syntax.newer.parsing import parse_any
 
 
 class Event(NamedTuple):
-    """A wake or an import of a module: its place among those of its kind."""
+    """A wake or an import of a module, with its index among the module's wakes or imports."""
 
     is_import: bool
     place: int
 
 
 class ExecutionOrder:
-    """Counts events: along the import of the entries, or within each module if there are none."""
+    """The order of events: during the import of the entries, or within each module if there are
+    no entries.
+    """
 
     def __init__(self, results: Mapping[str, ModuleResult], entries: Sequence[str]) -> None:
         self._results = results
@@ -33,7 +35,7 @@ class ExecutionOrder:
             self._count(entries)
 
     def turn(self, module: str, event: Event) -> int:
-        """Return when it runs: smaller is sooner."""
+        """Return the position of an event in the execution order."""
         if module not in self._counted:
             self._counted.add(module)
             for place, one in enumerate(_events(self._results[module])):
@@ -41,7 +43,9 @@ class ExecutionOrder:
         return self._turns[module, event]
 
     def _count(self, entries: Iterable[str]) -> None:
-        """Follow imports as Python does: a module runs when it is first imported, after its packages."""
+        """Number the events of an import, in Python's order: a module runs when first imported, after its
+        packages.
+        """
         names = (name for entry in entries for name in targets(entry, ""))
         running: list[Iterator[str | tuple[str, Event]]] = [names]
         while running:
@@ -78,24 +82,24 @@ def _events(result: ModuleResult) -> Iterator[Event]:
 
 
 def sameness(effect: Effect) -> tuple[object, ...]:
-    """Return the key that deduplicates effects: a line, or a waking site that a file's imports lead to."""
+    """Return the key by which effects are deduplicated: a line, or the line that an import wakes."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
-    if waking.path == effect.path:  # none of the dependency's own source is at hand
+    if waking.path == effect.path:  # no source of the dependency is at hand
         return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
     return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
 
 
 def preference(effect: Effect) -> tuple[bool, int, int, int, int]:
-    """Return the sort key for effects to report, smallest first."""
+    """Return the sort key of effects; the smallest one is reported."""
     depth = {EffectKind.CREATES_CONTEXT: 0, EffectKind.INITIALISES_DRIVER: 1}.get(effect.kind, 2)
     ahead = effect.line if effect.imported is not None else 0
     return (depth == 2, -effect.verdict.rank, ahead, depth, len(effect.chain.steps))
 
 
 class Preceding:
-    """Searches the wakes that the same line of a module leads to."""
+    """Finds a wake that always comes earlier on the same line of a module."""
 
     def __init__(self, program: Program, results: Mapping[str, ModuleResult], quotations: Quotations) -> None:
         self._program = program
@@ -104,7 +108,7 @@ class Preceding:
         self._always_before = AlwaysBefore(program.read_source)
 
     def of(self, way: Link) -> Ahead | None:
-        """Return the wake that always precedes the end of a path; the path may lead through imports first."""
+        """Return the wake that always precedes the end of a path, which may lead through imports."""
         above: list[Link] = []
         link: Link | None = way
         while link is not None:
@@ -119,7 +123,7 @@ class Preceding:
         return None
 
     def _first_on(self, link: Link) -> Wake | None:
-        """Return the earlier wake on a link's line, if the link is a waking line of its module."""
+        """Return an earlier wake on the line of a link, if this line wakes a device in its module."""
         result = self._results.get(link.module) if link.module is not None else None
         if result is None or link.following is None:
             return None
@@ -130,7 +134,7 @@ class Preceding:
         return None
 
     def _precedes(self, one: Site, site: Site) -> bool:
-        """Return whether the first is certain to wake the same device whenever the second does."""
+        """Return whether one wake is certain to have woken the same device before the other does."""
         if one.wake.accelerator != site.wake.accelerator or (site.certain and not one.certain):
             return False
         if one.wake.kind not in WAKING or site.wake.kind not in WAKING:
@@ -147,7 +151,7 @@ class Preceding:
 
 
 def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
-    """Return the module of the function in which two paths from one line diverge, and the line of each
+    """Return the module of the function in which two paths from one line diverge, and the line of each path
     there.
     """
     while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
@@ -158,19 +162,19 @@ def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-#: The parts of an expression that may not be evaluated.
+#: Expressions whose parts are not always evaluated.
 _OPTIONAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class AlwaysBefore:
-    """Reads each file that it is asked about once."""
+    """Decides whether one line of a file always runs before another; each file is read only once."""
 
     def __init__(self, read_source: Callable[[str], bytes]) -> None:
         self._read_source = read_source
         self._trees: dict[str, ast.Module | None] = {}
 
     def __call__(self, path: str, earlier: int, later: int) -> bool:
-        """Return True if, in one call, the second line is never reached without the first."""
+        """Return True if, in any call of a function, the later line is reached only after the earlier one."""
         tree = self._tree(path)
         if tree is None or earlier >= later:
             return False
@@ -187,16 +191,16 @@ class AlwaysBefore:
 
 
 def _innermost_body(tree: ast.Module, line: int) -> Sequence[ast.stmt] | None:
-    """Return the body of the innermost function that holds a line."""
+    """Return the body of the innermost function that contains a line; None outside functions."""
     found: Sequence[ast.stmt] | None = None
-    for node in ast.walk(tree):  # outer functions come before those inside of them
+    for node in ast.walk(tree):  # a function comes before the functions inside it
         if isinstance(node, _FUNCTIONS) and node.body[0].lineno <= line <= (node.end_lineno or 0):
             found = node.body
     return found
 
 
 def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
-    """Return whether the later line in this block is reached only after the earlier one."""
+    """Return whether the later line of a block is reached only after the earlier one has run."""
     for statement in block:
         if _holds(statement, later):
             if _header_runs(statement, earlier):
@@ -209,7 +213,7 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
 
 
 def _header_runs(statement: ast.stmt, line: int) -> bool:
-    """Return whether everything that a statement has on a line is evaluated whenever it runs."""
+    """Return whether everything that a statement has on a line is evaluated whenever the statement runs."""
     if any(_holds(inner, line) for block in _blocks(statement) for inner in block):
         return False
     held = [part for part in _header(statement) if _holds(part, line)]
@@ -217,7 +221,7 @@ def _header_runs(statement: ast.stmt, line: int) -> bool:
 
 
 def _header(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the parts of a statement that are evaluated first, and always."""
+    """Yield the parts of a statement that are always evaluated, before any block in it."""
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return
     if isinstance(statement, (ast.If, ast.While)):
@@ -247,7 +251,7 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _is_evaluated(part: ast.AST, line: int) -> bool:
-    """Return whether evaluating an expression always evaluates all of it that is on a line."""
+    """Return whether evaluating an expression always evaluates all parts of the expression on a line."""
     if not _holds(part, line) or isinstance(part, _OPTIONAL):
         return False
     optional: Sequence[ast.AST] = ()

@@ -1,4 +1,4 @@
-"""Importers: what packages are charged with, how wakes are passed on, and what a change affects."""
+"""The importers of modules: how many there are, which wakes they pass on, and what a change affects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.source.reach.results import Results
 
 
 def importers_of(results: Mapping[str, ModuleResult]) -> Importers:
-    """Return every imported module, with its importers."""
+    """Return the importers of every imported module."""
     importers: Importers = {}
     for name, result in results.items():
         for site_edge in result.edges:
@@ -30,7 +30,7 @@ def importers_of(results: Mapping[str, ModuleResult]) -> Importers:
 
 
 def importer_counts(names: Iterable[str], importers: Importers, own: Container[str]) -> dict[str, int]:
-    """Return how many of the modules in `own` import each of `names`, directly or not."""
+    """Return, for each of `names`, how many modules in `own` import it directly or indirectly."""
     counts: dict[str, int] = {}
     for name in names:
         seen: set[str] = set()
@@ -45,7 +45,7 @@ def importer_counts(names: Iterable[str], importers: Importers, own: Container[s
 
 
 def leading_to(packages: Iterable[str], importers: Importers) -> frozenset[str]:
-    """Return every module whose import can lead to that of one of these packages."""
+    """Return every module whose import may lead to an import of one of these packages."""
     seen: set[str] = set()
     pending = list(packages)
     while pending:
@@ -59,7 +59,7 @@ def leading_to(packages: Iterable[str], importers: Importers) -> frozenset[str]:
 def imports_towards(
     seeds: Iterable[str], importers: Importers, reaches: Reaches, environment: Environments
 ) -> list[tuple[str, SiteEdge, str]]:
-    """Return the imports through which a module's import leads to one of the seeds, each with its target.
+    """Return the imports through which importing a module leads to one of the seeds, each with its target.
 
     Of several imports of the same module the surest counts, then the first.
     """
@@ -93,7 +93,7 @@ def _surety(site_edge: SiteEdge) -> tuple[bool, int]:
 def affected(
     results: Results, folders: Sequence[str], files: dict[str, str], changed: Sequence[str]
 ) -> set[str]:
-    """Return the modules among `files` that changed, or whose import runs or consults one that did.
+    """Return those modules of `files` that changed, or that import or consult a changed module.
 
     A deleted file counts for those that still look for it.
     """
@@ -105,7 +105,7 @@ def affected(
     importers: dict[str, list[str]] = {}
     pending = [name for name in files if name in touched]
     for name, result in results.by_name.items():
-        # Python runs the packages of a module before it.
+        # Importing a module runs its packages first.
         if results.known[name].depends & mask or not touched.isdisjoint(with_packages(name)):
             pending.append(name)
         for site_edge in result.edges:
@@ -123,7 +123,7 @@ def affected(
 def _changed_names(
     program: Program, folders: Sequence[str], files: dict[str, str], changed: Sequence[str]
 ) -> set[str]:
-    """Return the modules, existing or not, that the changed files are or were."""
+    """Return the names under which the changed files are, or were, modules."""
     paths = set(changed)
     stems = {_stem(path) for path in paths}
     roots = [os.path.realpath(folder) for folder in folders]
@@ -136,13 +136,15 @@ def _changed_names(
 
 
 def _places(path: str) -> Iterator[str]:
-    """Yield the location of a file, and that of the target if it is a link."""
+    """Yield the path of a file with its folder's links resolved, and the path of the file itself if it is a
+    link.
+    """
     yield os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     yield os.path.realpath(path)
 
 
 def _stem(path: str) -> str:
-    """Return a module's path without the suffix, and a package's without `__init__`."""
+    """Return a module's path without its suffix, and a package's path without `__init__`."""
     folder, name = os.path.split(path)
     stem = name.partition(".")[0]
     return folder if stem == "__init__" else os.path.join(folder, stem)

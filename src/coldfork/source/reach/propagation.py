@@ -1,4 +1,4 @@
-"""The effects of importing a module: its own wakes and those of its imports, by the surest path."""
+"""The effects of importing a module: its own wakes and those of its imports, each by the surest path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coldfork.source.values.conditions import Condition, presumed_together
 
 
 class ModuleResult(NamedTuple):
-    """The effects of one module itself on import."""
+    """The effects that importing a module has by its own code."""
 
     sites: tuple[Site, ...]
     edges: tuple[SiteEdge, ...]
@@ -38,25 +38,25 @@ class Reached(NamedTuple):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Sort key, smallest first: the surest, then the shortest."""
+        """The sort key, smallest first: surest first, then shortest."""
         return (not self.certain, *self.wake.order)
 
 
 Reaches = dict[str, dict[str, Reached]]
-#: The importers of a module, with the importing line.
+#: For each module, its importers with the line of the import.
 Importers = dict[str, list[tuple[str, SiteEdge]]]
-#: The variables that are set by the time a line of a module runs: worked out on demand.
+#: Returns the environment variables that are set when a line of a module runs.
 Environments = Callable[[str, int], Mapping[str, str | None]]
 
 
-#: The position of a module's own line among the paths of that module.
+#: Sorts a wake in the module itself before all wakes of its imports.
 _OWN = (-1, 0)
 
 
 @cache
 def targets(edge: str, importer: str) -> tuple[str, ...]:
-    """Return the modules that importing `edge` runs, outermost first, except those that contain the
-    importer.
+    """Return the modules that importing `edge` runs, outermost package first, except packages that contain
+    the importer.
     """
     names = with_packages(edge)
     inside = 0
@@ -68,7 +68,7 @@ def targets(edge: str, importer: str) -> tuple[str, ...]:
 
 
 def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Reached:
-    """Return a wake after an import, seen from the importing module."""
+    """Return the wake of an imported module as a wake of the importing module."""
     wake, edge = reached.wake, site.edge
     link = _entered(target, wake.link)
     if edge.link is not None:
@@ -85,8 +85,8 @@ def combine(importer: str, site: SiteEdge, target: str, reached: Reached) -> Rea
 
 
 def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
-    """Return the missing import that a `try` around an import allows further in: the library whose import
-    wakes.
+    """Return the condition that a waking library is installed, if a `try` around the import allows for its
+    absence.
     """
     if not site.tried:
         return ()
@@ -97,8 +97,8 @@ def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
 
 
 def runs_again(importer: str, link: Link | None) -> bool:
-    """Return True if a path needs a body that is already running: the importer's or that of a package above
-    it.
+    """Return True if a path runs the body of the importer, or of a package that contains it, which is already
+    running.
     """
     while link is not None:
         body = link.kind not in (StepKind.CALL, StepKind.CONSTRUCT)
@@ -109,7 +109,7 @@ def runs_again(importer: str, link: Link | None) -> bool:
 
 
 def _entered(target: str, link: Link) -> Link:
-    """Return the first link of a module's wake, seen from an importer."""
+    """Return the first link of a module's wake as part of the importer's path."""
     if link.kind is StepKind.SINK:
         return link
     return link._replace(kind=StepKind.IMPORT, symbol=target)
@@ -122,7 +122,9 @@ def _append(first: Link, last: Link) -> Link:
 
 
 def kept_cold(reached: Reached, importer: str, line: int, environment: Environments) -> bool:
-    """Return True if a variable that is set before the importing line runs keeps the device cold."""
+    """Return True if an environment variable set before the importing line keeps the device from
+    being woken.
+    """
     unless = reached.wake.unless
     return unless is not None and environment(importer, line).get(unless[0]) == unless[1]
 
@@ -151,7 +153,7 @@ def reach(
     waking_imports: Mapping[str, tuple[Reached, ...]],
     environment: Environments,
 ) -> Reaches:
-    """Return for every module the surest path by which importing it wakes an accelerator, if there is one.
+    """Return, for every module whose import wakes an accelerator, the surest path to each wake.
 
     `waking_imports` are modules without source that the knowledge base blames; `environment` gives the
     variables that are set by the time a line of a module runs.
@@ -162,7 +164,9 @@ def reach(
     places = {id(edge): place for result in results.values() for place, edge in enumerate(result.edges)}
 
     def offer(name: str, reached: Reached, place: tuple[int, int]) -> None:
-        """Consider a path; of equal ones, the first in the module's own text wins."""
+        """Add a path to the queue, unless a better one is settled; of equal paths, the first in the module's
+        text wins.
+        """
         known = settled.get(name, {}).get(reached.wake.accelerator)
         if known is None:
             heapq.heappush(queue, (reached.order, place, next(ticket), name, reached))
@@ -191,7 +195,7 @@ def reach(
 def _first_executed(
     settled: Reaches, results: Mapping[str, ModuleResult], environment: Environments
 ) -> Reaches:
-    """Return the paths, replacing a certain wake's shortest path by the one that runs first.
+    """Return the paths, replacing the shortest path to a certain wake by the path that runs first.
 
     A module's path leads only through modules nearer to the device, and by the shortest path through equally
     near ones, so that import cycles end.
@@ -212,7 +216,7 @@ def _first_executed(
 def _first_in(
     name: str, known: Reached, results: Mapping[str, ModuleResult], chosen: Reaches, environment: Environments
 ) -> Reached:
-    """Return the first line of a module that is certain to wake the accelerator."""
+    """Return the first line of a module itself that is certain to wake the accelerator."""
     result, accelerator = results.get(name), known.wake.accelerator
     if result is None or not known.certain:
         return known
@@ -241,7 +245,9 @@ def _first_in(
 
 
 def closure(entries: Iterable[str], results: Mapping[str, ModuleResult]) -> dict[str, tuple[Condition, ...]]:
-    """Return the modules that importing the entries runs, with the conditions on the surest path there."""
+    """Return the modules that importing the entries runs, each with the conditions of the surest
+    path to it.
+    """
     reached: dict[str, tuple[Condition, ...]] = {}
     queue: list[tuple[int, int, str, tuple[Condition, ...]]] = []
     ticket = count()

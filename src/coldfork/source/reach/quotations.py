@@ -1,4 +1,4 @@
-"""The sources as reports quote them: paths, lines, conditions in words, and chains."""
+"""Quotes the sources in reports: paths, lines, conditions in words, and chains of calls."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ _DENIALS = (
     (" is installed", " is not installed"),
     (" does not import", " imports"),
 )
-#: A text that has another meaning between `and` and `or`, unless it is in brackets.
+#: An expression that would be read differently between `and` and `or` without brackets.
 _LOOSE = re.compile(r"\b(?:or|if|lambda)\b|:=")
 
 
 class Quotations:
-    """Quotes the modules of one analysis; `display` has the paths of plain files as they were given."""
+    """Quotes the modules of one analysis; `display` contains the paths of plain files as the user
+    gave them.
+    """
 
     def __init__(self, program: Program, display: Mapping[str, str]) -> None:
         self._program = program
@@ -32,7 +34,7 @@ class Quotations:
         self._lines: dict[str, list[str]] = {}
 
     def chain(self, link: Link | None) -> Chain:
-        """Return the steps along a path, each with its line."""
+        """Return the steps of a path, each with its line of source."""
         steps: list[Step] = []
         while link is not None:
             if link.module is None or link.line is None:
@@ -44,10 +46,10 @@ class Quotations:
         return Chain(tuple(steps))
 
     def words_of(self, conditions: tuple[Condition, ...]) -> str | None:
-        """Return conditions in words, the source's own if they are tests."""
+        """Return conditions in words; a test in the source is quoted."""
         wanted = together(conditions)
         own = [one for one in wanted if not _is_taking(one)]
-        # Which value was taken means little beside a condition of the author's own.
+        # Which value was taken says little if the source also has a test of its own.
         wanted = tuple(own) or wanted
         words = list(dict.fromkeys(word for one in wanted if (word := self._words(one, len(wanted) > 1))))
         if not words:
@@ -60,7 +62,9 @@ class Quotations:
         return " and ".join(words)
 
     def _words(self, condition: Condition, among: bool) -> str:
-        """Return one condition in words; in brackets if it is `among` others and would be misread."""
+        """Return one condition in words, in brackets if it is `among` others and would otherwise
+        be misread.
+        """
         if condition.every:
             return self.words_of(condition.every) or ""
         if condition.some:
@@ -90,15 +94,15 @@ class Quotations:
         return " ".join(part.decode("utf-8", "replace").strip() for part in raw)
 
     def has_main_guard(self, module: str) -> bool:
-        """Return True if the module has a part that runs only when started: `if __name__ == "__main__"`."""
+        """Return True if the module contains `if __name__ == "__main__"`."""
         return any(line.startswith("if __name__ ==") for line in self._source(module))
 
     def text(self, module: str, line: int) -> str:
-        """Return the source line, stripped."""
+        """Return a line of the source without surrounding space."""
         return self.line(module, line).strip()
 
     def line(self, module: str, line: int) -> str:
-        """Return the source line."""
+        """Return a line of the source."""
         lines = self._source(module)
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
@@ -117,7 +121,9 @@ class Quotations:
         return known
 
     def path_of(self, module: str) -> str:
-        """Return the path of a module for reports: from its top package, or as given for a plain file."""
+        """Return the path of a module for reports: from its top-level package on, or as given for a plain
+        file.
+        """
         module = imported(module)
         shown = self._display.get(module)
         if shown is not None:
@@ -130,7 +136,7 @@ class Quotations:
 
 
 def _is_taking(condition: Condition) -> bool:
-    """Return whether a condition only says which of several values was taken."""
+    """Return whether a condition only states which of several values was taken."""
     parts = condition.every or condition.some
     return all(map(_is_taking, parts)) if parts else condition.words.startswith(TAKING)
 

@@ -1,4 +1,6 @@
-"""The parts of an answer other than effects: files not read to their end, modules, ignore comments."""
+"""The parts of an answer other than effects: unreadable and unfinished files, missing packages, ignore
+comments.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from coldfork.source.syntax.syntax_errors import TOO_DEEP, Trouble, trouble_in
 
 _LARGEST = 256_000_000
 """A larger file is not searched at all."""
-#: Matched one after another, from the first byte to the last: names may only be assigned to.
+#: Tokens of a file that contains only data, matched from the first byte to the last: names may only be
+#: assigned to.
 _DATA = re.compile(
     rb"""(?:
         [ \t\r\n\f]++ | \\\r?\n | \#[^\n]*+
@@ -38,17 +41,17 @@ _DATA = re.compile(
 
 
 def holds_only_data(raw: bytes) -> bool:
-    """Return True for a source of literals and of assignments of literals to names.
+    """Return True for a source that consists of literals and assignments of literals to names.
 
     It reads no name and calls nothing, so nothing in it could wake a device.
     """
     if any(b"coding" in line for line in raw[:400].split(b"\n")[:2]):
-        return False  # in another encoding the bytes may mean anything
+        return False  # in another encoding, bytes have other meanings
     return _DATA.match(raw.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
 def is_table(path: str) -> bool:
-    """Return whether a file that was too large to be read holds only data."""
+    """Return whether a file that is too large to be analysed contains only data."""
     try:
         with open(path, "rb") as file:
             raw = file.read(_LARGEST + 1)
@@ -58,7 +61,7 @@ def is_table(path: str) -> bool:
 
 
 class Remarks:
-    """Collects what an analysis left open."""
+    """Collects what an analysis could not read or follow."""
 
     def __init__(self, program: Program, results: Results, found: Found, quotations: Quotations) -> None:
         self._program = program
@@ -69,7 +72,7 @@ class Remarks:
         self._quotations = quotations
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        """Return the files that could not be analysed."""
+        """Return the files that could not be analysed, with the reasons."""
         found = []
         for name in self._results:
             state = self._program.module(name)
@@ -95,13 +98,15 @@ class Remarks:
         return Unreadable(path, line, column, reason, own, too_large, invalid, text)
 
     def _is_data(self, path: str, reason: str) -> bool:
-        """Return whether nothing in a file could wake a device, although it is too large to be followed."""
+        """Return whether a file that is too large to be followed contains only data, which wakes
+        no device.
+        """
         if reason == TOO_DEEP:
             return holds_only_data(self._program.read_source(path))
         return reason == TOO_LARGE and is_table(path)
 
     def unfinished(self) -> tuple[Unfinished, ...]:
-        """Return the modules that were not followed to their end."""
+        """Return the modules that were followed only in part."""
         found: dict[object, Unfinished] = {}
         for followed, result in (*self._results.items(), *self._programs.items()):
             name = imported(followed)
@@ -132,8 +137,7 @@ class Remarks:
         return tuple(found)
 
     def absent(self) -> tuple[str, ...]:
-        """Return the packages that importing the modules needs and that were not found, the most imported
-        first.
+        """Return the packages that the modules need but that were not found, the most imported first.
 
         An import in a `try`, under an `if` or in a function may be optional, and imports of tests do not
         concern users.
@@ -161,12 +165,12 @@ _PORTION = 1_000_000
 _MORSEL = 60_000
 """The bytes to read per request to a session, while a user waits."""
 
-#: By path, the stamp of the file when it was read, and its trouble.
+#: For each path, the stamp of the file when it was read, and its syntax error if it has one.
 Read = dict[str, tuple[Stamp, Trouble | None]]
 
 
 class Told(NamedTuple):
-    """The files that do not parse, and how many are still to be read."""
+    """The files with syntax errors, and the number of files still to be read."""
 
     troubles: dict[str, Trouble]
     """By path, why a file does not parse."""
@@ -175,7 +179,7 @@ class Told(NamedTuple):
 
 
 class WholeFiles:
-    """Reads files to their end, and remembers which ones earlier runs have read.
+    """Checks the whole text of files for syntax errors, and remembers which files earlier runs have checked.
 
     Following imports reads the parts of a file that an import runs, and skips the bodies of uncalled
     functions. Reading them all costs half as much as everything else together, so it is done once per file,
@@ -188,7 +192,7 @@ class WholeFiles:
         self._before: Read = store.load(pack).get("read", {}) if pack is not None else {}
 
     def read(self, paths: Iterable[str], reader: Reader, *, all_of_them: bool) -> Told:
-        """Read the next portion of these files, and return what is known about all of them."""
+        """Read the next portion of these files, and return the known syntax errors of all of them."""
         known: Read = {}
         due: list[tuple[int, str, Stamp]] = []
         for path in paths:
@@ -212,7 +216,7 @@ class WholeFiles:
 
     @property
     def _room(self) -> float:
-        """How many bytes of source may be read now."""
+        """The number of bytes of source that may be read now."""
         if not self._before:
             return _FIRST
         return _PORTION if self._store.ready is None else _MORSEL
@@ -221,7 +225,7 @@ class WholeFiles:
 def with_troubles(
     unreadable: tuple[Unreadable, ...], troubles: dict[str, Trouble], found: Found, program: Program
 ) -> tuple[Unreadable, ...]:
-    """Return the unreadable files, including those that do not parse in a function that nothing calls."""
+    """Return the unreadable files, and those with a syntax error in a function that nothing calls."""
     if not troubles:
         return unreadable
     quotations = Quotations(program, found.display)
@@ -231,7 +235,7 @@ def with_troubles(
             reason, line, column = troubles[path]
             shown = quotations.path_of(name)
             whole = Unreadable(shown, line, column, reason, invalid=True, text=quotations.line(name, line))
-            # The line of the error says more than the function that an import was seen to call.
+            # The line of the error is more precise than the function that following an import has met.
             if shown not in told or told[shown].line <= line:
                 told[shown] = whole
     return tuple(sorted(told.values(), key=lambda one: one.path))
@@ -241,5 +245,5 @@ def _trouble(path: str, reader: Reader) -> Trouble | None:
     try:
         source = reader.read_source(path)
     except CannotRead:
-        return None  # reported when the file is read for its imports
+        return None  # reported when the import is followed
     return trouble_in(source) if _DEFINITION in source else None

@@ -1,4 +1,4 @@
-"""The results of earlier runs: read in one place before the work, written in one place after it.
+"""The results of earlier runs: all are read before the analysis, and all are written after it.
 
 There are three packs, on disk or held by a session: summaries of files, results of modules, and whole
 answers. A result is valid while the modules consulted for it are unchanged; an answer, while all the results
@@ -18,16 +18,15 @@ from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
-#: Runs over the same sources with other entries have their own answers; older ones beyond this number are
-#: dropped.
+#: The answers kept for the same sources, one per set of entries; the oldest are dropped beyond this number.
 _MOST_ANSWERS = 16
 
-#: Where a module was found, and the proof that its file is unchanged; None for a missing one.
+#: The location of a module, and the stamp and hash that prove its file unchanged; None for a missing module.
 Place = tuple[str, Stamp | None, bytes] | None
 
 
 class Packs(NamedTuple):
-    """Where a run caches results, and the conditions under which they are valid."""
+    """The cache files of a run, and the conditions under which their contents are valid."""
 
     summaries: Path
     results: Path
@@ -42,7 +41,7 @@ class Packs(NamedTuple):
 
 
 class Remembered:
-    """The packs of one run."""
+    """The cached results that one run reads and writes."""
 
     def __init__(self, store: Store, packs: Packs | None, program: Program, loader: Loader) -> None:
         self._store = store
@@ -59,7 +58,7 @@ class Remembered:
     # -- before the work ----------------------------------------------------------------------------
 
     def recall(self) -> Answer | None:
-        """Return the cached answer, if nothing changed; else prepare the results that are still valid."""
+        """Return the cached answer if nothing has changed; else load those results that are still valid."""
         packs = self._packs
         if packs is None:
             return None
@@ -86,17 +85,17 @@ class Remembered:
         return None
 
     def _recall_summaries(self, packs: Packs) -> None:
-        if not self._loader.stored:  # else they were read for another machine
+        if not self._loader.stored:  # another machine's analysis may have loaded them
             self._loader.stored = self._store.load(packs.summaries)
 
     def _recall_answers(self, packs: Packs) -> dict[str, Any]:
-        """Return the answers that rest on the results at hand."""
+        """Return the cached answers that are based on the loaded results."""
         loaded = self._store.load(packs.answers)
         answers: dict[str, Any] = loaded["answers"] if loaded.get("token") == self._token else {}
         return answers
 
     def _changed(self, names: list[str], places: list[Place]) -> int:
-        """Return the modules that have moved or changed, a bit each."""
+        """Return the modules that have moved or changed, as one bit each."""
         changed = 0
         for index, (name, place) in enumerate(zip(names, places, strict=True)):
             now = self._place(name, place)
@@ -106,7 +105,7 @@ class Remembered:
         return changed
 
     def _hierarchy_changed(self, names: list[str], before: dict[str, tuple[str, ...]], changed: int) -> int:
-        """Return 1 if changed modules, or those they now import, alter the class hierarchy."""
+        """Return 1 if changed modules, or modules that they now import, alter the class hierarchy."""
         program = self._program
         touched = [name for index, name in enumerate(names) if changed >> index & 1]
         level = [name for name in touched if has_source(program, name)]
@@ -114,7 +113,7 @@ class Remembered:
         record_bases(program)
         derived = program.derived
         altered = any(derived.get(name, ()) != before.get(name, ()) for name in {*touched, *derived})
-        # Modules that are no longer imported stay: they can only add possible paths.
+        # Classes of modules that are no longer imported stay: they can only add possible paths.
         program.derived = {name: at for name, at in before.items() if name not in touched} | derived
         return int(altered)
 
@@ -140,7 +139,7 @@ class Remembered:
     # -- after the work -----------------------------------------------------------------------------
 
     def keep(self, results: Results, answer: Answer) -> None:
-        """Cache the results with the locations of their dependencies, and the answer."""
+        """Store the results, with the locations of the modules they depend on, and the answer."""
         packs = self._packs
         if packs is None:
             return

@@ -1,4 +1,4 @@
-"""From wakes and imports to effects: the lines of the checked code to blame, with their chains."""
+"""Converts wakes and imports to effects: the lines of the checked code to report, with their chains."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from coldfork.source.reach.starts import StartMethods, Starts
 from coldfork.source.syntax.imports import FIRST, may_be_lazy
 from coldfork.source.values.conditions import Condition
 
-#: Reports the effects of a module, given the conditions of its import.
+#: Returns the effects of a module, given the conditions under which it is imported.
 _Telling = Callable[[str, ModuleResult, tuple[Condition, ...]], Iterable[Effect]]
 
 
 class Reporter:
-    """Reports the results of an analysis, in terms of the model."""
+    """Reports the results of an analysis as effects."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Reporter:
     # -- effects ------------------------------------------------------------------------------------
 
     def effects(self) -> tuple[Effect, ...]:
-        """Return every effect at a line of the checked code."""
+        """Return every effect of a line in the checked code."""
         conditions = (
             self._faults.attempt(lambda: closure(self.entries, self.results), None) if self.entries else None
         )
@@ -103,7 +103,7 @@ class Reporter:
         return imported | self._programs
 
     def _all(self, told: _Telling, name: str, above: tuple[Condition, ...]) -> list[Effect]:
-        """Return a module's effects of one kind, except those on which coldfork itself fails."""
+        """Return a module's effects found by `told`; if coldfork itself fails, none."""
         effects: list[Effect] = []
         path = self._quotations.path_of(name)
         self._faults.attempt(
@@ -112,12 +112,14 @@ class Reporter:
         return effects
 
     def _environment(self, name: str, line: int) -> dict[str, str | None]:
-        """Return the variables that are set by the time a line of a module runs."""
+        """Return the environment variables that are set when a line of a module runs."""
         state = self.program.module(name)
         return self.inherited.environment_at(state, line) if state is not None else {}
 
     def _blamed_imports(self) -> dict[str, tuple[Reached, ...]]:
-        """Return the modules without source whose import is known to wake something."""
+        """Return the modules whose import the catalogue knows to wake a device, and that have no
+        source here.
+        """
         blamed: dict[str, tuple[Reached, ...]] = {}
         for name, facts in self.program.catalogue.imports.items():
             if name in self.results:
@@ -147,8 +149,8 @@ class Reporter:
                 yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
-        """Yield the imports that wake: of dependencies, by a package's `__init__`, and behind an author's
-        gate.
+        """Yield the effects of imports that wake: of dependencies, in a package's `__init__`, and under a
+        test by the author.
         """
         path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
@@ -169,7 +171,7 @@ class Reporter:
                     if runs_again(name, one.wake.link):
                         continue
                     if own and (doubtful or self._leads_back(name, one.wake.link)):
-                        continue  # the waking line itself is reported; a package adds nothing to it
+                        continue  # reported at the waking line itself
                     through = combine(name, site_edge, target, one)
                     imported = ImportOf(
                         module=target,
@@ -193,7 +195,7 @@ class Reporter:
 
     @staticmethod
     def _leads_back(name: str, link: Link | None) -> bool:
-        """Return True if a chain passes through the module it would be reported at."""
+        """Return True if a chain passes through the module at whose line it would be reported."""
         while link is not None:
             if link.module == name:
                 return True
@@ -201,7 +203,7 @@ class Reporter:
         return False
 
     def _at(self, name: str, site: Site | SiteEdge, make: Callable[[], Effect]) -> tuple[Effect, ...]:
-        """Return the effect at a line; none if coldfork fails to report it."""
+        """Return the effect of a line; none if coldfork fails to report it."""
         path = self._quotations.path_of(name)
         return self._faults.attempt(lambda: (make(),), (), name, path, site.line, site.symbol)
 
@@ -240,12 +242,12 @@ class Reporter:
             presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
-            remedy=wake.remedy if imported is None else None,  # an import is mended at its own line
+            remedy=wake.remedy if imported is None else None,  # the import itself is to be changed
             ahead=self._preceding.of(wake.link),
         )
 
     def _with_counts(self, effects: list[Effect]) -> list[Effect]:
-        """Fill in how many modules import the packages that are blamed for re-exporting."""
+        """Return the effects, adding how many modules import each package reported for re-exporting."""
         names = {e.module for e in effects if e.imported is not None and e.imported.own}
         if not names:
             return effects
@@ -257,7 +259,7 @@ class Reporter:
             for e in effects
         ]
 
-    # -- whom it concerns ---------------------------------------------------------------------------
+    # -- modules and their importers ------------------------------------------------------------------
 
     def modules(self, effects: Iterable[Effect]) -> tuple[CheckedModule, ...]:
         """Return the checked modules with their audiences."""
@@ -266,9 +268,7 @@ class Reporter:
         return tuple(audiences.plain()) if told is None else told
 
     def imports(self, effects: Iterable[Effect]) -> tuple[Import, ...]:
-        """Return the imports that lead to the lines that wake a device, or to an import of a waking
-        package.
-        """
+        """Return the imports that lead to a waking line, or to an import of a package that wakes a device."""
         seeds = {e.module for e in effects if e.kind in WAKING and not (e.imported and e.imported.own)}
         return self._faults.attempt(lambda: self._towards(seeds), ())
 
@@ -281,19 +281,19 @@ class Reporter:
         ])  # fmt: skip
 
     def leading_to(self, packages: Iterable[str]) -> tuple[str, ...]:
-        """Return the checked modules whose import can lead to that of one of these packages."""
+        """Return the checked modules whose import may lead to an import of one of these packages."""
         leading = self._faults.attempt(
             lambda: leading_to(packages, self._importers), frozenset(self.found.files)
         )
         return tuple([name for name in self.found.files if name in leading])
 
     def unfollowed(self) -> int:
-        """Return how many lines of the checked code call unknown code."""
+        """Return the number of lines in the checked code that call code which could not be followed."""
         return sum(self.results[name].unfollowed for name in self.found.files if name in self.results)
 
 
 def _take_in(effect: Effect, made: dict[tuple[object, ...], Effect]) -> None:
-    """Add an effect, unless an equivalent one is better."""
+    """Add an effect, unless an equivalent and better one is present."""
     key = sameness(effect)
     known = made.get(key)
     if known is None or preference(effect) < preference(known):
@@ -303,7 +303,7 @@ def _take_in(effect: Effect, made: dict[tuple[object, ...], Effect]) -> None:
 def _unsaid(
     presumed: tuple[str, ...], conditions: tuple[Condition, ...], verdict: Verdict
 ) -> tuple[str, ...]:
-    """Return the presumptions that the condition does not already state."""
+    """Return the presumptions that the conditions do not already state."""
     if verdict is Verdict.CERTAIN:
         return presumed
     said = {condition.words for condition in conditions}
@@ -311,5 +311,5 @@ def _unsaid(
 
 
 def _line_of(site: Site) -> tuple[int, str]:
-    """Return the key of an event: all effects of a line on a device share one."""
+    """Return the key of an effect; effects of the same line on the same device share the key."""
     return site.line, site.wake.accelerator

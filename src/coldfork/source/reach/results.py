@@ -1,4 +1,4 @@
-"""The effects of every module itself: evaluated in lanes, unless already known."""
+"""The effects of each module by itself; modules without a cached result are followed in lanes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from coldfork.source.reach.encoding import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
 from coldfork.source.values.conditions import variable_of
 
-#: With fewer modules than this, evaluation ends before a second process has started.
+#: Fewer modules than this are followed before a second process has even started.
 _WORTH_A_WORKER = 250
-#: How many alphabetical neighbours stay together: they consult the same modules.
+#: This many alphabetical neighbours stay in one lane, because they consult the same modules.
 _HANDFUL = 32
 _MOST_LANES = 2
 """Lanes are followed independently, and each in the same order everywhere.
@@ -29,12 +29,12 @@ With recursive calls, the facts known about one can affect the results of anothe
 the lanes, but never on the number of processes. Further lanes would repeat each other's work.
 """
 
-#: Code that could not be read while a module was followed: module, reason, line, column.
+#: Code that could not be read while a module was followed: the module, the reason, the line and the column.
 Broken = tuple[tuple[str, str, int, int], ...]
 
 
 class Outcome(NamedTuple):
-    """The outcome of following one module."""
+    """The result of following one module."""
 
     result: ModuleResult | bytes
     """A `ModuleResult`, or the bytes of one."""
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 
 class Results:
-    """Module results by name."""
+    """The results of modules, by name."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Results:
 
     @property
     def broken(self) -> dict[str, tuple[str, int, int]]:
-        """Return the modules that could not be followed completely, and why."""
+        """Return the modules that could not be followed completely, and the reasons."""
         found: dict[str, tuple[str, int, int]] = {}
         for reached in self.by_name:
             for name, reason, line, column in self.known[reached].broken:
@@ -88,7 +88,7 @@ class Results:
 
     @property
     def unset(self) -> tuple[tuple[str, str], ...]:
-        """Return packages, and the environment variables without which some imports were left out."""
+        """Return packages with the environment variables without which their imports were not followed."""
         left = (where for target, where in self._optional.items() if target not in self.by_name)
         return tuple(sorted(set(left)))
 
@@ -98,7 +98,7 @@ class Results:
         progress: Progress | None = None,
         checked: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Evaluate the roots and everything they import, unless already known.
+        """Follow the roots, and all modules that they import, unless their results are known already.
 
         Modules outside the `checked` files import as they do when no environment variable is set for it: the
         modules that PyTorch imports to debug itself are as large as those it always imports. A variable that
@@ -106,14 +106,12 @@ class Results:
         """
         self._checked = checked
         level = self._expanded(roots)
-        if (
-            not self.known
-        ):  # nearly all possible imports happen: following all of them at once distributes the work best
+        if not self.known:  # the first run: following all possible imports at once distributes the work best
             ahead = self._faults.attempt(
                 lambda: read_ahead(self.program, self.loader, level, progress),
                 Ahead(frozenset(level), frozenset()),
             )
-            self.loader.close()  # the remaining files are not worth the helpers' memory
+            self.loader.close()  # for the remaining files, helpers would cost more memory than they save time
             record_bases(self.program)
             self._unimported = ahead.names - ahead.imported
             self._evaluate_many(list(ahead.names), progress)
@@ -122,7 +120,7 @@ class Results:
             level = [name for name in found if name not in self.by_name]
 
     def evaluate_programs(self, programs: list[str], progress: Progress | None = None) -> None:
-        """Evaluate modules as Python runs them when they are started, and their imports."""
+        """Follow modules as Python runs them as programs, and their imports."""
         level = self._taken_in(programs, self.programs, progress)
         while level:
             found = self._taken_in(level, self.by_name, progress)
@@ -131,7 +129,9 @@ class Results:
     def _taken_in(
         self, names: list[str], results: dict[str, ModuleResult], progress: Progress | None
     ) -> list[str]:
-        """Take over the results of some modules; return the modules to follow that these import."""
+        """Add the results of these modules, following them if necessary; return the modules to
+        follow next.
+        """
         missing = [name for name in names if name not in self.known]
         if missing:
             self._evaluate_many(missing, progress)
@@ -148,7 +148,7 @@ class Results:
         return list(dict.fromkeys(found))
 
     def _to_follow(self, name: str, result: ModuleResult) -> list[str]:
-        """Return the modules to follow because a module imports them."""
+        """Return the modules that importing a module requires to be followed."""
         return [
             target
             for target in dict.fromkeys(self._imported(name, result))
@@ -156,13 +156,13 @@ class Results:
         ]
 
     def close(self) -> None:
-        """Release the data left over from following modules."""
+        """Release the evaluator with its data."""
         if self._evaluator is not None:
             self._evaluator.close()
         self._evaluator = None
 
     def _imported(self, name: str, result: ModuleResult) -> Iterator[str]:
-        """Yield the modules that importing one runs."""
+        """Yield the modules that importing a module runs."""
         for site_edge in result.edges:
             edge = site_edge.edge
             variable = "" if name in self._checked or not edge.off else variable_of(edge.conditions)
@@ -173,7 +173,7 @@ class Results:
                     self._optional.setdefault(target, (name.partition(".")[0], variable))
 
     def _is_named(self, variable: str) -> bool:
-        """Return True if one of the checked files names an environment variable."""
+        """Return True if a checked file mentions an environment variable."""
         known = self._named.get(variable)
         if known is None:
             spelled = variable.encode("utf-8", "surrogatepass")
@@ -192,7 +192,7 @@ class Results:
     # -- evaluating ---------------------------------------------------------------------------------
 
     def _evaluate_many(self, names: list[str], progress: Progress | None) -> None:
-        """Evaluate modules, with helper processes when there are many."""
+        """Follow modules, sharing them with helper processes if there are many."""
         self.evaluated = True
         lanes = _lanes(sorted(names))
         hands = min(self.jobs, len(lanes)) if can_fork() else 1
@@ -215,7 +215,7 @@ class Results:
         for worker in workers:
             worker.close()
         for name in names:
-            if name not in self.known:  # a helper died on it
+            if name not in self.known:  # a helper has died while following it
                 self.known[name] = self._evaluate_one(name)
 
     def _share_out(
@@ -227,10 +227,11 @@ class Results:
         apart: bool,
         progress: Progress | None,
     ) -> None:
-        """Have helpers follow their lanes, follow our own meanwhile, and take over the helpers' results."""
+        """Follow this process's lanes while the helpers follow theirs, then add the helpers' results."""
         for hand, worker in enumerate(workers, 1):
             worker.ask(hand)
-        # The first lane comes last: this process keeps its state, whoever followed the others.
+        # The first lane comes last, so this process keeps the same state, whichever processes followed the
+        # others.
         for name in self._along(ours[::-1], apart):
             self.known[name] = self._evaluate_one(name)
             if progress is not None and len(self.known) % 16 == 0:
@@ -243,7 +244,7 @@ class Results:
                     self.known[name] = Outcome(raw, broken, translate(depends))
 
     def _along(self, lanes: Sequence[Sequence[str]], apart: bool) -> Iterator[str]:
-        """Yield the modules of some lanes; if they are `apart`, each begins with no shared state."""
+        """Yield the modules of these lanes, starting each lane with a new evaluator if `apart`."""
         for lane in lanes:
             if apart:
                 self.close()
@@ -261,7 +262,7 @@ class Results:
                 return Outcome(ModuleResult((), ()), (), program.bit(name))
             result = ModuleResult(*self._evaluator.run_module(state))
             broken = tuple((name, *reason) for name, reason in program.broken_among(program.consulted))
-        except Exception as problem:  # a fault of ours must not lose the other modules' findings
+        except Exception as problem:  # a fault in coldfork must not lose the findings in other modules
             self.close()
             cut = Cut(name, name, 1, describe(problem))
             return Outcome(ModuleResult((), (), (cut,)), (), program.consulted)
@@ -271,7 +272,7 @@ class Results:
 
 
 def _lanes(names: Sequence[str]) -> list[list[str]]:
-    """Return the modules dealt out into lanes, always in the same way."""
+    """Return the modules divided into lanes; the division is always the same for the same modules."""
     count = min(_MOST_LANES, len(names) // _WORTH_A_WORKER + 1)
     lanes: list[list[str]] = [[] for _ in range(count)]
     for start in range(0, len(names), _HANDFUL):
@@ -280,7 +281,7 @@ def _lanes(names: Sequence[str]) -> list[list[str]]:
 
 
 class Ahead(NamedTuple):
-    """The modules read before anything is followed."""
+    """The names of the modules that were read before any module was followed."""
 
     names: Set[str]
     imported: Set[str]
@@ -290,7 +291,7 @@ class Ahead(NamedTuple):
 def read_ahead(
     program: Program, loader: Loader, level: list[str], progress: Progress | None, known: Iterable[str] = ()
 ) -> Ahead:
-    """Read modules and their possible imports, level by level.
+    """Read modules, then those that they may import, and so on.
 
     The imports of the modules in `known` are skipped.
     """
@@ -325,7 +326,7 @@ def read_ahead(
 
 
 def _source_of(reader: Reader, path: str) -> bytes:
-    """Return the source of a file; empty if it cannot be read."""
+    """Return the source of a file; empty if the file cannot be read."""
     try:
         return reader.read_bytes(path)
     except CannotRead:
@@ -339,7 +340,7 @@ def has_source(program: Program, name: str) -> bool:
 
 
 def record_bases(program: Program) -> None:
-    """Record in the program the bases of the classes of every module that was read."""
+    """Record in the program the base classes in every module that was read."""
     derived = program.derived
     for module in program.loaded():
         if module.name not in derived and not module.is_started:

@@ -1,4 +1,4 @@
-"""Selects the checked modules to follow as programs, and those whose functions to call."""
+"""Selects the checked modules to follow as programs, and those whose functions are called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from coldfork.source.program.program import Program
 
 
 def programs(program: Program, checked: Iterable[str], again: bool = False) -> list[str]:
-    """Return the checked modules with a part that runs only when started, and those that commands call.
+    """Return the checked modules to follow as programs: those with a main guard, and those that commands
+    call.
 
     If no checked code mentions processes, running them would show nothing, and they are skipped. Functions
     that mention processes are also called by themselves, except `again`, for another machine, on which hardly
@@ -40,7 +41,7 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
 
 
 def _commands(module: Module) -> list[str]:
-    """Return the commands among a module's functions; one that only takes a command line, if it mentions
+    """Return a module's commands; a function that only receives a command line counts if it mentions
     processes.
     """
     outline = module.outline

@@ -1,4 +1,4 @@
-"""The processes that programs and imports start, reported as effects at the starting lines."""
+"""The process starts of programs and imports, reported as effects of the lines that start processes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _STARTING = frozenset({EffectKind.FORKS, EffectKind.SPAWNS, EffectKind.EXECS})
 
 
 class _Before(NamedTuple):
-    """The wake before a process was started."""
+    """The surest wake before a process start."""
 
     wake: Wake
     sure: bool
 
 
 class Starts:
-    """Reports the process starts in some modules."""
+    """Finds the effects of process starts in some modules."""
 
     def __init__(
         self,
@@ -53,7 +53,9 @@ class Starts:
         self._methods = methods
 
     def effects(self, results: Mapping[str, ModuleResult]) -> Iterator[Effect]:
-        """Yield the effects of each line of the checked code that starts processes, one per line."""
+        """Yield the effects of lines in the checked code that start processes, at most one of each kind for a
+        line.
+        """
         best: dict[tuple[object, ...], tuple[tuple[object, ...], Effect]] = {}
         unguarded: dict[tuple[object, ...], str] = {}
         for_children: set[tuple[str, int]] = set()
@@ -68,7 +70,7 @@ class Starts:
                 if before is not None and _for_children(start, result.starts):
                     for_children.add((told.module, told.line))
                     continue
-                # For a program more is known than for a function with unknown callers.
+                # More is known about a program than about a function with unknown callers.
                 complete = before is not None and start.child is not None
                 apart = (not complete, start.trouble is None, is_offering(name))
                 order = (*apart, start.child is None, before is None, *start.order, not is_started(name))
@@ -83,10 +85,10 @@ class Starts:
                 continue
             yield replace(effect, start=replace(effect.start, unguarded=unguarded.get(key, "")))
 
-    # -- what was before ---------------------------------------------------------------------------------
+    # -- wakes before a start -----------------------------------------------------------------------------
 
     def _before(self, name: str, result: ModuleResult, site: SiteStart) -> _Before | None:
-        """Return the surest wake before a start: of a call, or of an import."""
+        """Return the surest wake before a start: in a call, or in an import."""
         start = site.start
         own = None if start.before is None else _Before(start.before, start.sure)
         if own is not None and own.sure:
@@ -104,27 +106,27 @@ class Starts:
                     yield _Before(through.wake, through.certain)
 
     def _inside(self, name: str, site: SiteStart) -> Iterator[_Before]:
-        """Return the wakes of imports in functions that the program had run by then."""
+        """Yield the wakes of imports that functions of the program ran before the start."""
         place = site.line, site.end_line, 0, Position.MODULE, site.symbol
         edges = [SiteEdge(*place, edge, False, False) for edge in site.start.imports]
         return self._by_imports(name, edges)
 
-    # -- telling -----------------------------------------------------------------------------------------
+    # -- effects ------------------------------------------------------------------------------------------
 
     def _told(self, name: str, start: Start, before: _Before | None) -> Effect | None:
-        """Return the effect of the last checked line on the way to a start; None if there is none."""
+        """Return the effect of the last checked line on the path to a start; None if there is no
+        such line.
+        """
         link, way = self._own_link(start.link), self._quotations.chain(start.link)
         if link is None or link.module is None or link.line is None:
             return None
-        if (
-            not start.method and start.does in _STARTING
-        ):  # there is nothing to report about code run by `exec`
+        if not start.method and start.does in _STARTING:  # running another program is not reported
             return None
         module = imported(link.module)
         path = self._quotations.path_of(module)
         chain = self._quotations.chain(link)
         conditions = self._conditions(start, before)
-        if contradiction(conditions):  # a test may have another outcome in another call or process
+        if contradiction(conditions):  # such a test may differ between calls or processes
             return None
         verdict = _verdict(start, before, conditions)
         return Effect(
@@ -166,7 +168,7 @@ class Starts:
         return StartedProgram(module, self._quotations.path_of(module), called(name))
 
     def _own_link(self, link: Link | None) -> Link | None:
-        """Return the last link of a path that is a line of the checked code."""
+        """Return the last link of a path that belongs to the checked code."""
         found = None
         while link is not None:
             if link.module is not None and imported(link.module) in self._checked:
@@ -192,7 +194,9 @@ class Starts:
 
 
 def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
-    """Return where processes were started: for a pool, before they got their task; None if unseen."""
+    """Return the place where processes were started: for a task, where its pool was; None if that was not
+    seen.
+    """
     if site.start.pool is None:
         return site
     made = (one for one in sites if one.start.pool is None and one.start.place[:2] == site.start.pool)
@@ -200,16 +204,18 @@ def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
 
 
 def _beside(name: str, start: Start) -> bool:
-    """Return whether a line is reported in addition to programs, because other callers are affected, too."""
+    """Return whether a line is reported even if a program's start is, because it affects other
+    callers, too.
+    """
     return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
 
 
 def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
-    """Return whether a function, or a helper of it, sets devices for the processes that it starts."""
+    """Return whether a function, or a helper of it, sets the devices of the processes that it starts."""
     if start.does is not EffectKind.SETS_VISIBILITY:
         return False
     *callers, own = _frames(start.link)
-    # All code of a program is in its module: a caller of a helper there may start processes for any reason.
+    # The module level of a program is no such caller: it may start processes for any other reason.
     above = [link for link in callers[-1:] if link.symbol not in ("__main__", link.module)]
     functions = {(link.module, link.symbol) for link in (own, *above)}
     return any(
@@ -221,13 +227,13 @@ def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
 
 
 def _is_process(start: Start) -> bool:
-    """Return whether something was started for its own sake, and not to load this process's data."""
+    """Return whether a process was started for its own work, and not as a worker of a data loader."""
     *_, end = start.link.along
     return not end.symbol.startswith("DataLoader")
 
 
 def _frames(link: Link) -> list[Link]:
-    """Return the frames on the way to a start that are in a module."""
+    """Return the links on the path to a start that belong to a module."""
     return [one for one in link.along if one.module is not None]
 
 
@@ -250,7 +256,7 @@ _STARTED = {"fork": EffectKind.FORKS, "spawn": EffectKind.SPAWNS, "forkserver": 
 
 
 class StartMethods:
-    """Finds what has set the start method before a process was started by default."""
+    """Finds the start method that earlier imports have set, for processes started by the default one."""
 
     def __init__(self, results: Mapping[str, ModuleResult]) -> None:
         self._results = results
@@ -262,7 +268,7 @@ class StartMethods:
         }
 
     def held(self, name: str, result: ModuleResult, site: SiteStart) -> Start:
-        """Return a start, with the method that an import had set by then if it uses the default."""
+        """Return a start, replacing the default method by the one that an earlier import has set."""
         start = site.start
         if not self._setting or not start.by_default:
             return start
@@ -278,7 +284,9 @@ class StartMethods:
         return start._replace(does=does, method=method, chosen=chosen, by_default=False)
 
     def _set_by(self, imports: Iterable[str]) -> Start | None:
-        """Return the first start method set by these imports, including their packages and nested imports."""
+        """Return the first start method that these imports set, directly or through their packages and
+        imports.
+        """
         seen: set[str] = set()
         pending = [*imports]
         while pending:

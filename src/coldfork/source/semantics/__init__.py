@@ -1,1 +1,1 @@
-"""Python's own rules, shared by both evaluators: method order, argument binding, `match`."""
+"""Rules of Python that both evaluators share: method resolution order, argument binding, `match`."""

@@ -27,7 +27,7 @@ class BoundArguments(NamedTuple, Generic[V]):
 def bind(
     parameters: Parameters, positional: Sequence[V], keywords: Mapping[str, V], double_star: bool = False
 ) -> BoundArguments[V]:
-    """Bind arguments to parameters; `double_star` says that a `**` brings unknown keywords.
+    """Bind arguments to parameters; `double_star` means that `**` passes keywords with unknown names.
 
     Calls that Python rejects are bound as far as they go.
     """

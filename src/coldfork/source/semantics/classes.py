@@ -1,4 +1,4 @@
-"""Classes: their search order, the class of an object, and the classes of a module."""
+"""Classes: their method resolution order, the class of an object, and a module's class objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 
 
 class Member(NamedTuple, Generic[C, Found]):
-    """A class's own or inherited attribute."""
+    """An attribute of a class, its own or inherited."""
 
     holder: C
     """The class that has it."""
@@ -30,7 +30,7 @@ class Member(NamedTuple, Generic[C, Found]):
 
 
 class Hierarchy(ABC, Generic[C, Found]):
-    """Classes with their bases: the only method order of the analyser."""
+    """Looks up members in classes and their bases; the only implementation of Python's order."""
 
     @abstractmethod
     def order(self, cls: C) -> Sequence[C]:
@@ -38,10 +38,10 @@ class Hierarchy(ABC, Generic[C, Found]):
 
     @abstractmethod
     def held(self, cls: C, name: str) -> Found | None:
-        """Return the class's own attribute of this name."""
+        """Return the attribute of this name that the class itself has, not one of its bases."""
 
     def behind(self, cls: C, after: C) -> Iterator[C]:
-        """Return the classes that `super()` in `after` searches."""
+        """Return the classes that `super()` searches in a method of `after`."""
         order = iter(self.order(cls))
         for base in order:
             if base == after:
@@ -49,7 +49,7 @@ class Hierarchy(ABC, Generic[C, Found]):
         return order
 
     def member(self, cls: C, name: str, after: C | None = None) -> Member[C, Found] | None:
-        """Return the attribute from the first class that has the name."""
+        """Return the attribute of this name from the first class in Python's order that has it."""
         held = self.held
         for base in self.order(cls) if after is None else self.behind(cls, after):
             found = held(base, name)
@@ -59,14 +59,14 @@ class Hierarchy(ABC, Generic[C, Found]):
 
 
 def linearised(cls: C, bases: Sequence[C], orders: Sequence[Sequence[C]]) -> tuple[C, ...]:
-    """Return Python's order for a class with these bases, each of which has an order of its own."""
+    """Return the method resolution order of a class, given the orders of its bases."""
     if len(bases) == 1:
-        return (cls, *orders[0])  # most classes: nothing to merge
+        return (cls, *orders[0])  # nothing to merge for most classes
     return (cls, *_merged([*map(list, orders), list(bases)]))
 
 
 def _merged(orders: list[list[C]]) -> list[C]:
-    """Return the C3 merge; if the bases contradict each other, the first comes first."""
+    """Return the C3 merge of these orders; if they contradict each other, the first base takes precedence."""
     merged: list[C] = []
     while orders := [order for order in orders if order]:
         heads = (order[0] for order in orders)
@@ -77,7 +77,9 @@ def _merged(orders: list[list[C]]) -> list[C]:
 
 
 class DefinedClasses:
-    """One object for each class outside functions; those in functions are created anew each time."""
+    """Keeps one object for each class outside functions; a class inside a function is a new
+    object each time.
+    """
 
     __slots__ = ("_classes",)
 
@@ -85,7 +87,7 @@ class DefinedClasses:
         self._classes: dict[tuple[str, int], ClassRef] = {}
 
     def of(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
-        """Return the class that a CLASS node defines; `within` is the class around it, if there is one."""
+        """Return the class that a CLASS node defines; `within` is the enclosing class, if there is one."""
         _, line, name, *_ = node
         known = self._classes.get((module.name, line)) if env is None else None
         if known is None:
@@ -103,13 +105,13 @@ _MODULES: dict[str, ModuleType] = {
     "types": types,
     "typing": typing,
 }
-#: The classes of the containers that displays make.
+#: The classes of containers, by the names that the evaluators use.
 CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict": dict}
 
 
 def belongs(own: type, name: str) -> bool | None:
-    """Return whether an object of one class is an instance of another, by its dotted name; None for a foreign
-    one.
+    """Return whether objects of one class are instances of another, given its dotted name; None if that is
+    unknown.
     """
     parent, _, last = name.rpartition(".")
     module = _MODULES.get(parent)
@@ -117,12 +119,12 @@ def belongs(own: type, name: str) -> bool | None:
         return False if _is_class_of_a_library(name) else None
     try:
         return issubclass(own, getattr(module, last))
-    except (AttributeError, TypeError):  # there is no such name, or it is not a class
+    except (AttributeError, TypeError):  # no such name, or not a class
         return None
 
 
 def _is_class_of_a_library(name: str) -> bool:
-    """Return whether a dotted name looks like a foreign class that no built-in value is an instance of.
+    """Return whether a name looks like a class of a library, of which no built-in value is an instance.
 
     Names that Python gives to its abstract classes, and those of unions such as `ArrayLike`, are
     inconclusive.
@@ -136,5 +138,5 @@ def _is_class_of_a_library(name: str) -> bool:
 
 
 def any_of(outcomes: list[bool | None]) -> bool | None:
-    """Return whether one of several holds, if that is known."""
+    """Return whether any outcome is true; None if unknown."""
     return True if True in outcomes else None if None in outcomes else False

@@ -1,4 +1,4 @@
-"""The results of operators on constants: CPython computes them, within bounds."""
+"""Operators on constants; CPython computes the results, within limits of size."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from coldfork.source.values.kinds import Const
 
-#: Longer constants are not computed.
+#: Longer texts and tuples are not computed.
 LONGEST = 2_000
-#: Larger containers are not assembled item by item.
+#: Containers with more items are not converted to constants.
 LARGEST = 5_000
 #: Numbers with more bits are not computed.
 _WIDEST = 10_000
-#: A width or a precision in a format that would make a long result, or that is passed in.
+#: A width or a precision that is large, or is itself an argument of the format.
 _WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
-#: The kind of a list whose items are in an unknown order, which is not a constant.
+#: The kind of a list whose order is unknown; such a list is not a constant.
 UNORDERED = "unordered"
-#: The kind of a list whose first items are known; the last one represents any number of others.
+#: The kind of a list of which only the first items are known; its last item represents all others.
 STARTED = "started"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -44,12 +44,12 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "is": lambda one, other: type(one) is type(other) and one == other,
     "is not": lambda one, other: type(one) is not type(other) or one != other,
 }
-#: Makes a container of its items; a dictionary is made of two lists.
+#: Makes a container of some items; a dictionary is made of two lists instead.
 _CONTAINERS: dict[str, Callable[[Iterable[Any]], object]] = {"list": list, "tuple": tuple, "set": set}
 
 
 def container(kind: str, items: Iterable[Const | None]) -> Const | None:
-    """Return a list, tuple or set as a constant; None if not all its items are constants."""
+    """Return a list, tuple or set of constants as a constant; None if an item is not constant."""
     held: list[object] = []
     for item in items:
         if item is None:
@@ -57,36 +57,38 @@ def container(kind: str, items: Iterable[Const | None]) -> Const | None:
         held.append(item.value)
     try:
         return Const(_CONTAINERS[kind](held))
-    except (KeyError, TypeError):  # another kind, or an item that is not hashable
+    except (KeyError, TypeError):  # unknown kind, or an item is not hashable
         return None
 
 
 def dictionary(keys: Iterable[Const | None], values: Iterable[Const | None]) -> Const | None:
-    """Return a dictionary as a constant; None if not all of it is constant."""
+    """Return a dictionary as a constant; None if a key or a value is not constant."""
     names, held = container("list", keys), container("list", values)
     if names is None or held is None:
         return None
     try:
         return Const(dict(zip(names.value, held.value, strict=True)))
-    except TypeError:  # a key that is not hashable
+    except TypeError:  # a key is not hashable
         return None
 
 
 def compare(name: str, left: object, right: object) -> bool | None:
-    """Return the result of comparing two constants; None if Python refuses to."""
+    """Return the result of comparing two constants; None if Python raises an error."""
     try:
         return bool(_COMPARISONS[name](left, right))
-    except (TypeError, ValueError):  # the latter for a number out of a byte's range: `-1 in b"a"`
+    except (TypeError, ValueError):  # ValueError: `-1 in b"a"`, as -1 is no byte
         return None
 
 
 def combine(name: str, left: object, right: object) -> Const | None:
-    """Return the result of arithmetic on two constants; None if it raises, or is too large."""
+    """Return the result of arithmetic on two constants; None if it is too large, or Python raises
+    an error.
+    """
     if name not in _ARITHMETIC or _is_long(name, left, right):
         return None
     try:
         result = _ARITHMETIC[name](left, right)
-    except Exception:  # arithmetic on constants may raise anything
+    except Exception:  # arithmetic may raise any exception
         return None
     if isinstance(result, (str, bytes, tuple)) and len(result) > LONGEST:
         return None
@@ -94,7 +96,7 @@ def combine(name: str, left: object, right: object) -> Const | None:
 
 
 def _is_long(name: str, left: object, right: object) -> bool:
-    """Return True if the result would be so large that it must not be created."""
+    """Return True if the result would be too large to be computed."""
     if name == "mod" and isinstance(left, (str, bytes)):
         return is_format_wide(left)
     if name == "add" and isinstance(left, (str, bytes, tuple)) and isinstance(right, (str, bytes, tuple)):
@@ -115,7 +117,8 @@ def is_format_wide(text: str | bytes) -> bool:
 
 
 def is_nested_too_large(items: tuple[object, ...]) -> bool:
-    """Return True if nested tuples, perhaps with one repeated often, have too many items in total.
+    """Return True if tuples nested in each other have too many items in total, counting repeated ones each
+    time.
 
     Comparing and hashing them visits every one of these.
     """

@@ -1,4 +1,4 @@
-"""`match`: the cases that can run, given the facts about the subject."""
+"""`match` statements: which cases can run, given what is known about the subject."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Case, Node
 
 V = TypeVar("V")
-#: Classes whose pattern `int(x)` binds the subject itself.
+#: Classes whose positional pattern binds the subject itself: `int(x)`.
 SELF_MATCHING = frozenset(
     {"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"}
 )
 
 
 class Elements(NamedTuple, Generic[V]):
-    """The facts about a subject as a sequence."""
+    """A subject of `match`, as far as it is a sequence."""
 
     sequence: bool | None
     """Whether it is one; text is not."""
@@ -27,7 +27,7 @@ class Elements(NamedTuple, Generic[V]):
 
 
 class Candidate(NamedTuple, Generic[V]):
-    """A case that can run; the last one may represent passing all cases, and has none."""
+    """A case that can run; in the last candidate, None represents that no case matches."""
 
     case: Case | None
     taken: dict[int, bool]
@@ -37,13 +37,11 @@ class Candidate(NamedTuple, Generic[V]):
 
 
 class Matching(ABC, Generic[V]):
-    """Follows the cases of a `match` over values that are fully, partly or not known."""
+    """Finds the cases of a `match` that can run, for subjects that are fully, partly or not known."""
 
     def candidates(self, subjects: Sequence[V], cases: Iterable[Node]) -> Iterator[Candidate[V]]:
-        """Yield the cases that can run for one of several subjects, in order; guards are evaluated on the
-        way.
-        """
-        left = dict.fromkeys(range(len(subjects)), True)  # and whether they certainly get this far
+        """Yield the cases that can run for any of the subjects, in order, evaluating guards on the way."""
+        left = dict.fromkeys(range(len(subjects)), True)  # True if the subject certainly reaches this case
         for case in map(Case._make, cases):
             matched: dict[int, bool | None] = {}
             ways: list[dict[str, V]] = []
@@ -74,7 +72,7 @@ class Matching(ABC, Generic[V]):
         yield Candidate(None, left, {})
 
     def matches(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
-        """Return whether a pattern matches, if that is known; its bindings go to `bound`."""
+        """Return whether a pattern matches, None if unknown; the names that it binds go to `bound`."""
         match pattern:
             case (nodes.CASE_VALUE, expression):
                 return self.equals(subject, expression)
@@ -148,7 +146,7 @@ class Matching(ABC, Generic[V]):
     def _rest(
         self, patterns: tuple[Node, ...], star: int | None, items: Sequence[V] | None, bound: dict[str, V]
     ) -> None:
-        """Bind `*rest`."""
+        """Bind the name in `*rest` to the remaining items."""
         if star is None:
             return
         _, name = patterns[star]
@@ -194,11 +192,11 @@ class Matching(ABC, Generic[V]):
         names = dict.fromkeys(name for bound in ways for name in bound)
         return {name: self.either([bound[name] for bound in ways if name in bound]) for name in names}
 
-    # -- what is asked of values --------------------------------------------------------------------
+    # -- questions about values ---------------------------------------------------------------------------
 
     @abstractmethod
     def holds(self, candidate: Candidate[V]) -> bool | None:
-        """Return whether the guard of a case holds, once its pattern has matched."""
+        """Return whether the guard of a case holds after its pattern has matched; None if unknown."""
 
     @abstractmethod
     def equals(self, subject: V, wanted: Node) -> bool | None:
@@ -218,7 +216,7 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def elements(self, subject: V) -> Elements[V]:
-        """Return the subject as a sequence."""
+        """Return what is known about the subject as a sequence."""
 
     @abstractmethod
     def entry(self, subject: V, key: Node) -> tuple[bool | None, V]:
@@ -226,21 +224,21 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def attribute(self, subject: V, name: str) -> tuple[bool | None, V]:
-        """Return whether the subject has an attribute, and its value; unknown if it has no name."""
+        """Return whether the subject has an attribute, and the value; both are unknown if `name` is empty."""
 
     @abstractmethod
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
-        """Return the attributes that a class's positional patterns test; None represents the subject
-        itself.
+        """Return the attributes that positional patterns of a class test; None stands for the
+        subject itself.
         """
 
     @abstractmethod
     def either(self, values: Sequence[V]) -> V:
-        """Return one of several values."""
+        """Return a value that may be any of these."""
 
     @abstractmethod
     def listed(self, items: Sequence[V]) -> V:
-        """Return a list of values."""
+        """Return a list of these values."""
 
     @abstractmethod
     def unknown(self) -> V:

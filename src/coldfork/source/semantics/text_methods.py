@@ -1,4 +1,4 @@
-"""Methods of texts, known completely or in part."""
+"""Methods of texts that are completely or partly known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LETTERS = frozenset({"casefold", "lower", "upper"})
 
 
 def text_method(receiver: Const, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call a method of a constant."""
+    """Return the result of a method of a constant text."""
     text = receiver.value
     if not isinstance(text, str) or name not in _METHODS:
         return UNKNOWN
@@ -51,7 +51,7 @@ def text_method(receiver: Const, name: str, positional: Values, keywords: Keywor
             return UNKNOWN
     try:
         result = getattr(text, name)(*arguments)
-    except Exception:  # a method of text may raise anything for wrong arguments
+    except Exception:  # a method may raise any exception for wrong arguments
         return UNKNOWN
     if isinstance(result, list):
         return Sequence("list", tuple(Const(item) for item in result))
@@ -59,7 +59,7 @@ def text_method(receiver: Const, name: str, positional: Values, keywords: Keywor
 
 
 def _between(separator: Const, parts: Iterable[Value]) -> list[Value]:
-    """Return the parts with a separator between each two."""
+    """Return the parts, with a separator between every two of them."""
     found: list[Value] = []
     for part in parts:
         found += [separator, part] if found else [part]
@@ -67,7 +67,7 @@ def _between(separator: Const, parts: Iterable[Value]) -> list[Value]:
 
 
 def partial_text_method(text: PartialText, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call a method of a partly known text or path."""
+    """Return the result of a method of a partly known text or path."""
     if text.is_path:
         if name == "joinpath":
             return ending(positional, is_path=True) or UNKNOWN
@@ -90,7 +90,7 @@ def partial_text_method(text: PartialText, name: str, positional: Values, keywor
 
 
 def _stripped(text: PartialText, name: str, characters: object) -> Value:
-    """Return the result of `strip` and the like, whose result is known where a known character remains."""
+    """Return the result of `strip` and similar methods, as far as known characters show where they stop."""
     if characters is not None and not isinstance(characters, str):
         return UNKNOWN
     start, end = text.start, text.end
@@ -104,7 +104,7 @@ def _stripped(text: PartialText, name: str, characters: object) -> Value:
 
 
 def _replaced(text: PartialText, old: str, new: str) -> Value:
-    """Return the result of `replace`, as far as no occurrence may extend into the unknown part."""
+    """Return the result of `replace`; unknown if a replaced text may extend into the unknown part."""
     if not old:
         return UNKNOWN
     done, _, rest = text.start.rpartition(old) if old in text.start else ("", "", text.start)
@@ -123,7 +123,7 @@ def _endswith(text: PartialText, given: object) -> Value:
 
 
 def _begins(known: str, wanted: object) -> bool | None:
-    """Return whether a text with this beginning begins with the wanted one."""
+    """Return whether a text with this known beginning starts with another text; None if unknown."""
     if not isinstance(wanted, str):
         return None
     if known.startswith(wanted):
@@ -137,7 +137,7 @@ def _any(outcomes: list[bool | None]) -> Value:
 
 
 def _split(text: PartialText, separator: object) -> Value:
-    """Return the result of `split`: the known first parts, then an unknown number of others."""
+    """Return the result of `split`: the parts that are known, then an unknown number of others."""
     if not isinstance(separator, str) or not separator or separator not in text.start:
         return UNKNOWN
     *first, _ = text.start.split(separator)

@@ -1,4 +1,4 @@
-"""Imports of a module: how nearly all are written, and which are lazy (PEP 810) or may be listed as lazy."""
+"""The imports of a module: a fast parser for the usual forms, and which imports are lazy (PEP 810)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from coldfork.source.files.reading import CannotRead
 from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Case, Node, line_of
 
-#: The first Python with lazy imports.
+#: The first Python version with lazy imports.
 FIRST = (3, 15)
-#: The variable in which a module lists lazy imports; older Pythons ignore it.
+#: The variable that lists a module's lazy imports; older Python versions ignore it.
 LISTED = "__lazy_modules__"
 _LISTED = LISTED.encode()
 _STATEMENT = re.compile(
@@ -29,7 +29,7 @@ _Import = ast.Import | ast.ImportFrom
 
 
 def may_be_spelt(source: bytes) -> bool:
-    """Return True if the source may contain a `lazy import`: the words may also be in a text."""
+    """Return True if the source may contain a `lazy import`, or a text that looks like one."""
     at = source.find(b"lazy")
     while at >= 0:
         before = source[source.rfind(b"\n", 0, at) + 1 : at].rstrip(b" \t")
@@ -40,17 +40,18 @@ def may_be_spelt(source: bytes) -> bool:
 
 
 def laziness(node: _Import) -> int:
-    """Return whether an import statement is lazy, as far as its file says."""
+    """Return whether an import statement is lazy, as far as the file shows."""
     return int(getattr(node, "is_lazy", EAGER))
 
 
 def may_be_listed(source: bytes, target_version: tuple[int, int]) -> bool:
-    """Return True if the module may list lazy imports, for a Python that supports them."""
+    """Return True if the module may list lazy imports, and the target Python supports them."""
     return target_version >= FIRST and _LISTED in source
 
 
 def declare(tree: ast.Module, source: bytes, target_version: tuple[int, int]) -> frozenset[str]:
-    """Mark a module's lazy imports; return the names that they bind, and the submodules they name.
+    """Mark the lazy imports of a module; return the names that they bind, and the submodules that they
+    import.
 
     A misplaced `lazy import` makes the whole file invalid, as it does in Python.
     """
@@ -86,7 +87,7 @@ def _refuse_version(node: _Import, target_version: tuple[int, int]) -> None:
 
 
 def _refuse_places(statements: Sequence[ast.AST], inside: str) -> None:
-    """Reject a `lazy import` in functions, classes and `try` statements, and of stars."""
+    """Reject a `lazy import` in a function, class or `try` statement, and a lazy star import."""
     pending = [(statement, inside) for statement in statements]
     while pending:
         node, inside = pending.pop()
@@ -114,7 +115,7 @@ def _misplaced(node: _Import, inside: str) -> str:
 
 
 def _eligible(statements: Sequence[ast.stmt]) -> Iterator[_Import]:
-    """Yield the import statements at a module's own level that may be lazy: none inside a `try`."""
+    """Yield the import statements at module level that may be lazy: those outside any `try` block."""
     for node in statements:
         if isinstance(node, _Import):
             yield node
@@ -177,12 +178,13 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _KEYWORDS = frozenset(word.encode() for word in kwlist)
 
 Names = tuple[tuple[str, str | None], ...]
-#: First and last line, the module after `from`, the dots before it (-1 for `import`), names with aliases.
+#: The first and last line, the module after `from`, the dots before it (-1 for `import`), and names with
+#: aliases.
 PlainImport = tuple[int, int, str | None, int, Names]
 
 
 class Found(NamedTuple):
-    """A parsed import: its names, where its parenthesis (if any) closes, and where it ends."""
+    """A parsed import: its names, the end of its parentheses if it has any, and the end of the statement."""
 
     module: str | None
     level: int
@@ -193,9 +195,7 @@ class Found(NamedTuple):
 
 @cache
 def _pattern() -> re.Pattern[bytes]:
-    """Return the pattern for names, dots, commas, and comments between them; unused if the skeleton is
-    compiled.
-    """
+    """Return the pattern of an import statement, compiled on first use: compiled skeletons do without it."""
     return re.compile(
         rb"(?:import (?P<modules>%(path)b%(as)b(?:, ?%(path)b%(as)b)*+)"
         rb"|from (?P<dots>\.*+)(?P<source>%(path)b)?+ import "
@@ -206,7 +206,7 @@ def _pattern() -> re.Pattern[bytes]:
 
 
 def plain_import(source: bytes, start: int, end: int) -> Found | None:
-    """Return the import statement that begins at the start of a line; None for anything less plain."""
+    """Return the import statement that begins at the start of a line; None for an unusual form."""
     found = _pattern().match(source, start, end)
     if found is None:
         return None
@@ -224,7 +224,7 @@ def plain_import(source: bytes, start: int, end: int) -> Found | None:
 
 
 def _names(text: bytes) -> Names | None:
-    """Return the names and aliases; None if one of them is a keyword."""
+    """Return the imported names and their aliases; None if one of them is a keyword."""
     names: list[tuple[str, str | None]] = []
     for part in text.split(b","):
         words = part.split()

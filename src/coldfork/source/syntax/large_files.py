@@ -1,4 +1,5 @@
-"""Parses a large file in parts, so that its whole tree never exists, and leaves constants out of its tables.
+"""Parses a large file in parts, so that its whole tree never exists, and leaves most entries of large tables
+out.
 
 The tree of a generated file takes a hundred times the space of its text. A table of constants runs nothing,
 and one with thousands of interchangeable entries says no more than its first entry.
@@ -14,22 +15,22 @@ from functools import cache
 
 from coldfork.source.syntax.newer.parsing import parse_as_is
 
-#: Smaller texts are parsed as they are: little would be gained.
+#: Shorter texts are parsed in one piece: parts would save little.
 LARGE = 200_000
 _PART = 60_000
 _LONG_RUN = 4_000
 """Of a run of entries longer than this many bytes only the first is kept."""
-# A statement of the module may begin here, but no continuation of another one does.
+# Matches the start of a statement at module level, but not a line that continues another statement.
 _BEGINNING = re.compile(rb"^(?!(?:else|elif|except|finally)\b)[A-Za-z_@]", re.MULTILINE)
 
 
 def is_large(text: bytes) -> bool:
-    """Return True for a text that should be parsed in parts."""
+    """Return True for a text that is parsed in parts."""
     return len(text) >= LARGE
 
 
 def statements(text: bytes) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, parsed on demand.
+    """Yield the statements of a module, parsing each part when it is needed.
 
     Raises SyntaxError if a part does not parse, which says nothing about the whole: a part is cut off at a
     line that looks like the beginning of a statement, and counts as complete if the parser accepts it.
@@ -52,24 +53,24 @@ def statements(text: bytes) -> Iterator[ast.stmt]:
 
 
 def _parse(part: bytes, line: int) -> ast.Module:
-    """Return the tree of a part that follows this many lines; a long part contains a long statement."""
+    """Return the tree of a part, with `line` lines before it; a long part has its tables shortened."""
     before = b"\n" * line
     if len(part) > 2 * _PART:
         shorter = without_tables(part)
         if shorter is not part:
-            with suppress(SyntaxError):  # some displays do not allow unpacking
+            with suppress(SyntaxError):  # unpacking may be invalid in the shortened text
                 return parse_as_is(before + shorter)
     return parse_as_is(before + part)
 
 
 def _end(text: bytes, wanted: int) -> int:
-    """Return where a part may end, at or after an offset."""
+    """Return the first position, at or after an offset, at which a part can end."""
     found = _BEGINNING.search(text, wanted)
     return len(text) if found is None else found.start()
 
 
 def without_tables(text: bytes) -> bytes:
-    """Return the text without long runs of constants in displays; lines and columns stay the same.
+    """Return the text without long runs of constants in containers; lines and columns stay the same.
 
     An entry that unpacks a number replaces them: it is not a container, so the rest is not mistaken for all
     items.
@@ -98,7 +99,7 @@ def without_tables(text: bytes) -> bytes:
 
 
 def _blank(text: bytes, start: int, end: int, used: int) -> bytes:
-    """Return blanks in place of a stretch of the text, except for the columns used in its first line."""
+    """Return blanks to replace part of the text; `used` columns of its first line are filled already."""
     last = text.rfind(b"\n", start, end)
     if last < 0:
         return b" " * (end - start - used)
@@ -114,7 +115,9 @@ _CONSTANT = (
 
 
 def _nested(depth: int) -> bytes:
-    """Return a constant, or a display of constants with this many levels, including trailing space."""
+    """Return the pattern of a constant, or of containers of constants nested to this depth, with the space
+    after it.
+    """
     if not depth:
         return _CONSTANT
     within = {b"item": _nested(depth - 1), b"space": _SPACE}
@@ -125,14 +128,16 @@ def _nested(depth: int) -> bytes:
 
 @cache
 def _entry() -> re.Pattern[bytes]:
-    """Return the pattern of one entry of a display, including the comma."""
+    """Return the pattern of one entry of a container, including the comma."""
     item = _nested(2)
     return re.compile(rb"%b(?::%b%b)?+," % (item, _SPACE, item))
 
 
 @cache
 def _token() -> re.Pattern[bytes]:
-    """Return the pattern of one indivisible piece, so the inside of a text is not mistaken for entries."""
+    """Return the pattern of a string, comment or run of entries; this keeps entries inside a string from
+    matching.
+    """
     item = _nested(2)
     return re.compile(
         rb"\#[^\n]*+"

@@ -1,4 +1,4 @@
-"""Lowers blocks: plain ones of function bodies, and scopes (module and class bodies) with their bindings."""
+"""Lowers blocks: those of functions, and those of module and class bodies with their bindings."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None
 
 
 def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exception) -> Node:
-    """Return a node in place of a statement on which coldfork itself fails, which is reported when
+    """Return a node for a statement that coldfork failed to lower; the fault is reported if the node is
     reached.
     """
     lowered: Node = (nodes.FAULT, node.lineno + context.offset, describe(problem))
@@ -104,7 +104,7 @@ def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exce
 def _if(context: Context, node: ast.If, scope: Scope | None) -> Node | None:
     line = node.lineno + context.offset
     if scope is not None and not node.orelse and is_main_test(node.test):
-        # Its names are bound only in the process that runs the module: no other module can use them.
+        # The names are bound only in a process that runs the module itself: other modules cannot use them.
         return (nodes.MAIN, line, _block(context, node.body, None))
     test, span = lower_expression(context, node.test), context.span(node.test)
     typing = scope is not None and is_typing_test(node.test)
@@ -146,9 +146,7 @@ def _for(context: Context, node: ast.For | ast.AsyncFor, scope: Scope | None) ->
 
 
 def _inner(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
-    """Return a block inside a loop of a scope: its imports are noted, its names are bound by the whole
-    statement.
-    """
+    """Lower a block inside a loop at module or class level: the loop statement as a whole binds its names."""
     if scope is not None:
         for node in statements:
             for inner in ast.walk(node):
@@ -200,7 +198,7 @@ def _def(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
 
 
 def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[Node]:
-    """Return the functions that a skeleton has replaced by one assignment."""
+    """Return the functions that a skeleton has combined into one assignment."""
     lowered: list[Node] = []
     for target, line in zip(node.targets, lines, strict=True):
         assert isinstance(target, ast.Name)
@@ -220,7 +218,7 @@ def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | 
     body = prune(_block(context, node.body, inner), inner, context.lazy)
     if inner.annotations:
         line = node.lineno + context.offset
-        none = tuple(NO_PARAMETERS)  # plain data, so that it can be stored
+        none = tuple(NO_PARAMETERS)  # plain data can be stored
         code: Node = (none, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
         inner.bind("__annotate__", nodes.BY_DEF, (nodes.DEF, line, "__annotate__", (), None, code), line)
     line = node.lineno + context.offset

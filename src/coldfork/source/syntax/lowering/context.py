@@ -1,4 +1,4 @@
-"""A piece of source being lowered: its position in the file, and facts about it."""
+"""A piece of source that is being lowered: its position in the file, and facts about the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.source.syntax.nodes import Span
 
 
 class Context:
-    """One parsed piece of a file; `offset` is added to each of its lines."""
+    """One parsed piece of a file; `offset` is added to its line numbers."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Context:
         """The imports that the skeleton has replaced by one `pass`."""
 
     def span(self, node: ast.expr) -> Span:
-        """Return where the text of `node` is, to quote it later."""
+        """Return the position of the text of `node`, so that it can be quoted."""
         last = (node.end_lineno or node.lineno) + self.offset
         return (node.lineno + self.offset, node.col_offset, last, node.end_col_offset or 0)
 

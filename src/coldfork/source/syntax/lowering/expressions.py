@@ -19,7 +19,7 @@ _OPERATORS = {
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
     ast.UAdd: "pos", ast.USub: "neg", ast.Invert: "invert",
 }  # fmt: skip
-#: The methods that format a value, in the order in which Python tries them.
+#: The methods that Python tries in order to format a value.
 _WRITING = ("__format__", "__str__")
 UNKNOWN_CONSTANT: Node = (nodes.OTHER, ())
 
@@ -161,7 +161,7 @@ def _formatted(context: Context, node: ast.FormattedValue) -> Node:
     inner = lower_expression(context, node.value)
     if node.format_spec is None and node.conversion in (-1, ord("s")):
         return inner
-    # Its value is unknown; only the code that runs on the way matters.
+    # The result is unknown: only the code that formatting runs matters.
     writing = ("__repr__",) if node.conversion in (ord("r"), ord("a")) else _WRITING
     written: Node = (nodes.JOINED, (inner,), writing)
     if node.format_spec is None:

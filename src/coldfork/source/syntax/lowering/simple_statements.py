@@ -1,4 +1,4 @@
-"""Lowers statements without a block of their own, and notes what they bind."""
+"""Lowers statements that contain no block, and records the names that they bind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.source.syntax.newer.trees import TypeAlias
 from coldfork.source.syntax.nodes import Node
 from coldfork.source.syntax.scopes import Scope, bind_target, boring
 
-#: Lowers one kind of statement; returns None if it has no effect.
+#: Lowers one kind of statement; returns None if the statement has no effect.
 Lower = Callable[[Context, Any, Scope | None], Node | None]
 
 
@@ -60,7 +60,8 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
     if scope is not None and name is not None:
         line = node.lineno + context.offset
         if not isinstance(node.annotation, ast.Constant) or value is None:
-            # Beside a value the annotation only says that there is one; without a value it is all there is.
+            # If the name has a value, the content of its annotation does not matter; otherwise nothing else
+            # is known.
             typed = lower_annotation(context, node.annotation) if value is None else (nodes.CONST, None)
             scope.bind(name, nodes.BY_TYPE, typed, line)
         if value is not None:
@@ -82,7 +83,7 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
 
 
 def _annotation_effects(context: Context, node: ast.expr, scope: Scope) -> Node | None:
-    """Return the annotation if it contains a call; otherwise note the dotted names that it reads."""
+    """Return the annotation if it contains a call; otherwise record the dotted names that it reads."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -114,7 +115,7 @@ def _dotted(node: ast.expr) -> str | None:
 
 
 def _alias(context: Context, node: TypeAlias, scope: Scope | None) -> Node:
-    """Return a `type` statement, whose value is evaluated on request."""
+    """Return an assignment for a `type` statement, whose value is evaluated only when needed."""
     lowered: Node = (nodes.ASSIGN, *context.ends(node), ((nodes.TO_NAME, node.name.id),), UNKNOWN_CONSTANT)
     if scope is not None:
         scope.bind(node.name.id, nodes.BY_VALUE, UNKNOWN_CONSTANT, node.lineno)
@@ -131,7 +132,7 @@ def _raise(context: Context, node: ast.Raise, scope: Scope | None) -> Node:
 
 
 def lower_plain_import(context: Context, plain: PlainImport, scope: Scope | None) -> Node:
-    """Return an import that a skeleton has left out."""
+    """Return the node of an import that the skeleton does not contain."""
     line, last, module, level, names = plain
     ends = line + context.offset, last + context.offset
     if level < 0:
@@ -234,7 +235,7 @@ def lower_decorators(context: Context, decorators: Sequence[ast.expr]) -> tuple[
 
 
 def lower_annotations(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[Node, ...]:
-    """Return the annotations of a header, unless they are postponed."""
+    """Return the annotations in a function's header; none if their evaluation is postponed."""
     if context.postponed:
         return ()
     arguments = node.args
@@ -247,7 +248,7 @@ def lower_annotations(context: Context, node: ast.FunctionDef | ast.AsyncFunctio
 
 
 def hide_type_parameters(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Make the type parameters in a header local names that refer to no variable of the module."""
+    """Rename type parameters in a header, so that they refer to no variable of the module."""
     hidden = {parameter.name for parameter in getattr(node, "type_params", ())}
     if not hidden:
         return
@@ -264,7 +265,7 @@ def hide_type_parameters(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctio
 
 
 def lower_annotation(context: Context, node: ast.expr) -> Node:
-    """Return an annotation as an expression, including the text of a quoted one."""
+    """Return an annotation as an expression; a quoted annotation is parsed."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             quoted = ast.parse(node.value.strip(), mode="eval").body

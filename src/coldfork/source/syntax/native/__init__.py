@@ -1,1 +1,1 @@
-"""Parts that are compiled if there is a C compiler, each with a twin in Python."""
+"""Functions that are compiled if a C compiler is available, each with an equivalent in Python."""

@@ -1,1 +1,1 @@
-"""Syntax newer than the running Python: rewritten to the same columns before `ast` reads it."""
+"""Syntax newer than the running Python: rewritten, in the same columns, into syntax that `ast` can parse."""

@@ -1,4 +1,4 @@
-"""Parses a source of any Python up to 3.15 with the running `ast`."""
+"""Parses the source of any Python up to 3.15 with the running Python's `ast`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import warnings
 
 
 def parse_any(source: bytes) -> ast.Module:
-    """Return the tree of a source; if the running grammar is too old for it, that of the rewritten source."""
+    """Return the tree of a source; syntax too new for the running Python is rewritten first."""
     try:
         return parse_as_is(source)
     except SyntaxError:
-        # Imported on demand: nearly every run does without it.
+        # Imported here because nearly no run needs it.
         from coldfork.source.syntax.newer.restoring import parse_rewritten
 
         tree = parse_rewritten(source, parse_as_is, parse_any)
@@ -21,7 +21,7 @@ def parse_any(source: bytes) -> ast.Module:
 
 
 def parse_as_is(source: bytes) -> ast.Module:
-    """Return the tree that the running grammar makes of a source."""
+    """Return the tree that the running Python's own parser makes of a source."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source)

@@ -1,4 +1,6 @@
-"""Restores in a tree whatever was rewritten so that the running Python could parse it."""
+"""Restores in a tree the newer syntax that was rewritten so that the running Python could parse
+the source.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,12 @@ from coldfork.source.syntax.newer.rewriting import Hole, Rewritten, rewrite
 from coldfork.source.syntax.newer.tokens import Field, Literal, Part, Token, Unscannable
 from coldfork.source.syntax.newer.trees import TemplateStr, TypeAlias, TypeParameter
 
-#: Parses a source whatever its syntax.
+#: Parses a source that may contain newer syntax.
 Parse = Callable[[bytes], ast.Module]
 
 
 def restore(tree: ast.Module, source: bytes, rewritten: Rewritten, parse: Parse) -> None:
-    """Change a tree of the rewritten text into the one of the source."""
+    """Change the tree of the rewritten text into that of the original source."""
     _Restorer(source, rewritten, parse).visit(tree)
 
 
@@ -84,7 +86,7 @@ class _Restorer(ast.NodeTransformer):
         )
         return b"**" in before[node.col_offset :]
 
-    # -- the contents of holes ------------------------------------------------------------------------
+    # -- the contents of replaced parts ---------------------------------------------------------------
 
     def _content(self, hole: Hole, node: ast.Constant) -> ast.expr:
         made = self._joined(hole) if hole.strings else self._expression(hole.start, hole.end)
@@ -121,7 +123,7 @@ class _Restorer(ast.NodeTransformer):
             specification = ast.JoinedStr(self._parts(string, field.specification, False))
         if not template:
             return ast.FormattedValue(value, field.conversion, specification)
-        # A t-string formats none of its values, but the values inside a format specification are formatted.
+        # A t-string does not format its values, but it does format those inside a format specification.
         return TemplateStr([value, *([specification] if specification is not None else [])])
 
     def _text(self, string: Token, literal: Literal) -> str:
@@ -131,11 +133,11 @@ class _Restorer(ast.NodeTransformer):
         quotes = string.text[len(string.prefix) :]
         quotes = quotes[:3] if quotes[:3] in (b'"""', b"'''") else quotes[:1]
         if (len(text) - len(text.rstrip(b"\\"))) % 2:
-            text += b"\\"  # before a brace it represents itself
+            text += b"\\"  # before a brace, a backslash is literal
         return str(ast.literal_eval((quotes + text + quotes).decode()))
 
     def _expression(self, start: int, end: int) -> ast.expr:
-        """Return the tree of a stretch of the source, at its own lines and columns."""
+        """Return the tree of a part of the source, with the original lines and columns."""
         (statement,) = self._parse(b"(" + self._source[start:end] + b"\n)").body
         assert isinstance(statement, ast.Expr)
         line, column = self._place(start)
@@ -155,7 +157,7 @@ class _Restorer(ast.NodeTransformer):
 
 
 def _merged(values: list[ast.expr]) -> list[ast.expr]:
-    """Return the parts of a string with adjacent texts merged."""
+    """Return the parts of a string, joining adjacent texts."""
     merged: list[ast.expr] = []
     for value in values:
         last = merged[-1] if merged else None
@@ -167,10 +169,10 @@ def _merged(values: list[ast.expr]) -> list[ast.expr]:
 
 
 def parse_rewritten(source: bytes, parse: Parse, parse_parts: Parse) -> ast.Module | None:
-    """Return the tree of a source by way of one that an older Python reads; None if it is not valid in any
-    Python.
+    """Return the tree of a source after rewriting it for older versions; None if no version of Python accepts
+    the source.
     """
-    # An f-string may be too new without showing it: then all of them are taken apart.
+    # Newer syntax in an f-string is not always recognised: the second attempt takes all f-strings apart.
     for every_string in (False, True):
         tree = _parse_rewritten(source, parse, parse_parts, every_string)
         if tree is not None:

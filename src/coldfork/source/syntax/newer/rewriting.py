@@ -1,4 +1,5 @@
-"""Rewrites newer syntax into syntax that the running `ast` can read: same lines and columns, with notes.
+"""Rewrites newer syntax so that the running `ast` can parse it, keeping lines and columns, and records the
+changes.
 
 A *hole* is a stretch that becomes `(0   )`: its original text is parsed separately, and put back into the
 tree.
@@ -10,12 +11,14 @@ from typing import NamedTuple
 
 from coldfork.source.syntax.newer.tokens import Kind, Token, scan
 
-#: A line from 1, and a column in bytes.
+#: A line, counted from 1, and a column in bytes.
 Place = tuple[int, int]
 
 
 class Hole(NamedTuple):
-    """A stretch whose tree is made separately: the tokens of adjacent strings, or none for an expression."""
+    """A part of the source that is replaced by a constant and parsed separately; `strings` is empty for an
+    expression.
+    """
 
     start: int
     end: int
@@ -23,7 +26,7 @@ class Hole(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """A source that an older Python reads, and the parts to restore in its tree."""
+    """A source that older versions of Python can parse, and the parts to restore in its tree."""
 
     text: bytes
     holes: dict[Place, Hole]
@@ -39,7 +42,9 @@ class Rewritten(NamedTuple):
 
 
 def rewrite(source: bytes, *, every_string: bool) -> Rewritten:
-    """Rewrite all newer syntax; with `every_string`, also f-strings that look readable by any Python."""
+    """Rewrite all newer syntax; with `every_string`, also f-strings that any version of Python seems to
+    accept.
+    """
     return _Rewriter(source, scan(source), every_string).rewritten()
 
 
@@ -69,7 +74,7 @@ class _Rewriter:
                 self._string(index, token)
             elif token.text in (b"*", b"**"):
                 self._star(index, partners)
-            # After a colon outside brackets: text that looks like a statement there is not an expression.
+            # A colon outside brackets also begins a statement.
             at_start = token.kind is Kind.NEWLINE or token.text in (b";", b":")
         aliases, unpacked = frozenset(self._aliases), frozenset(self._unpacked)
         return Rewritten(bytes(self._text), self._holes, self._parameters, aliases, self._lazy, unpacked)
@@ -114,7 +119,7 @@ class _Rewriter:
         self._aliases.add(self._place(name.start))
 
     def _note_parameters(self, owner: int, name: int, bracket: int, close: int) -> None:
-        """Note the names in a list of type parameters; their bounds are evaluated on request."""
+        """Record the names in a list of type parameters; their bounds are evaluated only when needed."""
         names: list[str] = []
         depth, at_start = 0, True
         for token in self._tokens[bracket + 1 : close]:
@@ -143,7 +148,7 @@ class _Rewriter:
             self._dig(self._tokens[first].start, self._tokens[last - 1].end, ())
 
     def _string(self, index: int, token: Token) -> None:
-        """Make a hole for adjacent strings of which one is too new."""
+        """Replace adjacent strings by a hole if the syntax of one of them is too new."""
         if index and self._tokens[index - 1].kind is Kind.STRING:
             return
         last = index
@@ -158,7 +163,7 @@ class _Rewriter:
         return formatted is not None and (self._every_string or formatted.nested or b"t" in token.prefix)
 
     def _star(self, index: int, partners: dict[int, int]) -> None:
-        """Turn `[*a for a in b]` into `[ a for a in b]`, noting that the element is unpacked."""
+        """Turn `[*a for a in b]` into `[ a for a in b]`, and record that the element is unpacked."""
         bracket = index - 1
         if bracket not in partners or index < 1:
             return
@@ -181,7 +186,7 @@ class _Rewriter:
         self._holes[line, column + 1] = Hole(start, end, strings)
 
     def _fill(self, start: int, end: int, head: bytes, tail: bytes = b"") -> None:
-        """Put `head` and `tail` around blanks; line ends stay."""
+        """Replace a part by `head`, blanks and `tail`, keeping its line ends."""
         blank = bytes(0x0A if byte == 0x0A else 0x20 for byte in self._source[start:end])
         self._text[start:end] = head + blank[len(head) : len(blank) - len(tail)] + tail
 
@@ -199,7 +204,7 @@ class _Rewriter:
 
 
 def _partners(tokens: list[Token]) -> dict[int, int]:
-    """Return the closing bracket of every opening one, by their indices."""
+    """Return, by index, the closing bracket of every opening bracket."""
     opened: list[int] = []
     partners: dict[int, int] = {}
     for index, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""The tokens of a source, as far as rewriting needs them, with the strings that newer Pythons nest.
+"""The tokens of a source, as far as rewriting needs them, including strings nested in f-strings.
 
 The running `tokenize` stops where its own grammar ends. This scanner knows the f-strings of Python 3.12 (any
 quotes, backslashes, comments and line ends inside a replacement field) and the t-strings of 3.14.
@@ -23,7 +23,9 @@ class Kind(Enum):
 
 
 class Field(NamedTuple):
-    """One replacement field: the place of its expression, and its suffix."""
+    """A replacement field of an f-string: the position of its expression, its conversion and its
+    specification.
+    """
 
     start: int
     end: int
@@ -35,7 +37,7 @@ class Field(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """A stretch of a formatted string that represents itself."""
+    """A part of a formatted string that stands for itself."""
 
     start: int
     end: int
@@ -45,7 +47,7 @@ Part = Literal | Field
 
 
 class Formatted(NamedTuple):
-    """An f-string or t-string, taken apart."""
+    """An f-string or t-string, divided into its parts."""
 
     end: int
     parts: tuple[Part, ...]
@@ -64,12 +66,12 @@ class Token(NamedTuple):
 
     @property
     def prefix(self) -> bytes:
-        """The prefix of a string before the quotes, in lower case."""
+        """The letters before the quotes of a string, in lower case."""
         return self.text[: len(self.text) - len(self.text.lstrip(b"rRbBuUfFtT"))].lower()
 
 
 class Unscannable(Exception):
-    """The source is not valid in any Python."""
+    """Raised if the source is not valid in any version of Python."""
 
 
 _SPACE = re.compile(rb"(?:[ \t\f]|\\\n|#[^\n]*)+")
@@ -90,7 +92,7 @@ _DEEPEST = 150
 
 
 def scan(source: bytes) -> list[Token]:
-    """Return all tokens of a source; raise `Unscannable` if it makes no sense."""
+    """Return all tokens of a source; raise `Unscannable` if it is not valid."""
     found: list[Token] = []
     position = depth = 0
     while position < len(source):
@@ -137,7 +139,7 @@ def _string(source: bytes, opening: re.Match[bytes], level: int) -> Token:
 
 
 class _Formatted:
-    """Reads one f-string or t-string."""
+    """Divides one f-string or t-string into its parts."""
 
     def __init__(self, source: bytes, quotes: bytes, raw: bool, level: int) -> None:
         if level > _DEEPEST:
@@ -153,8 +155,8 @@ class _Formatted:
         return Formatted(position + len(self._quotes), parts, self._nested)
 
     def _parts(self, position: int, *, in_specification: bool) -> tuple[tuple[Part, ...], int]:
-        """Return the parts up to the closing quotes, or up to the end of the field whose specification this
-        is.
+        """Return the parts up to the closing quotes, or, in a format specification, up to the end of its
+        field.
         """
         source, parts, begun = self._source, list[Part](), position
         while True:
@@ -190,7 +192,7 @@ class _Formatted:
         return position + 1
 
     def _field(self, position: int) -> tuple[Field, int]:
-        """Return a field whose brace precedes `position`, and the position after it."""
+        """Return the field after an opening brace at `position`, and the position after the field."""
         start, depth, shown, end = position, 0, "", None
         while True:
             position = self._past_space(position)
@@ -207,7 +209,9 @@ class _Formatted:
         return self._behind(start, position if end is None else end, position, shown)
 
     def _behind(self, start: int, end: int, position: int, shown: str) -> tuple[Field, int]:
-        """Return the conversion and the specification of a field, and its closing brace."""
+        """Return the field with its conversion and specification, and the position after its
+        closing brace.
+        """
         conversion, specification = -1, None
         if self._source.startswith(b"!", position):
             name = _WORD.match(self._source, position + 1)
@@ -223,7 +227,9 @@ class _Formatted:
         return Field(start, end, shown, conversion, specification), position + 1
 
     def _past_space(self, position: int) -> int:
-        """Return the position after spaces, comments and line ends; the latter two are new inside a field."""
+        """Return the position after spaces, comments and line ends; comments and line ends are newer syntax
+        in a field.
+        """
         while True:
             after = _after_space(self._source, position)
             if b"#" in self._source[position:after] or b"\\" in self._source[position:after]:
@@ -234,7 +240,7 @@ class _Formatted:
             position = after + 1
 
     def _meet(self, token: Token) -> None:
-        """Note a token of an expression that Python 3.11 does not accept there."""
+        """Record it if a token inside a field is not accepted there by Python 3.11."""
         if token.kind is Kind.STRING:
             inner = token.formatted
             odd = any(mark in token.text for mark in (b"\\", b"#", self._quotes))

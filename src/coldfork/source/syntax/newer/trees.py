@@ -1,4 +1,4 @@
-"""The nodes that newer Pythons add to their trees, for those that lack them."""
+"""The classes of nodes that newer versions of Python have in `ast`, for older ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 
 class TypeParameter(NamedTuple):
-    """A type parameter, reduced to its name."""
+    """A type parameter, of which only the name is kept."""
 
     name: str
 
 
 class TypeAlias(ast.stmt):
-    """`type name[parameters] = value`, like the class of the same name from Python 3.12 on."""
+    """The statement `type name[parameters] = value`, like `ast.TypeAlias` from Python 3.12 on."""
 
     _fields = ("name", "value")
 
@@ -24,7 +24,7 @@ class TypeAlias(ast.stmt):
 
 
 class TemplateStr(ast.expr):
-    """A t-string, like the class of the same name from Python 3.14 on."""
+    """A t-string, like `ast.TemplateStr` from Python 3.14 on."""
 
     _fields = ("values",)
 

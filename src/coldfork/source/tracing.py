@@ -1,6 +1,4 @@
-"""Follows the modules of a request with an evaluator that notes its beliefs, and reports them for
-one line.
-"""
+"""Follows the modules of a request, and reports the values that the evaluator finds at one line."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _MOST_VALUES = 3
 
 
 class Seen:
-    """One visit of a statement, and the beliefs there."""
+    """One visit of a statement, and the values that expressions had then."""
 
     def __init__(self, importing: str, frame: Frame, line: int, looked_up: bool = False) -> None:
         self.importing = importing
@@ -53,14 +51,14 @@ class Seen:
         self.ended = ""
 
     def believe(self, text: str, value: str) -> None:
-        """Note the value that an expression is taken to have."""
+        """Record a value that an expression may have."""
         held = self.beliefs.setdefault(text, [])
         if value not in held and len(held) <= _MOST_VALUES:
             held.append("and others" if len(held) == _MOST_VALUES else value)
 
 
 class Watch:
-    """The watched lines, and the visits there."""
+    """The lines to watch, and the recorded visits of their statements."""
 
     def __init__(self, path: str, lines: frozenset[int], words_of: Wording) -> None:
         self.path = path
@@ -70,7 +68,7 @@ class Watch:
 
 
 class TracingEvaluator(Evaluator):
-    """Works like an evaluator, but one statement at a time where a line is watched."""
+    """An evaluator that runs blocks with a watched line statement by statement, recording each visit."""
 
     def __init__(self, program: Program, watch: Watch) -> None:
         super().__init__(program)
@@ -109,7 +107,7 @@ class TracingEvaluator(Evaluator):
         return "" if self.running.module is None else self.running.module.name
 
     def _step(self, frame: Frame, node: Node) -> int:
-        """Run one statement, and note the visit if it is watched."""
+        """Run one statement, and record the visit if its line is watched."""
         outer, self._at = self._at, None
         if line_of(node) not in self._watch.lines or frame.quiet:
             try:
@@ -146,12 +144,12 @@ class TracingEvaluator(Evaluator):
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-#: The parts of a compound statement that hold statements.
+#: The parts of a compound statement that contain statements.
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def trace(request: Request, file: Path, line: int, progress: Progress | None = None) -> Trace:
-    """Follow the modules, and report the beliefs at a line of a file, which may be a dependency's."""
+    """Follow the modules, and report the values at a line of a file, which may belong to a dependency."""
     alone = replace(request, cache=None, store=None, jobs=1, towards=frozenset())
     return at_length(lambda: _trace(alone, file, line, progress))
 
@@ -202,7 +200,7 @@ def _parsed(source: str, shown: str) -> ast.Module:
 
 
 def _statements_around(tree: ast.AST, line: int) -> Iterator[ast.stmt]:
-    """Yield the statements that contain a line, outermost first."""
+    """Yield the statements that contain a line, the outermost first."""
     pending = [tree]
     while pending:
         for statement in _inside(pending.pop()):
@@ -212,7 +210,7 @@ def _statements_around(tree: ast.AST, line: int) -> Iterator[ast.stmt]:
 
 
 def _function(statements: list[ast.stmt]) -> str:
-    """Return the name of the innermost function among these."""
+    """Return the name of the innermost function among these statements; empty if there is none."""
     named = (one.name for one in reversed(statements) if isinstance(one, _FUNCTIONS))
     return next(named, "")
 
@@ -226,13 +224,13 @@ def _inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _first(statement: ast.stmt) -> int:
-    """Return the line of the first decorator, if there is one."""
+    """Return the first line of a statement, including its decorators."""
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
 def _visits(seen: list[Seen], program: Program, quotations: Quotations) -> Iterator[Visit]:
-    """Yield the ways in which a line was reached, each once."""
+    """Yield the different visits of a line, each with the number of times it occurred."""
     counted: dict[Visit, int] = {}
     for one in seen:
         visit = _visit(one, program, quotations)

@@ -1,4 +1,4 @@
-"""The compact form of source that the evaluators follow: nested tuples, which marshal loads quickly.
+"""The compact form of source that the evaluators follow: nested tuples, which `marshal` loads quickly.
 
 Every node is a tuple whose first item is one of the numbers below; `fields` describes the others, and `walk`
 uses it to find the nodes inside a node. Lines are the file's own lines. Blocks are tuples of statements.
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 Node = tuple[Any, ...]
 Block = tuple[Node, ...]
-#: Where a text stands: line, column, last line, last column.
+#: The position of a text: first line, column, last line, last column.
 Span = tuple[int, int, int, int]
 NO_SPAN: Span = (0, 0, 0, 0)
 
@@ -39,10 +39,10 @@ YIELD = 16
 AWAIT = 17
 STAR = 18
 SLICE = 19
-OTHER = 20  # evaluated only for the effects of its parts; the result is unknown
+OTHER = 20  # the result is unknown: evaluated only for the effects of its parts
 UNARY = 21
 
-# -- statements: the line is always second ----------------------------------------------------------
+# -- statements: their first field is the line -------------------------------------------------------
 EXPR = 30
 ASSIGN = 31
 AUGMENTED = 32
@@ -65,13 +65,13 @@ CONTINUE = 48
 ASSERT = 49
 MATCH = 50
 DELETE = 51
-LOADS = 52  # what annotations read
+LOADS = 52  # the dotted names that annotations read
 ASYNC_FOR = 53
 ASYNC_WITH = 54
-LAZY_IMPORT = 55  # from Python 3.15 on: names are bound, and modules run when one of them is read
+LAZY_IMPORT = 55  # from Python 3.15 on: binds a name, whose first reading runs the import
 LAZY_FROM = 56
-FAULT = 57  # a statement on which coldfork itself failed when reading it
-MAIN = 58  # code that runs only if the module is started: `if __name__ == "__main__"`
+FAULT = 57  # a statement that coldfork failed to read
+MAIN = 58  # runs only if the module is the program: `if __name__ == "__main__"`
 
 # -- assignment targets -----------------------------------------------------------------------------
 TO_NAME = 60
@@ -82,34 +82,34 @@ TO_STAR = 64
 
 # -- patterns of `match` ----------------------------------------------------------------------------
 CASE_VALUE = 70
-CASE_CONSTANT = 71  # None, True or False, which the subject has to be
+CASE_CONSTANT = 71  # the subject is None, True or False
 CASE_SEQUENCE = 72
 CASE_MAPPING = 73
 CASE_CLASS = 74
-CASE_STAR = 75  # the rest of a sequence
-CASE_AS = 76  # `_` has neither a pattern nor a name
+CASE_STAR = 75  # `*rest`, the other items of a sequence
+CASE_AS = 76  # the pattern `_` has no name
 CASE_OR = 77
 
-# -- how a module or class body binds a name, and what its payload is ---------------------------------
-BY_IMPORT = 0  # (module, whether it was given an alias; without one the name means the top package)
+# -- how a module or class body binds a name, each with the content of its payload -------------------
+BY_IMPORT = 0  # (module, whether there is an alias; if not, the name is the top package's)
 BY_FROM = 1  # (module, level, name)
 BY_DEF = 2  # the DEF node
 BY_CLASS = 3  # the CLASS node
 BY_VALUE = 4  # an expression
-BY_STATEMENT = 5  # a statement that has to be run to know the value
+BY_STATEMENT = 5  # a statement that has to run to bind the value
 BY_TYPE = 6  # an annotation without a value
-BY_LAZY_IMPORT = 7  # (module, whether it was given an alias, declared, line)
+BY_LAZY_IMPORT = 7  # (module, whether there is an alias, declared, line)
 BY_LAZY_FROM = 8  # (module, level, name, declared, line)
 
 # -- guards around a binding --------------------------------------------------------------------------
 WHEN = 0  # (WHEN, test, wanted, line, span)
 AFTER_FAILURE = 1  # (AFTER_FAILURE, block of the try, exception types, line of the handler)
 
-#: Methods of parsers that leave the program unless the command line is acceptable.
+#: Methods of command line parsers, which end the program if the command line is invalid.
 PARSING = frozenset({"parse_args", "parse_args_into_dataclasses"})
 
 
-# -- views --------------------------------------------------------------------------------------------
+# -- named tuples for nodes ---------------------------------------------------------------------------
 
 
 class Parameters(NamedTuple):
@@ -130,7 +130,7 @@ NO_PARAMETERS = Parameters((), (), None, (), (), None)
 
 
 class Code(NamedTuple):
-    """The code that a call of a function runs."""
+    """The code that runs when a function is called."""
 
     parameters: Parameters
     block: Block
@@ -157,7 +157,7 @@ class Class(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """One way in which a name of a module or class body gets its value."""
+    """One way in which a module or class body binds a name."""
 
     how: int
     payload: Any
@@ -184,7 +184,7 @@ class Case(NamedTuple):
 
 
 def last_name(node: Node) -> str | None:
-    """Return the last part of a name or of a dotted one; None for any other expression."""
+    """Return the last part of a name or dotted name; None for any other expression."""
     if node[0] == NAME:
         _, name, _ = node
     elif node[0] == ATTR:
@@ -195,13 +195,13 @@ def last_name(node: Node) -> str | None:
 
 
 def place_of(call: Node) -> tuple[int, int, int]:
-    """Return the line and the column at which a call begins, and the line on which it ends."""
+    """Return the line and the column where a call begins, and the line where it ends."""
     _, _, _, _, line, column, end_line = call
     return line, column, end_line
 
 
 def called(node: Node) -> Node:
-    """Return the name of a decorator or base, whether or not it is called there."""
+    """Return the name of a decorator or base; for a call such as `@decorator(...)`, that of the function."""
     if node[0] != CALL:
         return node
     _, function, *_ = node
@@ -210,14 +210,14 @@ def called(node: Node) -> Node:
 
 
 def decorators_of(definition: Node) -> tuple[tuple[Node, int], ...]:
-    """Return the decorators of a DEF or CLASS node, with their lines, the outermost first."""
+    """Return the decorators of a DEF or CLASS node with their lines, outermost first."""
     _, _, _, decorators, *_ = definition
     found: tuple[tuple[Node, int], ...] = decorators
     return found
 
 
 def text_constant(node: Node) -> str | None:
-    """Return the text that an expression spells out; None for anything else."""
+    """Return the text of an expression that is a constant text; None for any other expression."""
     if node[0] != CONST:
         return None
     _, value = node
@@ -225,18 +225,18 @@ def text_constant(node: Node) -> str | None:
 
 
 def last_line(span: Span) -> int:
-    """Return the line on which a text ends."""
+    """Return the line where a span of text ends."""
     _, _, line, _ = span
     return line
 
 
 def line_of(statement: Node) -> int:
-    """Return the line on which a statement begins."""
+    """Return the line where a statement begins."""
     line: int = statement[1]
     return line
 
 
 def code_of(raw: Node) -> Code:
-    """Return the view of a function's code, and of its parameters."""
+    """Return a function's code, and its parameters, as named tuples."""
     parameters, block, is_generator, is_async, name, line, returns, annotations = raw
     return Code(Parameters._make(parameters), block, is_generator, is_async, name, line, returns, annotations)

@@ -1,4 +1,4 @@
-"""The facts needed about every module: few, so that the rest of its summary can stay packed.
+"""The facts about a file that are needed for every module: few, so that its full summary can stay packed.
 
 Each process follows only part of a large tree, and most modules are followed once and never needed again.
 """
@@ -15,36 +15,36 @@ from coldfork.source.syntax.scopes import ImportRecord
 from coldfork.source.syntax.summary import Summary
 from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
-#: One of these occurs in every file that starts processes through known functions.
+#: Every file that starts processes through a known function contains one of these texts.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
-#: Functions that start processes, or decide how they start, when called.
+#: Functions that start processes, or decide how processes start.
 _CALLED = (b"Process", b"Pool", b"ProcessPoolExecutor", b"set_start_method", b"get_context")
 _ANY_CALLED = b"|".join(_CALLED)
 _VARIABLES = tuple(name.encode() for name in sorted(VISIBILITY))
-#: One of these occurs in every file with a line about processes: searching for them is fast.
+#: Every file with a line about processes contains one of these texts, which can be searched for quickly.
 _ABOUT_PROCESSES = (b"DataLoader", *_VARIABLES, *(name + end for name in _CALLED for end in (b"(", b" ")))
-#: Text in lines that start processes, or decide how they start and which devices they see.
+#: Matches text in lines that start processes, or decide how they start or which devices they see.
 _DECIDING = re.compile(
     rb"\b(?:%s)\s*\(|DataLoader\s*[(,)]|[\"'](?:%s)[\"']" % (_ANY_CALLED, b"|".join(_VARIABLES))
 )
-#: Imports of one of these under another name.
+#: Matches an import that gives one of these functions another name.
 _RENAMING = re.compile(rb"\b(?:%s) as (\w+)" % _ANY_CALLED)
-#: Functions that ask whether a framework has made a context.
+#: Functions that return whether a framework has made a context.
 _ASKING = (b"is_initialized", b"_is_in_bad_fork")
 _ANY_ASKING = re.compile(b"|".join(_ASKING))
-#: Text in lines that choose how processes start.
+#: Matches text in lines that choose the start method.
 _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
-#: Calls that pass a function to a parser of command lines, which calls it for some of them.
+#: Matches a call that passes a function to a command line parser, which calls that function for a command.
 _HANDING = re.compile(rb"\bset_defaults\(\s*\w+\s*=\s*(\w+)\s*[,)]|\b(?:Fire|app\.run)\(\s*(\w+)\s*[,)]")
-#: A function that is given a parsed command line.
+#: Matches the definition of a function that receives a parsed command line.
 _GIVEN = re.compile(rb"^(?:async )?def (\w+)\([^)]*:\s*(?:argparse\.)?Namespace\b", re.MULTILINE)
-#: The decorator of a function that is a command.
+#: The last name of decorators that make a function a command.
 _COMMAND = "command"
 
 
 class Outline(NamedTuple):
-    """The few facts about a file that do not require unpacking its summary. Plain data throughout."""
+    """The few facts about a file that are available without unpacking its summary; they are plain data."""
 
     imports: tuple[ImportRecord, ...]
     bases: tuple[str, ...]
@@ -93,7 +93,9 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
 
 
 def _commands(summary: Summary, source: bytes) -> Iterator[str]:
-    """Yield the functions of a file that are commands, by a decorator or by being passed to a parser."""
+    """Yield the functions of a file that are commands: those with a command decorator, or passed
+    to a parser.
+    """
     if not any(word in source for word in (b"command", b"set_defaults(", b"Fire(", b"app.run(")):
         return
     handed = {(found[1] or found[2]).decode() for found in _HANDING.finditer(source)}
@@ -107,14 +109,14 @@ def _commands(summary: Summary, source: bytes) -> Iterator[str]:
 
 
 def _given(source: bytes) -> tuple[str, ...]:
-    """Return the functions that are given a parsed command line."""
+    """Return the functions that receive a parsed command line."""
     if b"Namespace" not in source:
         return ()
     return tuple(sorted({found[1].decode() for found in _GIVEN.finditer(source)}))
 
 
 def _deciding(source: bytes) -> Iterator[int]:
-    """Yield the lines about processes, under whatever names a file imports the functions."""
+    """Yield the lines of a file that start processes or decide how, including uses under other names."""
     if not any(word in source for word in _ABOUT_PROCESSES):
         return
     yield from _lines(_DECIDING, source)
@@ -131,7 +133,7 @@ def _lines(words: re.Pattern[bytes], source: bytes) -> Iterator[int]:
 
 
 def bases_of(summary: Summary) -> Iterator[tuple[str, Node]]:
-    """Yield the bases of the top-level classes of a file, each with the node of its class."""
+    """Yield the bases of the top-level classes of a file, each with the CLASS node."""
     for entries in summary.binds.values():
         for how, payload, _line, _guards in entries:
             if how != nodes.BY_CLASS:
@@ -143,7 +145,7 @@ def bases_of(summary: Summary) -> Iterator[tuple[str, Node]]:
 
 
 def _imported(body: Block) -> Iterator[str]:
-    """Yield the top-level packages that statements of a module's body import."""
+    """Yield the top-level packages imported by statements of a module's body."""
     for node in body:
         if node[0] == nodes.IMPORT:
             _, _, _, names = node

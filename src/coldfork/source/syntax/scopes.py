@@ -1,4 +1,4 @@
-"""The bindings of a module or class body, and the statements that only bind."""
+"""The bindings of a module or class body, and the statements that do nothing but bind a name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coldfork.source.syntax.walk import children
 
 Guards = tuple[Node, ...]
 ImportRecord = tuple[str | None, int, tuple[str, ...] | None]
-#: Nodes without an effect of their own; their parts decide whether there is one.
+#: Kinds of expressions that have no effects besides those of their parts.
 _BORING = frozenset({
     nodes.CONST, nodes.NAME, nodes.LAMBDA, nodes.SEQUENCE, nodes.DICT, nodes.OTHER, nodes.SLICE, nodes.NOT,
     nodes.STAR,
@@ -33,7 +33,7 @@ class Scope:
         """The annotations of names that are evaluated only when they are read, as statements."""
 
     def bind(self, name: str, how: int, payload: Any, line: int) -> None:
-        """Record one way in which `name` gets its value."""
+        """Record one binding of `name`."""
         self.binds.setdefault(name, []).append((how, payload, line, self.guards))
 
     def frozen(self) -> dict[str, tuple[Node, ...]]:
@@ -42,22 +42,26 @@ class Scope:
 
 
 def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
-    """Return True if evaluating the expression cannot affect a device; reading a lazy name may."""
+    """Return True if evaluating the expression cannot affect a device; a name in `lazy` may, because reading
+    it imports.
+    """
     opcode = node[0]
     if opcode == nodes.CONST or (opcode == nodes.NAME and not lazy):
-        return True  # nearly all there are, and checked for every assignment
+        return True  # true of nearly all expressions, which are checked for every assignment
     if opcode == nodes.NAME:
         _, name, _ = node
         return name not in lazy
     if opcode == nodes.JOINED:
         return all(
             part[0] == nodes.CONST for part in children(node)
-        )  # the rest is formatted, by code of its own
+        )  # formatting any other part may run code
     return opcode in _BORING and all(boring(part, lazy) for part in children(node))
 
 
 def prune(block: Block, scope: Scope, lazy: frozenset[str] = frozenset()) -> Block:
-    """Drop statements that only bind a name bound nowhere else: lookups find it without running them."""
+    """Drop statements that only bind a name with no other binding: a lookup finds the value without running
+    them.
+    """
     return tuple([node for node in block if not _only_binds(node, scope, lazy)])
 
 
@@ -94,7 +98,7 @@ def bind_target(scope: Scope, target: Node, value: Node | None, statement: Node)
 
 
 def under_guard(scope: Scope | None, guard: Node, work: Callable[[], Block]) -> Block:
-    """Lower a block whose bindings depend on `guard`."""
+    """Lower a block whose bindings are made only if `guard` holds."""
     if scope is None:
         return work()
     outer = scope.guards
@@ -126,7 +130,7 @@ def is_main_test(node: ast.expr) -> bool:
 
 
 def bind_opaquely(lowered: Node, scope: Scope | None, names: set[str]) -> Node:
-    """Bind names whose values only running the statement can tell."""
+    """Bind names to a statement that has to run to show their values."""
     if scope is not None:
         for name in sorted(names):
             scope.bind(name, nodes.BY_STATEMENT, lowered, line_of(lowered))
@@ -151,7 +155,7 @@ def names_in(parts: Sequence[ast.stmt | ast.expr]) -> set[str]:
 
 
 def pattern_names(pattern: ast.pattern) -> set[str]:
-    """Return the names that a `case` pattern binds."""
+    """Return the names that the pattern of a `case` binds."""
     found = set()
     for node in ast.walk(pattern):
         if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:

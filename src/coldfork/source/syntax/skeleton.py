@@ -1,4 +1,4 @@
-"""Blanks the function bodies of a module, so that only the code that its import executes has to be parsed.
+"""Blanks the function bodies of a module, so that only the code that an import runs has to be parsed.
 
 Bodies are most of a file, and an import runs few of them: they are parsed one by one when a call reaches
 them. Blanking works on bytes and keeps every line where it was. Doubtful code is left alone, and the caller
@@ -20,21 +20,24 @@ from coldfork.source.syntax.triple_quotes import INLINE, string_around, triple_q
 
 _NAME = re.compile(rb"[ \t]*([^\s(\[:]+)")
 _FORMATTED = re.compile(rb"""[fFtT][rR]?["']|[rR][fFtT]["']""")
-# The headers of nearly all functions: one pair of parentheses, whose content needs no closer look.
+# Matches the headers of nearly all functions: one pair of parentheses, with nothing inside that has to be
+# checked.
 _PLAIN_HEADER = re.compile(
     rb"""[^()\[\]"'#\\{}\n]*+\("""
     rb"""(?:[^()"'#\\{}]++|"(?!"")[^"\\\n]*+"|'(?!'')[^'\\\n]*+'|\#[^\n]*+)*+"""
     rb"""\)[^()"'#\\{}\n:]*+:[ \t]*\n""",
 )
 _HEADER_END = re.compile(rb":[ \t]*(?:#[^\n]*)?$")
-# A line that is neither empty nor a comment.
+# Matches a line that is neither empty nor a comment.
 _BEYOND = re.compile(rb"^[ \t]*[^ \t\n#]", re.MULTILINE)
 _DOTTED = re.compile(rb"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LONGEST_HEADER = 20_000
 
 
 class Skeleton(NamedTuple):
-    """The blanked source, the functions blanked by line, and the dotted names in stripped headers."""
+    """The blanked source, the positions of blanked functions by line, and the dotted names in stripped
+    headers.
+    """
 
     text: bytes
     spans: dict[int, tuple[int, int]]
@@ -53,7 +56,7 @@ class Skeleton(NamedTuple):
 
 
 class _Writer:
-    """Puts a skeleton together."""
+    """Builds a skeleton piece by piece."""
 
     def __init__(self, source: bytes, starts: list[int], ends: list[int]) -> None:
         self.source = source
@@ -71,7 +74,7 @@ class _Writer:
         self._imports: dict[int, list[PlainImport]] = {}
 
     def headed(self, indent: bytes, start: int, body: int, end: int) -> None:
-        """Write a function whose header is to be parsed."""
+        """Write a function with its header, which has to be parsed."""
         self._reach(start, end)
         self._parts.append(self.source[start:body])
         self._parts.append(indent + b" 0" + b"\n" * self.source.count(b"\n", body, end))
@@ -80,7 +83,7 @@ class _Writer:
     def stripped(
         self, indent: bytes, keyword: bytes, name: bytes, header: bytes, start: int, end: int
     ) -> None:
-        """Write a function of which only the name matters."""
+        """Write a function of which only the name is needed."""
         before = self.position
         self._reach(start, end)
         lines = b"\n" * self.source.count(b"\n", start, end)
@@ -94,28 +97,26 @@ class _Writer:
             self._runs[self._line] = [self._line]
             self._parts += indent, name + b"=", b"0" + lines
         else:
-            self._run = None  # it may be decorated
+            self._run = None  # a decorator may precede it
             self._parts.append(indent + keyword + name + b"():0" + lines)
         if b"." in header:
             _note_names(header, self._line, self.names, self._met)
 
     def _reach(self, start: int, end: int) -> None:
-        """Write everything before a function unchanged, except plain imports, and note the function's
-        place.
-        """
+        """Write the source before a function, except plain imports, and record the function's position."""
         self._leave(start)
         self._count(start)
         self.spans[self._line] = start, end
         self.position = end
 
     def _count(self, offset: int) -> int:
-        """Return the line of an offset after the last one requested."""
+        """Return the line of an offset, which must not be smaller than the previous one."""
         self._line += self.source.count(b"\n", self._counted, offset)
         self._counted = offset
         return self._line
 
     def _leave(self, end: int) -> None:
-        """Write everything before an offset unchanged, except the module's plain imports."""
+        """Write the source before an offset, except plain imports at module level."""
         source, position = self.source, self.position
         run: list[PlainImport] = []
         at = position - 1
@@ -137,22 +138,24 @@ class _Writer:
         self._parts.append(source[position:end])
 
     def _begins_inside(self, offset: int) -> bool:
-        """Return True if a line begins inside a string or bracket opened before."""
+        """Return True if the line at an offset continues a string or a statement of the line before."""
         return self.source.endswith(b"\\\n", 0, offset) or bool(string_around(*self._placed, offset))
 
     def skeleton(self) -> Skeleton:
-        """Return the result, with the rest of the source."""
+        """Return the finished skeleton, including the rest of the source."""
         self._leave(len(self.source))
         return Skeleton(b"".join(self._parts), self.spans, self.names, self._runs, self._imports)
 
 
 def _blank(token: re.Match[bytes]) -> bytes:
-    """Return the replacement of a string or comment while brackets are counted."""
+    """Return the replacement for a string or comment, whose brackets must not be counted."""
     return b"" if token.group().startswith(b"#") else b"0"
 
 
 def skeleton(source: bytes) -> Skeleton | None:
-    """Blank the function bodies of `source` (newlines normalised); None if all of it must be parsed."""
+    """Blank the function bodies of `source`, whose line ends are normalised; None if all of it has to be
+    parsed.
+    """
     if compiled_skeleton is None:
         return interpreted_skeleton(source)
     made = compiled_skeleton(source)
@@ -160,7 +163,7 @@ def skeleton(source: bytes) -> Skeleton | None:
 
 
 def interpreted_skeleton(source: bytes) -> Skeleton | None:
-    """Return the same in Python, if nothing was compiled."""
+    """Return the same result as the compiled function, for use if there is no C compiler."""
     if b"\f" in source:
         return None
     placed = triple_quoted(source)
@@ -202,10 +205,10 @@ def interpreted_skeleton(source: bytes) -> Skeleton | None:
 
 
 def _note_names(header: bytes, line: int, names: dict[bytes, int], met: set[bytes]) -> None:
-    """Note the dotted names of a header that were not met before."""
+    """Record the dotted names in a header, each with the line of its first use."""
     for part in header.split(b","):
         if b"." in part:
-            annotation = part[part.find(b":") + 1 :] or part  # many parameters have the same one
+            annotation = part[part.find(b":") + 1 :] or part  # many parameters have equal annotations
             if annotation not in met:
                 met.add(annotation)
                 for name in _DOTTED.findall(part):
@@ -213,8 +216,8 @@ def _note_names(header: bytes, line: int, names: dict[bytes, int], met: set[byte
 
 
 def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
-    """Return the offset of the first body line, and the header's text if stripping loses no call; None if
-    unsure.
+    """Return the offset of the first body line, and the header if stripping it loses no call; None if that is
+    unclear.
     """
     common = _PLAIN_HEADER.match(source, position)
     if common is not None and common.end() - position <= _LONGEST_HEADER:
@@ -241,8 +244,7 @@ def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
         if opened == text.count(b")") and text.count(b"[") == text.count(b"]"):
             if not _HEADER_END.search(text[text.rfind(b"\n") + 1 :]) or b"\\" in text:
                 return None
-            # A second parenthesis may be a call in a default or an annotation, and type parameters and
-            # lambdas need a real parse: those headers stay.
+            # A header is kept if it may contain a call, type parameters or a lambda, which have to be parsed.
             strip = (
                 opened == 1
                 and not calls
@@ -258,7 +260,7 @@ def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
 def _body_end(
     source: bytes, start: int, dedent: re.Pattern[bytes], starts: list[int], ends: list[int]
 ) -> int:
-    """Return the offset after the last line of the body that begins at `start`."""
+    """Return the offset after the last line of a body that begins at `start`."""
     position = start - 1
     while True:
         found = dedent.search(source, position)
@@ -271,16 +273,16 @@ def _body_end(
         position = inside
 
 
-#: The words to look for, in the order of the bits that represent them.
+#: The words to search for, in the order of their bits.
 WORDS = (b"__future__", b"lazy", b"global", b"coldfork:")
 FUTURE, LAZY, GLOBAL, MARK = (1 << bit for bit in range(len(WORDS)))
 
 
 def words(source: bytes) -> int:
-    """Return which of the words a source holds, a bit for each."""
+    """Return which of these words a source contains, with one bit for each word."""
     return interpreted_words(source) if compiled_words is None else compiled_words(source)
 
 
 def interpreted_words(source: bytes) -> int:
-    """Return the same in Python, if nothing was compiled."""
+    """Return the same result as the compiled function, for use if there is no C compiler."""
     return sum(1 << bit for bit, word in enumerate(WORDS) if word in source)

@@ -1,5 +1,5 @@
-"""The content of one file relevant to an import: its lowered body, its bindings, and its functions'
-places.
+"""The facts about a file that its import depends on: its lowered body, bindings, and positions of
+functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GLOBAL = re.compile(rb"global[ \t]+([^\n#;]+)")
 
 
 class Summary(NamedTuple):
-    """One file, reduced. Plain data throughout, so that `marshal` can store it."""
+    """The summary of one file, made of plain data so that `marshal` can store it."""
 
     body: Block
     binds: dict[str, tuple[Node, ...]]
@@ -52,7 +52,9 @@ def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
 
 
 def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
-    """Reduce the bytes of one file; a file that cannot be analysed becomes a summary that says why."""
+    """Return the summary of a file, given its bytes; for a file that cannot be analysed, the summary has the
+    reason.
+    """
     try:
         return _summarise(normalise(raw), target_version)
     except CannotRead as problem:
@@ -68,8 +70,8 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
     written_out = bool(held & FUTURE) and _POSTPONED.search(source) is not None
     deferred = target_version >= (3, 14) and not written_out
     postponed = deferred or written_out
-    # A misplaced `lazy import` in a function invalidates the file, so no function may be left out. Nor may a
-    # header be left out whose default values read a lazily imported name.
+    # A file that may have lazy imports is parsed as a whole: one in a function is a syntax error, and default
+    # values in a header may read a lazily imported name.
     lazily = bool(held & LAZY) and (may_be_listed(source, target_version) or may_be_spelt(source))
     blanked = None if lazily else skeleton(source)
     if blanked is not None and not blanked.spans and not blanked.imports:
@@ -105,10 +107,10 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
 
 
 def _rebound(source: bytes) -> set[str]:
-    """Return the names of the module that some function declares `global`."""
+    """Return the names that functions of a module declare `global`."""
     found: set[str] = set()
     at = -1
-    while (at := source.find(b"global", at + 1)) >= 0:  # faster than one expression for the whole line
+    while (at := source.find(b"global", at + 1)) >= 0:  # faster than a regular expression for the line
         before = source[source.rfind(b"\n", 0, at) + 1 : at]
         match = _GLOBAL.match(source, at) if before and not before.strip(b" \t") else None
         if match is not None:
@@ -119,7 +121,7 @@ def _rebound(source: bytes) -> set[str]:
 def _lower_quietly(
     source: bytes, blanked: Skeleton | None, target_version: tuple[int, int], postponed: bool, deferred: bool
 ) -> tuple[Context, Block, Scope] | None:
-    """Lower the skeleton of a file, or all of a large one; None if it is not valid Python."""
+    """Lower the skeleton of a file, or its full source, without warnings; None if it is not valid Python."""
     text = source if blanked is None else blanked.text
     in_parts = is_large(text)
     if blanked is None and not in_parts:
@@ -140,7 +142,7 @@ def _lower_quietly(
 
 
 def function_code(source: bytes, start: int, end: int, line: int) -> Code | None:
-    """Parse and lower one blanked function."""
+    """Return the code of one blanked function, parsed and lowered."""
     text = source[start:end]
     offset = line - 1
     if text[:1] in (b" ", b"\t"):
@@ -162,7 +164,7 @@ _IGNORE = re.compile(rb"#\s*coldfork:\s*ignore(?:\[([^\]\n]*)\])?([^\n]*)")
 
 
 class IgnoreMark(NamedTuple):
-    """An ignore comment: line, column, rules, reason, and the lines of the statement it stands on."""
+    """An ignore comment: line, column, rules, reason, and the lines of its statement."""
 
     line: int
     column: int
@@ -172,7 +174,7 @@ class IgnoreMark(NamedTuple):
 
 
 def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
-    """Return the ignore comments, each with the extent of its statement; strings that look like one do not
+    """Return the ignore comments, each with the lines of its statement; similar text in a string does not
     count.
     """
     if b"coldfork:" not in source or not _IGNORE.search(source):
@@ -209,8 +211,8 @@ def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
 
 
 def _extent(line: int, extents: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the statement that holds `line`; a comment on a line of its own belongs to the statement below
-    it.
+    """Return the lines of the statement that contains `line`; a comment on its own line belongs to the next
+    statement.
     """
     for first, last in extents:
         if first <= line <= last:

@@ -1,4 +1,4 @@
-"""Why a file does not parse, in words, and which Python would read it."""
+"""Explains in words why a file does not parse, and which version of Python could read the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOO_DEEP = "an expression is nested too deeply"
 Trouble = tuple[str, int, int]
 """The reason why a file does not parse, with the line and the column."""
 
-# Patterns for one line, compiled when there is an error to explain.
+# Patterns for single lines, compiled only if there is an error to explain.
 _PYTHON_2 = (
     rb"^[ \t]*(?:print[ \t]+[^\s(=]|exec[ \t]+['\"\w]|raise[ \t]+\w+[ \t]*,"
     rb"|except[ \t]+[\w.]+[ \t]*,[ \t]*[a-z_]\w*[ \t]*:)"
@@ -34,7 +34,9 @@ _NEWER = (
 
 
 def parse(source: bytes) -> ast.Module:
-    """Parse a whole file; `CannotRead` explains what is wrong and which Python would read it."""
+    """Return the tree of a file; raise `CannotRead` with the reason, and the version of Python that could
+    read the file.
+    """
     try:
         return parse_any(source)
     except SyntaxError as error:
@@ -45,7 +47,7 @@ def parse(source: bytes) -> ast.Module:
 
 
 def trouble_in(source: bytes) -> Trouble | None:
-    """Return why a file does not parse; None if it does.
+    """Return the reason why a file does not parse; None if it does.
 
     Python's symbol table is used, which takes half the time of a tree. A rejected file may use newer syntax,
     which the other parser knows.
@@ -69,7 +71,9 @@ def trouble_in(source: bytes) -> Trouble | None:
 
 
 def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -> None:
-    """Reject `except A, b:` where it cannot be a list of two exceptions, as it is from Python 3.14 on."""
+    """Reject Python 2's `except A, b:`, unless it may be the list of two exceptions allowed from Python 3.14
+    on.
+    """
     first, *others = listed.elts
     if target_version is None or target_version >= (3, 14) or len(others) != 1:
         return
@@ -82,7 +86,7 @@ def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -
 
 
 def explain_body(source: bytes, start: int, end: int) -> str:
-    """Return why a function that was blanked does not parse."""
+    """Return the reason why a blanked function does not parse."""
     text = source[start:end]
     try:
         parse(b"if 1:\n" + text if text[:1] in (b" ", b"\t") else text)
@@ -94,7 +98,7 @@ def explain_body(source: bytes, start: int, end: int) -> str:
 
 
 def _explain(error: SyntaxError, source: bytes) -> str:
-    """Return why the file does not parse, with the Python that would read it if the construct tells."""
+    """Return the reason why a file does not parse, naming the Python that could read it if that is clear."""
     lines = source.splitlines()
     line = lines[(error.lineno or 1) - 1] + b"\n" if 0 < (error.lineno or 1) <= len(lines) else b""
     running = sys.version_info[:2]

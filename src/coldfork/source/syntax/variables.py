@@ -1,4 +1,4 @@
-"""Environment variables that plain statements set."""
+"""Environment variables that plain statements set, and other settings that are treated alike."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from coldfork.source.syntax.nodes import Block, Node
 
 Environment = dict[str, str | None]
 """Texts by variable; None for one that is set to something not written out."""
-#: The variables for the devices that a process sees, which drivers read when they are woken.
+#: The variables that restrict the devices of a process; a driver reads them when it is woken.
 VISIBILITY = frozenset(
     {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}
 )
 
-#: Holds torch's default device, which a package sets as it sets a variable.
+#: The key for torch's default device, which is recorded like a variable.
 DEFAULT_DEVICE = "torch.get_default_device()"
 
-#: Holds the start method of processes, in the same way.
+#: The key for the start method of processes, which is recorded like a variable.
 START_METHOD = "multiprocessing.get_start_method()"
-#: Holds the line that put the start method to use, after which it cannot be set.
+#: The key for the line that first used the start method, after which it cannot be set.
 METHOD_IN_USE = "multiprocessing.get_start_method(allow_none=True)"
 
 
 def sets_variables(body: Block) -> bool:
-    """Return True when a plain statement of a body sets a variable."""
+    """Return True if a plain statement of a body sets a variable."""
     changed: Environment = {}
     for node in body:
         set_by(node, changed)
@@ -30,7 +30,7 @@ def sets_variables(body: Block) -> bool:
 
 
 def set_by(node: Node, current: Environment) -> None:
-    """Apply the assignments of one statement."""
+    """Update the environment with the variables that one statement sets."""
     if node[0] == nodes.ASSIGN:
         _, _, _, targets, value = node
         for target in targets:
@@ -72,7 +72,7 @@ def _is_environ(node: Node) -> bool:
 
 
 def _device(node: Node) -> str | None:
-    """Return the device that a literal names."""
+    """Return the name of the device that a constant gives."""
     match node:
         case (nodes.CONST, str(text)):
             return f"torch.device({text})"
@@ -82,7 +82,7 @@ def _device(node: Node) -> str | None:
 
 
 def _text(node: Node) -> str | None:
-    """Return the text a variable is set to, if it is written out."""
+    """Return the text that a variable is set to, if it is a constant."""
     match node:
         case (nodes.CONST, str(text)):
             return text

@@ -1,4 +1,4 @@
-"""The kinds of the fields of nodes, and the single walker over them, which is derived from that."""
+"""The content of each kind of node, field by field, and the only function that walks over nodes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from coldfork.source.syntax.nodes import Block, Node, code_of
 class Holds(Enum):
     """The content of one field of a node."""
 
-    PLAIN = auto()  # a constant, a name, a flag or a column: anything without nodes inside
+    PLAIN = auto()  # no nodes inside: a constant, a name, a flag or a column
     LINE = auto()
     SPAN = auto()
     SPANS = auto()
     EXPRESSION = auto()
     OPTIONAL = auto()  # an expression or None
     EXPRESSIONS = auto()
-    OPTIONALS = auto()  # expressions, None among them
+    OPTIONALS = auto()  # expressions, some of which may be None
     KEYWORDS = auto()  # (name or None for **, expression), ...
     DECORATORS = auto()  # (expression, line), ..., the outermost first
     GENERATORS = auto()  # (target, iterable, ((condition, span), ...)), ...
@@ -33,11 +33,11 @@ class Holds(Enum):
     HANDLERS = auto()  # `Handler`s
     CASES = auto()  # `Case`s
     CONTEXTS = auto()  # (expression, target or None), ...
-    HEADER = auto()  # (default values, annotations that are evaluated), or None where nothing in them matters
+    HEADER = auto()  # (default values, evaluated annotations), or None if neither can have an effect
     PROGRAM = auto()  # statements that no import runs
-    CODE = auto()  # a function's `Code`, or None where the skeleton has left it out
-    LAMBDA_CODE = auto()  # the `Code` of a lambda, whose default values stand nowhere else
-    BINDINGS = auto()  # name -> `Binding`s; statements that only bind a name are here and not in the block
+    CODE = auto()  # a function's `Code`, or None if the skeleton has blanked the body
+    LAMBDA_CODE = auto()  # a lambda's `Code`, the only place of its default values
+    BINDINGS = auto()  # name -> `Binding`s; the block omits statements that only bind a name
 
 
 def _fields(**fields: Holds) -> tuple[tuple[str, Holds], ...]:
@@ -48,7 +48,7 @@ _ONE, _MANY, _PLAIN, _LINE = Holds.EXPRESSION, Holds.EXPRESSIONS, Holds.PLAIN, H
 _FOR = _fields(line=_LINE, target=Holds.TARGET, iterable=_ONE, body=Holds.BLOCK, orelse=Holds.BLOCK)
 _WITH = _fields(line=_LINE, contexts=Holds.CONTEXTS, body=Holds.BLOCK)
 
-#: What follows the opcode in each kind of node.
+#: The fields after the opcode in each kind of node.
 FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.CONST: _fields(value=_PLAIN),
     nodes.NAME: _fields(name=_PLAIN, line=_LINE),
@@ -64,13 +64,11 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.DICT: _fields(keys=Holds.OPTIONALS, values=_MANY),  # the key of ** is None
     nodes.INDEX: _fields(object=_ONE, index=_ONE, line=_LINE),
     nodes.LAMBDA: _fields(code=Holds.LAMBDA_CODE),
-    # "list", "set", "dict" or "generator"; a "dict" has two elements, key and value, or one that is unpacked
+    # "list", "set", "dict" or "generator"; a "dict" has a key and a value, or one unpacked element
     nodes.COMPREHENSION: _fields(kind=_PLAIN, elements=_MANY, generators=Holds.GENERATORS, line=_LINE),
     nodes.BINARY: _fields(operator=_PLAIN, left=_ONE, right=_ONE, line=_LINE),
     nodes.WALRUS: _fields(name=_PLAIN, value=_ONE),
-    nodes.JOINED: _fields(
-        parts=_MANY, methods=_PLAIN
-    ),  # the methods that write the parts, in the order they are tried
+    nodes.JOINED: _fields(parts=_MANY, methods=_PLAIN),  # the methods tried in order to format each part
     nodes.YIELD: _fields(value=Holds.OPTIONAL, is_from=_PLAIN, line=_LINE),
     nodes.AWAIT: _fields(value=_ONE, line=_LINE),
     nodes.STAR: _fields(value=_ONE),
@@ -94,7 +92,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
     nodes.RAISE: _fields(line=_LINE, value=Holds.OPTIONAL, cause=Holds.OPTIONAL),
     nodes.IMPORT: _fields(line=_LINE, end_line=_LINE, names=_PLAIN),  # (module, alias or None), ...
     nodes.FROM: _fields(line=_LINE, end_line=_LINE, module=_PLAIN, level=_PLAIN, names=_PLAIN),
-    # A lazy import is declared, or else lazy if `__lazy_modules__` names the module.
+    # An import is lazy if declared so, or if `__lazy_modules__` names the module.
     nodes.LAZY_IMPORT: _fields(line=_LINE, end_line=_LINE, declared=_PLAIN, names=_PLAIN),
     nodes.LAZY_FROM: _fields(
         line=_LINE, end_line=_LINE, declared=_PLAIN, module=_PLAIN, level=_PLAIN, names=_PLAIN
@@ -140,7 +138,7 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
 
 
 def children(node: Node) -> list[Node]:
-    """Return the nodes directly inside a node that run when it runs.
+    """Return the nodes directly inside a node that run when the node runs.
 
     Of a function, those are its decorators, default values and annotations: its code runs when it is called.
     """
@@ -148,7 +146,7 @@ def children(node: Node) -> list[Node]:
 
 
 def walk(block: Block) -> Iterator[Node]:
-    """Yield every node that runs when a block runs, each before those inside it."""
+    """Yield every node that runs when a block runs, outer nodes first."""
     pending = list(reversed(block))
     while pending:
         node = pending.pop()

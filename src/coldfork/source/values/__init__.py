@@ -1,1 +1,1 @@
-"""The possible values of names, and their conditions."""
+"""The values that names may have, and the conditions of each."""

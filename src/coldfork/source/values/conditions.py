@@ -1,4 +1,6 @@
-"""The conditions under which a path is taken: quoted tests and words, and how these combine."""
+"""The conditions under which a path is taken: tests quoted from the source, or words; and how
+they combine.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,14 @@ from typing import Any, NamedTuple
 
 from coldfork.source.syntax.nodes import NO_SPAN
 
-#: More paths than this are not told apart: only the conditions shared by all are kept.
+#: If there are more paths, only the conditions that all of them share are kept.
 _MOST_WAYS = 8
-#: The question of a test, wherever it is written: nested tuples, None for an unknown part.
+#: The meaning of a test, independent of its wording: nested tuples, with None for an unknown part.
 Meaning = tuple[Any, ...]
 
 
 class Condition(NamedTuple):
-    """Something that has to hold for a path to be taken: a quoted test, or words; or several of them."""
+    """A condition of a path: a quoted test, or words; or a combination of several conditions."""
 
     module: str = ""
     span: tuple[int, int, int, int] = NO_SPAN
@@ -35,12 +37,12 @@ class Condition(NamedTuple):
 
 
 Conditions = tuple[Condition, ...]
-#: A condition's subject, and whether it is negated.
+#: The subject of a condition, and whether the condition is negated.
 Literal = tuple[object, bool]
 
 
 def negated(condition: Condition) -> Condition:
-    """Return the condition that this one does not hold."""
+    """Return the condition that holds exactly if this one does not."""
     if condition.every or condition.some:
         every, some = condition.some, condition.every
         return _made(tuple(map(negated, every)), tuple(map(negated, some)))
@@ -56,12 +58,12 @@ def all_of(*conditions: Condition | None) -> Condition | None:
 
 
 def any_of(*conditions: Condition) -> Condition | None:
-    """Return the condition that one of these holds; None if one always does."""
+    """Return the condition that at least one of these holds; None if one is always true."""
     return all_of(*either([(condition,) for condition in conditions]))
 
 
 def together(conditions: Conditions) -> Conditions:
-    """Return the conditions one by one, each of them once."""
+    """Return the conditions with combined ones taken apart and duplicates removed."""
     if len(conditions) < 2 and not (conditions and conditions[0].every):
         return conditions
     found: dict[Literal, Condition] = {}
@@ -74,7 +76,9 @@ def together(conditions: Conditions) -> Conditions:
 
 
 def either(ways: Iterable[Conditions]) -> Conditions:
-    """Return the conditions under which one of several paths is open; empty if one always is."""
+    """Return the conditions for at least one of several paths to be taken; empty if one path needs no
+    condition.
+    """
     left = _reduced([_literals(way) for way in _spliced(ways)])
     if not left or not all(left):
         return ()
@@ -92,15 +96,15 @@ def either(ways: Iterable[Conditions]) -> Conditions:
 
 
 def implies(known: Conditions, wanted: Conditions) -> bool:
-    """Return whether `wanted` holds wherever `known` does, as far as their shape shows."""
+    """Return whether `wanted` holds whenever `known` does, as far as their form shows."""
     ways = [_literals(way).keys() for way in _spliced([known])]
     targets = [_literals(way).keys() for way in _spliced([wanted])]
     return all(any(target <= way for target in targets) for way in ways)
 
 
 def contradiction(conditions: Conditions) -> bool | None:
-    """Return whether these cannot all hold: None if they can, else whether no answer could change in
-    between.
+    """Return None if these conditions can all hold; else whether they contradict each other for good, as no
+    answer can change meanwhile.
     """
     asked = {one for condition in conditions for one in _asked(condition)}
     found = _denied(asked)
@@ -113,21 +117,23 @@ def contradiction(conditions: Conditions) -> bool | None:
 
 
 def opposed(conditions: Conditions) -> bool:
-    """Return whether some of these belong to opposite outcomes of a test that is evaluated only once, not in
-    a loop.
+    """Return whether two of these are opposite outcomes of one test, assuming that the test runs
+    only once.
     """
     asked = set(together(conditions))
     return contradiction(conditions) is not None or any(negated(one) in asked for one in asked)
 
 
 def _denied(asked: set[Literal]) -> bool | None:
-    """Return whether one outcome contradicts another and cannot change; None if there is no contradiction."""
+    """Return whether opposite outcomes of a test are needed whose answer cannot change; None if none are
+    needed.
+    """
     outcomes = [is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
     return any(outcomes) if outcomes else None
 
 
 def is_settled(subject: object) -> bool:
-    """Return whether the subject of a test has the same answer for the life of the process."""
+    """Return whether a test of this subject has the same answer for the life of the process."""
     if not isinstance(subject, tuple) or subject[0] == "words":
         return True
     if subject[0] in ("call", "external", "variable") and not subject[1]:
@@ -136,30 +142,32 @@ def is_settled(subject: object) -> bool:
 
 
 def presumed_together(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the presumptions of both, each once."""
+    """Return the presumptions in either of the two, without duplicates."""
     if not right or left == right:
         return left
     return tuple(dict.fromkeys(left + right))
 
 
 def presumptions(condition: Condition | None) -> tuple[str, ...]:
-    """Return the presumptions made when a condition of the other path does not hold."""
+    """Return the presumptions that a path makes if it is taken because this condition does not hold."""
     if condition is None:
         return ()
     if condition.some:
         return tuple(dict.fromkeys(said for part in condition.some for said in presumptions(part)))
-    if condition.every:  # it is enough that one of them does not hold
+    if condition.every:  # one of them not holding is enough
         return next((said for said in map(presumptions, condition.every) if said), ())
     return (condition.presumes,) if condition.presumes and not condition.negated else ()
 
 
 def variable_of(conditions: Conditions) -> str:
-    """Return an environment variable that has to be set for all of them to hold; empty if there is none."""
+    """Return an environment variable that has to be set for all conditions to hold; empty if
+    there is none.
+    """
     return next((part.variable for part in together(conditions) if part.variable and not part.negated), "")
 
 
 def literal(condition: Condition) -> Literal:
-    """Return the question of a condition, and whether it is negated: equal meanings have one literal."""
+    """Return the subject of a condition, and whether it is negated; equal for conditions of equal meaning."""
     if condition.some:
         return ("some", tuple(map(literal, condition.some))), False
     if condition.every:
@@ -181,7 +189,7 @@ def _literals(way: Conditions) -> dict[Literal, Condition]:
 
 
 def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
-    """Return the paths, expanding those that only combine several paths."""
+    """Return the paths, replacing a condition that combines paths by these paths."""
     found: list[Conditions] = []
     for way in ways:
         choices = [one for one in way if one.some]
@@ -194,7 +202,7 @@ def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
 
 
 def _reduced(ways: list[dict[Literal, Condition]]) -> list[dict[Literal, Condition]]:
-    """Return fewer, equivalent paths: one that needs more than another adds nothing.
+    """Return an equivalent and smaller set of paths: a path that needs more than another one is dropped.
 
     If one path needs the opposite of another's condition, and otherwise only conditions that the other needs
     too, the other's condition can be dropped.
@@ -235,12 +243,12 @@ def _is_vague(meaning: Meaning) -> bool:
 
 
 def _asked(condition: Condition) -> list[Literal]:
-    """Return the outcomes of single tests that a condition needs."""
+    """Return the single tests in a condition, each with the outcome that it needs."""
     if condition.every:
         return [one for part in condition.every for one in _asked(part)]
     if condition.words:
         return [literal(condition)] if condition.variable or condition.presumes or condition.means else []
-    # A test known only by its place may have other arguments the next time.
+    # A test known only by its position may test other values the next time.
     found: list[Literal] = []
     pending = [(condition.means, condition.negated)] if condition.means is not None else []
     while pending:

@@ -1,4 +1,6 @@
-"""The values that a name may have while an import is followed: constants, functions, classes, the unknown."""
+"""The values that a name may have while an import is followed: constants, functions, classes,
+unknown values.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,13 @@ from coldfork.source.values.conditions import Condition
 
 
 class Value:
-    """Base class of all values of names."""
+    """The base class of all values."""
 
     __slots__ = ()
 
 
 class Unknown(Value):
-    """Something that could not be followed."""
+    """A value that nothing is known about."""
 
     __slots__ = ("truthy",)
 
@@ -26,16 +28,16 @@ class Unknown(Value):
 
 UNKNOWN = Unknown()
 TRUTHY = Unknown(truthy=True)
-#: After the last argument of a call: an unknown number of further ones.
+#: The last argument of a call that passes an unknown number of further arguments.
 REST = Unknown()
-#: A whole number that is not negative.
+#: An unknown whole number that is not negative.
 NATURAL = Unknown()
-#: The version of a distribution that is not at hand: some release number.
+#: The unknown version of a distribution: some release number.
 RELEASE = Unknown(truthy=True)
 
 
 class Const(Value):
-    """A constant: None, a bool, a number, text, or a tuple of such."""
+    """A constant: None, a bool, a number, a text, or a tuple of constants."""
 
     __slots__ = ("value",)
 
@@ -49,7 +51,7 @@ class Const(Value):
         return type(mine) is type(others) and bool(mine == others)
 
     def __hash__(self) -> int:
-        return hash(self.value)  # equal values of different types are told apart by `__eq__`
+        return hash(self.value)  # `__eq__` distinguishes equal values of different types
 
 
 NONE = Const(None)
@@ -73,7 +75,9 @@ class ModuleRef(Value):
 
 
 class External(Value):
-    """Something known only by its dotted name; `()` in the name represents the result of a call."""
+    """An object without source, known only by its dotted name; `()` in the name stands for a
+    call's result.
+    """
 
     __slots__ = ("is_module", "name")
 
@@ -88,14 +92,14 @@ class External(Value):
         return hash(self.name)
 
 
-#: Positional arguments of a call, or the items of a container.
+#: The positional arguments of a call, or the items of a container.
 Values = tuple[Value, ...]
-#: Keyword arguments of a call; those that `**` brought under unknown names are under None.
+#: The keyword arguments of a call; those that `**` passes under unknown names are under None.
 Keywords = dict[str | None, Value]
 
 
 class Env:
-    """The variables of a function call or class body, inside those of the enclosing scope."""
+    """The variables of one function call or class body, with a link to those of the enclosing scope."""
 
     __slots__ = ("names", "outer")
 
@@ -105,7 +109,7 @@ class Env:
 
 
 class Function(Value):
-    """A function whose source is at hand, with its enclosing variables."""
+    """A function with source, and the variables of its enclosing functions."""
 
     __slots__ = ("cached", "code", "context", "env", "line", "module", "name", "named", "owner")
 
@@ -131,12 +135,12 @@ class Function(Value):
 
     @property
     def qualified(self) -> str:
-        """The name with its class, as a traceback would show it."""
+        """The function's name with that of its class, as a traceback shows it."""
         return f"{self.owner.name}.{self.name}" if self.owner else self.name
 
 
 class ClassRef(Value):
-    """A class whose source is at hand."""
+    """A class with source."""
 
     __slots__ = (
         "bases", "binds", "dataclass", "env", "line", "linear", "linear_mask", "members", "meta", "module",
@@ -164,7 +168,9 @@ class ClassRef(Value):
 
 
 class Instance(Value):
-    """An object of a known class; `open` if it is only known by an annotation and may be of a subclass."""
+    """An object of a known class; `open` if the class is known only from an annotation, so a subclass is
+    possible.
+    """
 
     __slots__ = ("attributes", "cls", "open", "shared")
 
@@ -176,7 +182,7 @@ class Instance(Value):
 
     @property
     def is_member(self) -> bool:
-        """True for a member of an enumeration."""
+        """True if the object is a member of an enumeration."""
         return any(member is self for member in self.cls.members.values())
 
 
@@ -190,13 +196,13 @@ class Attributes(Value):
 
     @property
     def held(self) -> Mapping:
-        """The current content."""
+        """The current content of the `__dict__`."""
         items: dict[Value, Value] = {Const(name): value for name, value in self.owner.attributes.items()}
         return Mapping(items, exact=False, doubtful=False)
 
 
 class ClassEnv(Env):
-    """The names of a class body, looked up lazily; visible to the body itself, not to its methods."""
+    """The names of a class body, looked up when needed; the body can see them, its methods cannot."""
 
     __slots__ = ("cls",)
 
@@ -206,7 +212,7 @@ class ClassEnv(Env):
 
 
 class Bound(Value):
-    """A method with the object it was taken from."""
+    """A method with the object that it was read from."""
 
     __slots__ = ("function", "receiver")
 
@@ -222,7 +228,7 @@ class Bound(Value):
 
 
 class Method(Value):
-    """A method of a built-in value, known by name."""
+    """A method of a built-in value, known by its name."""
 
     __slots__ = ("name", "receiver")
 
@@ -232,7 +238,7 @@ class Method(Value):
 
 
 class Sequence(Value):
-    """A list, tuple or set; `exact` if these are all its elements.
+    """A list, tuple or set; `exact` if it has no further elements.
 
     It is `doubtful` if it may be empty: none of its elements is certain to have been added.
     """
@@ -248,7 +254,7 @@ class Sequence(Value):
 
 
 class Mapping(Value):
-    """A dictionary; `exact` if these are all its keys, `doubtful` as for a sequence."""
+    """A dictionary; `exact` if it has no further keys, `doubtful` as for a sequence."""
 
     __slots__ = ("doubtful", "exact", "items", "shared")
 
@@ -260,7 +266,7 @@ class Mapping(Value):
 
 
 class Partial(Value):
-    """`functools.partial`."""
+    """A `functools.partial` object."""
 
     __slots__ = ("function", "keywords", "positional")
 
@@ -271,7 +277,9 @@ class Partial(Value):
 
 
 class Lazy(Value):
-    """A generator, coroutine or context manager whose body runs when it is consumed; or a partial method."""
+    """A generator, coroutine or context manager, whose body runs when it is consumed; or a
+    `partialmethod`.
+    """
 
     __slots__ = ("call", "kind")
 
@@ -281,7 +289,7 @@ class Lazy(Value):
 
 
 class Property(Value):
-    """`property` or `functools.cached_property` on a class."""
+    """A `property` or `functools.cached_property` of a class."""
 
     __slots__ = ("deleter", "getter", "setter")
 
@@ -292,7 +300,7 @@ class Property(Value):
 
 
 class ClassMethod(Value):
-    """`classmethod`."""
+    """A `classmethod` object."""
 
     __slots__ = ("function",)
 
@@ -301,7 +309,7 @@ class ClassMethod(Value):
 
 
 class StaticMethod(Value):
-    """`staticmethod`."""
+    """A `staticmethod` object."""
 
     __slots__ = ("function",)
 
@@ -310,7 +318,7 @@ class StaticMethod(Value):
 
 
 class Super(Value):
-    """`super()` inside a method: lookups start after `after`."""
+    """The result of `super()` in a method: attributes are looked up behind the class `after`."""
 
     __slots__ = ("after", "receiver")
 
@@ -320,7 +328,7 @@ class Super(Value):
 
 
 class Union(Value):
-    """One of several values, each with the condition under which it is off the nominal path, or None."""
+    """One of several values; each has the condition under which it occurs off the nominal path, or None."""
 
     __slots__ = ("alternatives",)
 
@@ -334,5 +342,5 @@ class Union(Value):
         return hash(self.alternatives)
 
 
-#: Values that are equal exactly if they are the same, so that they can be looked up among keys.
+#: Kinds of values that are equal only if they are identical, so that one can be looked up among known keys.
 SETTLED = (Const, Function, ClassRef, ModuleRef)

@@ -1,4 +1,4 @@
-"""Rarer kinds of values: texts that record being read, lazy imports, wrapped functions, processes."""
+"""Less common kinds of values: texts that record being read, lazy imports, wrapped functions, processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from coldfork.source.values.kinds import (
 
 
 class GivenText(Const):
-    """A constant text; `read` is set once anything could depend on its content."""
+    """A constant text passed to a call; `read` is set once a result may depend on its content."""
 
     __slots__ = ("_text", "read")
 
@@ -33,20 +33,20 @@ class GivenText(Const):
 
     @property
     def value(self) -> Any:
-        """The content."""
+        """The content of the text."""
         self.look()
         return self.unwatched.value
 
     def look(self) -> None:
-        """Note that something may depend on the content, here and where the text came from."""
+        """Mark the text as read, here and in the calls that have passed it on."""
         text: Const = self
-        while isinstance(text, GivenText):  # not recursive: it may have been passed on ten thousand times
+        while isinstance(text, GivenText):  # not recursive: ten thousand calls may have passed it on
             text.read = True
             text = text._text
 
     @property
     def unwatched(self) -> Const:
-        """The constant itself, whose reads are not recorded."""
+        """The plain constant: reading it is not recorded."""
         text = self._text
         while isinstance(text, GivenText):
             text = text._text
@@ -54,24 +54,24 @@ class GivenText(Const):
 
 
 def unwatched(value: Value) -> Value:
-    """Return a value in the form used in cache keys."""
+    """Return the form of a value that is used in cache keys."""
     return value.unwatched if type(value) is GivenText else value
 
 
 def is_text(value: Value) -> bool:
-    """Return True for a constant text, without reading it."""
+    """Return True for a constant text; this does not count as reading its content."""
     return isinstance(value, Const) and type(unwatched(value).value) is str  # type: ignore[attr-defined]
 
 
 def look_at(values: Iterable[Value]) -> None:
-    """Mark all texts among some values as read."""
+    """Mark all texts among these values as read."""
     for value in values:
         if isinstance(value, GivenText):
             value.look()
 
 
 class Wrapped(Value):
-    """A function that a library made from another one, as `jax.jit` does.
+    """A function that a library has made from another one: the result of `jax.jit`, for example.
 
     `maker` is the library's function, and `symbol` the name of its results in the knowledge base.
     """
@@ -84,16 +84,16 @@ class Wrapped(Value):
 
     @property
     def symbol(self) -> str:
-        """Its name in the knowledge base."""
+        """The name of the function in the catalogue."""
         return f"{self.maker}()"
 
 
-#: Values that are called, and nothing else.
+#: Kinds of values that can only be called.
 FUNCTIONS = (Function, Bound, Partial, Wrapped, StaticMethod, ClassMethod)
 
 
 class Imported(NamedTuple):
-    """The target of a lazy import statement under one name."""
+    """The module or name that a lazy import statement imports under one name."""
 
     source: str | None
     level: int
@@ -117,7 +117,7 @@ class Imported(NamedTuple):
 
 
 class LazyImport(Value):
-    """An import that has not happened yet, and the module with its statement."""
+    """An import that has not run yet, with the module that contains the statement."""
 
     __slots__ = ("imported", "module")
 
@@ -132,12 +132,12 @@ class LazyImport(Value):
         return hash(self.imported)
 
 
-#: The classes of processes with a fixed start method, by their names in `multiprocessing.context`.
+#: Process classes with a fixed start method, by their names in `multiprocessing.context`.
 CLASSES = {"ForkProcess": "fork", "SpawnProcess": "spawn", "ForkServerProcess": "forkserver"}
 
 
 class Context(Value):
-    """A context of multiprocessing."""
+    """A context of `multiprocessing`, with its start method."""
 
     __slots__ = ("by_default", "chosen", "method")
 
@@ -151,7 +151,7 @@ class Context(Value):
 
 
 class Work(Value):
-    """An object that runs functions in processes: a process, a pool, an executor, a loader."""
+    """An object whose processes run functions: a process, a pool, an executor or a data loader."""
 
     __slots__ = ("calls", "condition", "context", "daemonic", "made_at", "starts", "told", "woken")
 
@@ -175,7 +175,7 @@ class Work(Value):
 
 
 class Shared(Value):
-    """A lock, a queue or the like, which processes of one context share."""
+    """A lock, a queue or a similar object that processes of the same context share."""
 
     __slots__ = ("kind", "method")
 
@@ -186,7 +186,7 @@ class Shared(Value):
 
 
 class Call:
-    """A function with the arguments of a future call."""
+    """A function with the arguments for a later call."""
 
     __slots__ = ("function", "keywords", "positional")
 
@@ -197,7 +197,7 @@ class Call:
 
 
 def class_of_processes(value: Value) -> Value:
-    """Return the class of a context's `Process`; any other value unchanged."""
+    """Return the class that `context.Process` refers to; any other value unchanged."""
     if not isinstance(value, Method) or value.name != "Process" or not isinstance(value.receiver, Context):
         return value
     method = "" if value.receiver.by_default else value.receiver.method

@@ -1,4 +1,4 @@
-"""Texts that are only partly known: `f"cuda:{rank}"`, or the path of a file beside the code."""
+"""Texts that are only partly known, such as `f"cuda:{rank}"`, or the path of a file next to the code."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from string import Formatter
 
 from coldfork.source.values.kinds import UNKNOWN, Const, External, Keywords, Unknown, Value
 
-#: A longer beginning or end is not kept.
+#: Longer beginnings and ends are not kept.
 _LONGEST = 200
-#: A longer text is not kept even if all of it is known.
+#: Texts longer than this are not kept, even if they are completely known.
 _LONGEST_WHOLE = 2_000
 _CONVERSION = re.compile(r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-+ #0-9.*]*)[hlL]?(?P<kind>.)", re.DOTALL)
 
 
 class PartialText(Value):
-    """A text or path with a known beginning and end, and anything between."""
+    """A text or path with a known beginning and a known end, either of which may be empty, and any text
+    between.
+    """
 
     __slots__ = ("end", "is_path", "start")
 
@@ -37,12 +39,12 @@ class PartialText(Value):
 
 
 def partial(start: str, end: str, is_path: bool = False) -> Value:
-    """Return a text with this beginning and end; unknown if both are empty."""
+    """Return a text with this beginning and this end; unknown if both are empty."""
     return PartialText(start, end, is_path) if start or end else UNKNOWN
 
 
 def written(value: Value) -> PartialText | str | None:
-    """Return a value as a part of a text; None if its text is unknown."""
+    """Return the text of a value inside a longer text; None if it is unknown."""
     if isinstance(value, Const):
         return str(value.value)
     if isinstance(value, External):
@@ -52,7 +54,7 @@ def written(value: Value) -> PartialText | str | None:
 
 
 def joined_text(parts: Iterable[Value]) -> Value:
-    """Return the concatenation of the parts."""
+    """Return the parts joined to one text."""
     start, end, whole = "", "", True
     for part in parts:
         text = written(part)
@@ -68,20 +70,22 @@ def joined_text(parts: Iterable[Value]) -> Value:
 
 
 def end_of(value: Value) -> str:
-    """Return the end of a value if it is a text; empty if unknown."""
+    """Return the known end of a text; empty if it is unknown or the value is no text."""
     if isinstance(value, PartialText):
         return value.end
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else ""
 
 
 def ending(parts: Sequence[Value], is_path: bool = False) -> PartialText | None:
-    """Return the path that parts are joined to, if its end is known."""
+    """Return the path that ends with the last of these parts; None if the end of that part is unknown."""
     end = end_of(parts[-1]) if parts else ""
     return PartialText("", end, is_path) if end else None
 
 
 def appended(left: Value, right: Value) -> Value | None:
-    """Return the concatenation of a text and another value, in either order; None if neither is a text."""
+    """Return the text that joins two values, as far as it is known; None if they cannot be texts, or nothing
+    is known.
+    """
     if not (_may_be_text(left) and _may_be_text(right)) or (isinstance(left, External) and not end_of(right)):
         return None
     result = joined_text((left, right))
@@ -89,7 +93,7 @@ def appended(left: Value, right: Value) -> Value | None:
 
 
 def below(left: Value, right: Value) -> PartialText | None:
-    """Return the path `folder / name`, if its end is known."""
+    """Return the path `folder / name`, as far as its end is known."""
     may_be_path = isinstance(left, (External, Unknown)) or (isinstance(left, PartialText) and left.is_path)
     return ending((right,), is_path=True) if may_be_path else None
 
@@ -101,7 +105,9 @@ def _may_be_text(value: Value) -> bool:
 
 
 def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
-    """Return `text % given`, where `items` are those of a tuple of arguments; anything complex is unknown."""
+    """Return `text % given`; `items` are the arguments if `given` is a tuple. A complicated format gives
+    unknown.
+    """
     parts: list[Value] = []
     arguments = iter((given,) if items is None else items)
     at = 0
@@ -119,7 +125,7 @@ def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
 
 
 def formatted(text: str, positional: Sequence[Value], keywords: Keywords) -> Value:
-    """Return `text.format(...)`; anything complex is unknown."""
+    """Return the result of `text.format(...)`; a complicated format gives unknown."""
     parts: list[Value] = []
     arguments = iter(positional)
     try:
@@ -134,13 +140,13 @@ def formatted(text: str, positional: Sequence[Value], keywords: Keywords) -> Val
             else:
                 argument = keywords.get(field, UNKNOWN)
             parts.append(UNKNOWN if spec or conversion else argument)
-    except ValueError:  # not a format
+    except ValueError:  # the format is invalid
         return UNKNOWN
     return joined_text(parts)
 
 
 def is_equal(left: Value, right: Value) -> bool | None:
-    """Return whether a text is equal to a value, as far as its known part decides that."""
+    """Return whether a text is equal to a value; None if the unknown part decides."""
     text, other = (left, right) if isinstance(left, PartialText) else (right, left)
     if not isinstance(text, PartialText):
         return None
@@ -164,24 +170,26 @@ def _agree(one: str, other: str) -> bool:
 
 
 def holds(text: PartialText, part: Value) -> bool | None:
-    """Return whether `part` is in the text: True if it is in the known part."""
+    """Return True if a known part of the text contains `part`; otherwise None, as it is unknown."""
     if isinstance(part, Const) and isinstance(part.value, str):
         return True if part.value in text.start or part.value in text.end else None
     return None
 
 
 def is_within(text: PartialText, whole: str) -> bool | None:
-    """Return whether the text is in a known one: False if its known part is not."""
+    """Return False if a known part of the text does not occur in `whole`; otherwise None, as it
+    is unknown.
+    """
     return None if text.start in whole and text.end in whole else False
 
 
 _DEVICE = "torch.device("
-#: Follows the known part of a device's name.
+#: Marks the end of the known part of a device's name.
 _AND_SO_ON = "…"
 
 
 def device_named(text: Value) -> External | None:
-    """Return `torch.device(text)`, as far as the text is known; a device is returned as it is."""
+    """Return the device that `torch.device(text)` makes, as far as it is known; a device stays the same."""
     if isinstance(text, Const) and isinstance(text.value, (str, int)) and not isinstance(text.value, bool):
         return External(f"{_DEVICE}{text.value})")
     if isinstance(text, PartialText) and text.start:
@@ -190,7 +198,7 @@ def device_named(text: Value) -> External | None:
 
 
 def device_text(value: Value) -> Value | None:
-    """Return the text of a device, as far as it is known; None for anything else."""
+    """Return the name of a device, as far as it is known; None for any other value."""
     if not isinstance(value, External) or not value.name.startswith(_DEVICE) or value.name[-1] != ")":
         return None
     inner = value.name[len(_DEVICE) : -1]

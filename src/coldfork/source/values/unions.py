@@ -1,4 +1,4 @@
-"""Values that may be one of several: joining them, taking them apart, and their truth."""
+"""Values that may be one of several: joining them, taking them apart, and testing their truth."""
 
 from __future__ import annotations
 
@@ -30,20 +30,22 @@ from coldfork.source.values.rarer_kinds import Wrapped
 from coldfork.source.values.texts import PartialText
 
 MOST_ALTERNATIVES = 8
-#: Objects that are always true.
+#: Objects that are always true, although only their names are known.
 _PATHS = frozenset({"pathlib.Path()", "pathlib.PurePath()"})
 
 
 def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
-    """Return the value as alternatives."""
+    """Return the alternatives of a value, each with its condition or None; other values have one
+    alternative.
+    """
     if type(value) is Union:
         return value.alternatives
     return ((value, None),)
 
 
 def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
-    """Return a value that may be any of `values`; those after the first are under `condition` if one is
-    given.
+    """Return a value that may be any of `values`; with `condition`, all but the first are off the nominal
+    path.
     """
     found: dict[Value, Condition | None] = {}
     for index, value in enumerate(values):
@@ -63,8 +65,8 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
 
 
 def _shortened(found: dict[Value, Condition | None]) -> Value:
-    """Return the value with fewer alternatives: those off the nominal path are dropped first, never blurring
-    the nominal ones.
+    """Return a value with fewer alternatives; an unknown value replaces some, first of all those off the
+    nominal path.
     """
     nominal: list[tuple[Value, Condition | None]]
     nominal = [(value, None) for value, condition in found.items() if condition is None]
@@ -80,7 +82,7 @@ def _shortened(found: dict[Value, Condition | None]) -> Value:
 
 
 def truth(value: Value) -> bool | None:
-    """Return whether a single value is true; None if unknown."""
+    """Return whether a value that is not a union is true; None if unknown."""
     kind = type(value)
     if isinstance(value, Const):
         return bool(value.value)
@@ -102,14 +104,16 @@ def truth(value: Value) -> bool | None:
 
 
 def under(value: Value, condition: Condition | None) -> Value:
-    """Return the value, additionally held off the nominal path by `condition`."""
+    """Return the value under one more condition, which takes it off the nominal path."""
     if condition is None:
         return value
     return Union(tuple([(single, all_of(condition, inner)) for single, inner in alternatives(value)]))
 
 
 def needing(value: Value, *conditions: Condition | None) -> Value:
-    """Return the value, adding these conditions to the alternatives that are off the nominal path anyway."""
+    """Return the value, adding these conditions only to alternatives that are off the nominal
+    path already.
+    """
     if type(value) is not Union or not any(conditions):
         return value
     needed = all_of(*conditions)
@@ -119,16 +123,14 @@ def needing(value: Value, *conditions: Condition | None) -> Value:
 
 
 def joined(results: list[tuple[Value, Condition | None]]) -> Value:
-    """Return one value from results that each need a condition, or none; those of the nominal path come
-    first.
-    """
+    """Return one value for several results, each with a condition or None; the nominal ones come first."""
     results.sort(key=lambda result: result[1] is not None)
     return union([under(value, condition) for value, condition in results])
 
 
 def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Value:
-    """Return the results for each combination of the parts' alternatives if these are few; else for the
-    whole.
+    """Return the results of `make` for each combination of alternatives; if there are too many, for the parts
+    as they are.
     """
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))

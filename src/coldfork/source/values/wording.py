@@ -1,4 +1,4 @@
-"""Expressions and values in words, for users who want to see what the code was taken to compute."""
+"""Expressions and values in words, for users who want to see the values that the analysis has found."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SIGNS = {
     "lshift": "<<", "rshift": ">>", "or": "|", "xor": "^", "and": "&", "matmul": "@",
 }  # fmt: skip
 
-#: Puts a condition into words.
+#: Returns a condition in words.
 Wording = Callable[[tuple[Condition, ...]], str | None]
 
 
 def in_words(value: Value, words_of: Wording, depth: int = 0) -> str:
-    """Return a value in words; for one of several, with the condition of each."""
+    """Return a value in words; for a union, each alternative with its condition."""
     if isinstance(value, Union):
         return " or ".join(_alternative(*one, words_of, depth) for one in value.alternatives)
     if isinstance(value, (Sequence, Mapping)):
@@ -113,7 +113,7 @@ def _single(value: Value, words_of: Wording, depth: int) -> str:
 
 
 def spelled(node: Node) -> str:
-    """Return an expression as source text, leaving out uninteresting inner parts."""
+    """Return an expression as source text, omitting less important inner parts."""
     text = _spelled(node)
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - len(_ELSE)]}{_ELSE}"
 

@@ -62,7 +62,7 @@ class Request:
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """Texts by absolute path, for files that differ from the disk or do not exist."""
     towards: frozenset[str] = frozenset()
-    """Packages: the observation lists the checked modules that can lead to their import."""
+    """Names of packages: the observation lists the checked modules whose import can lead to theirs."""
     roots: tuple[str, ...] = ()
     """The modules to follow, with their imports, if all others are known to have no effects."""
     whole: bool = False

@@ -41,7 +41,7 @@ from coldfork.source.values.kinds import (
 )
 
 _FRAMEWORKS = ("torch",)
-"""Libraries whose calls are known to raise in a forked child; no others refuse for certain."""
+"""Libraries whose calls certainly raise in a forked child; calls to other libraries may succeed there."""
 _OF_THE_MOMENT = (
     "initialized", "bad_fork", "badfork", "is_torchelastic_launched", "is_scripting", "is_tracing",
 )  # fmt: skip
@@ -54,9 +54,9 @@ class Touch:
 
     accelerator: str
     call: str
-    """The call that touches it: `torch.zeros`."""
+    """The call that touches the accelerator, such as `torch.zeros`."""
     steps: tuple[tuple[str, int, str], ...]
-    """The path to it: file, line and function, outermost first."""
+    """The path to the call: file, line and function, outermost first."""
 
 
 class _Step(NamedTuple):
@@ -76,8 +76,8 @@ class Reading:
 def read_body(question: Question) -> Reading:
     """Return the accelerators that a call of a function with unknown arguments is certain to touch.
 
-    Certain means: in every run that completes, and the error that a forked child gets for it leaves the
-    function.
+    A touch is certain if every run that completes includes it, and if the error that it causes in a forked
+    child leaves the function.
     """
     program = _program(question)
     ev = Evaluator(program)

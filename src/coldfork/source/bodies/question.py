@@ -30,33 +30,35 @@ class Question:
 
     file: str
     module: str
-    """The name of the module that the function is defined in."""
+    """The name of the module that defines the function."""
     function: str
-    """Its qualified name, as the interpreter gives it."""
+    """The function's qualified name, as the interpreter gives it."""
     line: int
-    """Where its code begins, including decorators."""
+    """The line where the function's code begins, including decorators."""
     code: str
-    """The instructions, in hexadecimal digits: the file may have changed since it was loaded."""
+    """The function's instructions in hexadecimal digits, since the file may have changed after it
+    was loaded.
+    """
     closure: Given
     """The variables of the enclosing functions."""
     owner: tuple[str, str] | None
     """Module and qualified name of the class whose object is called; None for a plain function."""
     attributes: Given
-    """The attributes of that object."""
+    """The attributes of the object whose method is called."""
     arguments: Given | None
-    """Its arguments, by parameter; None if unknown."""
+    """The arguments of the call, by parameter; None if unknown."""
     iterated: bool
     """Whether the result of the call is iterated, up to the first item."""
     modules: ReadOnly[str, Given]
     """The variables of the modules whose sources may be followed."""
     classes: ReadOnly[str, ReadOnly[str, Given]]
-    """The attributes of their classes."""
+    """The attributes of the classes in these modules."""
     files: ReadOnly[str, str]
-    """The files of modules that are not in a folder of `roots` under their name."""
+    """The files of modules that cannot be found by their name in a folder of `roots`."""
     roots: tuple[str, ...]
     """The folders of the sources that may be followed."""
     search: tuple[str, ...]
-    """Where the libraries are; only their versions are examined."""
+    """The folders of the libraries; only the libraries' versions are examined."""
     counted: bool
     """Whether PyTorch has counted the devices in the process."""
     profile: str
@@ -81,7 +83,7 @@ class GivenValues:
         self._find = find
         self._define = define
         self.objects: list[Instance] = []
-        """The objects that have been given."""
+        """The objects made for this question."""
 
     def all_of(self, given: Given) -> dict[str, Value]:
         """Return the values of some variables, as far as they are known."""

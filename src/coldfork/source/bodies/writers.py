@@ -10,7 +10,7 @@ from coldfork.source.program.program import Program
 _MAKING = (b"__init__", b"__new__", b"__post_init__", b"__setstate__")
 """Methods that set attributes of the object under construction."""
 _ANY = ""
-"""Represents a name that is not spelled out in the source."""
+"""Represents a name that the source does not show, as in `setattr(x, name, y)`."""
 
 # A regular expression searches a whole program within milliseconds; parsing would take far longer. Text in a
 # comment or a string that looks like an assignment counts as one.

@@ -35,9 +35,9 @@ class Budget:
         self.loops: int = 0
         """The depth of nested loops being followed."""
         self.cut: Cut | None = None
-        """Where the budget first ran out; None while it lasts."""
+        """The place where the budget first ran out; None if it has not."""
         self.faults: dict[Cut, None] = {}
-        """Where following ended because of a fault in coldfork itself."""
+        """The places where a fault in coldfork itself ended following."""
 
     def begin(self, of_test: bool, hurried: bool = False) -> None:
         """Start over, for another module."""

@@ -149,7 +149,7 @@ class Evaluator(Interpreter):
     ) -> tuple[Site, ...]:
         """Return the wakes of a call in a process with a known environment and known module variables.
 
-        Certain means certain in every run here, not in nearly all of them.
+        Here, a wake is certain only if every run wakes the device, not if nearly every run does.
         """
         self.presumes = False
         self.unknown_code = unknown_code

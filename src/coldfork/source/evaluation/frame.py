@@ -38,19 +38,19 @@ class CallResult(NamedTuple):
     failures: tuple[Failure, ...]
     consulted: int = 0
     presumed: tuple[str, ...] = ()
-    """Presumptions along all the paths that make the call's wakes certain."""
+    """Presumptions made on the paths that make the call's wakes certain."""
     raise_must: frozenset[str] | None = None
     """Wakes that are certain even if the call raises; None if it does not raise."""
     outright: bool = False
     """True if the call raises whatever the state of the program."""
     stays: Conditions = ()
-    """The conditions for the program not to be left in the call."""
+    """The conditions for the program not to end in the call."""
     cut: Cut | None = None
     """Where following the call ran out of budget."""
     starts: tuple[Start, ...] = ()
-    """The processes that it starts."""
+    """The processes that the call starts."""
     made_up: bool = False
-    """True if the value represents any object of the annotated class."""
+    """True if the value stands for any object of the annotated class."""
 
     @property
     def strict(self) -> frozenset[str]:
@@ -111,12 +111,11 @@ class Frame:
         self.toplevel: bool = False
         self.quiet: bool = False
         self.before: int = 0
-        """The line of a module body that is only examined: names have the meaning that they have before it.
-        """
+        """A line of the module body, if a name has to have the value that it has before this line; else 0."""
         self.conditions: Conditions = ()
         self.presumed: tuple[str, ...] = ()
         self.off: Condition | None = None
-        """Set while the followed code runs off the nominal path."""
+        """The condition for the followed code to run, if that is off the nominal path."""
         self.must: set[str] = set()
         self.exit_musts: list[set[str]] = []
         self.returns: list[tuple[Value, Condition | None]] = []
@@ -142,14 +141,14 @@ class Frame:
         self.globals: frozenset[str] | set[str] = frozenset()
         self.nonlocals: frozenset[str] | set[str] = frozenset()
         self.raise_musts: list[set[str]] = []
-        """Wakes that are certain where the code may raise."""
+        """Sets of wakes that are certain at each place where the code may raise."""
         self.loop_musts: list[set[str]] = []
-        """Wakes that are certain where a round of the innermost loop ends early."""
+        """Sets of wakes that are certain at each place where a round of the innermost loop may end early."""
         self.left_with: list[tuple[dict[str, Value], set[str]]] = []
         """The variables and certain wakes at each `break` of the innermost loop."""
         self.gate: int = 0
         self.stays: Conditions = ()
-        """The conditions for the program to get here without being left earlier."""
+        """The conditions for the program to get here without ending earlier."""
 
     def at(self, line: int, end_line: int) -> None:
         """Set the current lines."""

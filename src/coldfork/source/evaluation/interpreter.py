@@ -60,11 +60,13 @@ class Interpreter(ABC):
     failing: list[dict[tuple[str, bool], Failure]]
     """For every `try` and call being followed, innermost last, the first failure of each kind."""
     joining: int
-    """How many of the paths being followed have a sibling that was followed before."""
+    """How many of the paths being followed have a sibling path that was followed earlier."""
     presumes: bool
-    """Whether to take for granted what nearly always holds; otherwise every path is equally likely."""
+    """Whether to presume whatever nearly always holds; otherwise every path counts as equally likely."""
     unknown_code: Disturbing | None
-    """Tracks what code that cannot be followed may change; None if it is taken to change nothing."""
+    """Records which values code that cannot be followed may change; None if such code is presumed to change
+    none.
+    """
     first_yield_only: bool
     """Set for the generator that `next` is about to run."""
 

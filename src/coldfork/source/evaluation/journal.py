@@ -23,7 +23,7 @@ class _Change(NamedTuple):
     exact: bool
     doubtful: bool
     shared: bool
-    """True if calls other than the one that made it could see the object."""
+    """True if other calls than the one that changed the object can see the object."""
     owner: Owner
 
 
@@ -40,7 +40,7 @@ class Rebinding(NamedTuple):
 
     values: tuple[tuple[Any, Value], ...]
     generation: int
-    """The resulting state."""
+    """The number of the resulting state."""
 
 
 class Journal:
@@ -49,11 +49,15 @@ class Journal:
     def __init__(self) -> None:
         self._changes: list[_Change] = []
         self.outstanding: int = 0
-        """Changes that others can see now: results based on them are valid for this module only."""
+        """The number of changes that other code can see now: results based on them are valid for this module
+        only.
+        """
         self.shared: int = 0
-        """Changes to objects that other calls can see: a call that made one may not be cached."""
+        """The number of changes so far that other calls can see: a call that makes one is not cached."""
         self.peculiar: int = 0
-        """Reads of bindings specific to the current module, and changes to its environment."""
+        """The number of reads of bindings specific to the current module, and of changes to its
+        environment.
+        """
         self.generation: int = 0
         """The number of the visible state; 0 if nothing has been changed."""
         self._generations = 0

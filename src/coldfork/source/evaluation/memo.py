@@ -50,15 +50,17 @@ class Memo:
         self._passing: dict[object, tuple[int, CallResult]] = {}
         """Call results based on outstanding changes: valid until the next change."""
         self._rebinding: dict[object, tuple[CallResult, Rebinding]] = {}
-        """Calls that rebind module variables, such as functions that create something on first use."""
+        """Results of calls that rebind module variables, such as functions that create an object on first
+        use.
+        """
         self._states: set[int] = set()
-        """The journal's generations that result from them."""
+        """The journal's generations that result from these calls."""
         self._reached: dict[tuple[int, object], CallResult] = {}
-        """Call results in a state that such a call leads to, even while another module is followed."""
+        """Call results in one of these generations; they are valid even while another module is followed."""
         self._levels_of: dict[Place, list[int]] = {}
         """Levels at which functions are being followed, by place."""
         self._pending: dict[object, int] = {}
-        """Calls with exactly these arguments that are being followed, with their levels."""
+        """The keys of calls that are being followed, with their levels."""
         self._looked_at: dict[int, int] = {}
         """Sets of modules that were consulted."""
         self.resolving: dict[object, int] = {}
@@ -69,7 +71,9 @@ class Memo:
         self.cut: int = _NEVER
         """The outermost level whose unfinished answer was needed: results inside it may not be cached."""
         self._cuts_outside: list[int] = []
-        """The same for the enclosing levels, innermost last: what was needed there does not concern this."""
+        """The value of `cut` for each enclosing level, innermost last, saved while something independent is
+        worked out.
+        """
 
     def begin(self) -> None:
         """Start over for another module while nothing is being followed; finished results stay."""
@@ -178,8 +182,8 @@ class Memo:
     ) -> None:
         """Cache the result of a call that rebound module variables, having begun in an unchanged state.
 
-        Also cache the result of a call that followed only such a call, and changed nothing itself. It began
-        at `since`.
+        Also cache the result of a call that changed nothing itself, but followed a call of this kind. The
+        call began at `since`.
         """
         journal = self._journal
         if self.cut < self.level or journal.peculiar != since.peculiar:

@@ -29,7 +29,7 @@ class EnvironmentVariables:
     def __init__(self) -> None:
         self.values: dict[str, str | None] = {}
         self.key: tuple[tuple[str, str | None], ...] = ()
-        """The same, in the form used in cache keys."""
+        """The known state in the form that cache keys use."""
         self._devices: dict[str, str | None] = {}
         """The default device after importing a module; None for one that leaves it unchanged."""
 
@@ -90,9 +90,9 @@ class RunningModule:
         self.rebound: dict[tuple[str, str], Value] = {}
         """Module variables, of any module, that functions have rebound since the module began."""
         self.imported: set[Imported] = set()
-        """The lazy imports that the body has made happen."""
+        """The lazy imports that reading a name in the body has run."""
         self.unfollowed: set[tuple[str, int]] = set()
-        """The lines that call unknown code, each with its module."""
+        """The lines that call code which cannot be followed, each with its module."""
 
     def begin(self, module: Module, env: Env) -> None:
         """Follow another module from here on."""

@@ -16,7 +16,7 @@ Woken = tuple[Wake | None, bool]
 def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
     """Record a process that starts at the current line, directly or in the call there.
 
-    For one that the frame started earlier, `woken` is what had been woken by then.
+    For a process started earlier in the frame, `woken` is the surest wake before that start.
     """
     if frame.quiet:
         return

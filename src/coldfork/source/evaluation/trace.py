@@ -98,7 +98,7 @@ class Site(NamedTuple):
     wake: Wake
     certain: bool
     sure: bool = False
-    """True if it happens on the path being followed, whatever led there."""
+    """True if the wake happens whenever this path is followed, whatever led to the path."""
 
 
 class SiteEdge(NamedTuple):
@@ -113,9 +113,11 @@ class SiteEdge(NamedTuple):
     statement: bool
     gated: bool
     tried: bool = False
-    """True inside a `try` that may handle its failure."""
+    """True inside a `try` that may handle a failure of the import."""
     behind: int = 0
-    """How many wakes of its module were noted before it: sites and imports are noted in execution order."""
+    """The number of wakes in the module that were recorded before this import, since both are in execution
+    order.
+    """
 
 
 class Trouble(NamedTuple):
@@ -124,7 +126,7 @@ class Trouble(NamedTuple):
     obstacle: Obstacle
     words: str
     link: Link | None = None
-    """The line that causes it, if that is a different one."""
+    """The line that causes the trouble, if another line starts the process."""
 
 
 class Start(NamedTuple):
@@ -134,7 +136,7 @@ class Start(NamedTuple):
     method: str
     """`fork`, `spawn` or `forkserver`; empty if unknown."""
     chosen: str
-    """A description of what chose the method; empty if nothing did."""
+    """A description of the code that chose the method; empty if nothing did."""
     target: str
     """The function that the child runs, or the variable that is set; empty if unknown."""
     conditions: Conditions
@@ -142,20 +144,20 @@ class Start(NamedTuple):
     link: Link
     off: bool = False
     before: Wake | None = None
-    """The surest wake before it in this process."""
+    """The surest wake in this process before the start."""
     sure: bool = False
-    """True if that is certain to have happened."""
+    """True if that wake is certain."""
     imports: tuple[Edge, ...] = ()
-    """The imports that functions on the way here had run by then."""
+    """The imports that functions on the path have run before the start."""
     child: Wake | None = None
     """The surest way in which the child uses a device."""
     trouble: Trouble | None = None
     tasks: bool = False
-    """True if the processes already run and are given a task."""
+    """True if the processes are running already, and are given a task."""
     handled: bool = False
     """True inside a `try` that may handle an error."""
     by_default: bool = False
-    """True if no method is stated."""
+    """True if the code names no start method."""
     pool: tuple[str, int] | None = None
     """Module and line at which the pool started, if another function gives it the task."""
 
@@ -186,7 +188,7 @@ class SiteStart(NamedTuple):
     symbol: str
     start: Start
     behind: int
-    """How many imports of its module were noted before it."""
+    """The number of imports in the module that were recorded before this start."""
 
 
 class Failure(NamedTuple):
@@ -196,7 +198,7 @@ class Failure(NamedTuple):
     even: bool
     kind: str
     must: frozenset[str]
-    """Wakes that are certain by then."""
+    """The wakes that are certain before the failure."""
 
     def joined(self, other: Failure) -> Failure:
         """This failure joined with another of its kind: either may happen."""
@@ -231,7 +233,8 @@ def kind_of(wake: Wake) -> Kind:
 def possible_together(conditions: Conditions) -> Conditions | None:
     """Return all conditions of a path; None if they contradict each other.
 
-    If a test would have to change its answer in between, and may, that is one more condition.
+    If the conditions hold only when a test changes its answer meanwhile, and it may, that is added as a
+    condition.
     """
     if len(conditions) < 2:
         return conditions

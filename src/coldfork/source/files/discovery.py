@@ -21,7 +21,7 @@ _SKIPPED = frozenset({
 _NEVER_MEANT = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 _NAMESPACE_PARENTS = frozenset({"src", "lib", "python"})
 _MOST_LOOKED_AT = 40
-"""At most this many skipped folders are searched to count the files that this leaves out."""
+"""No more than this many skipped folders are searched to count the files that are left out."""
 
 
 class Found(NamedTuple):
@@ -33,9 +33,13 @@ class Found(NamedTuple):
     roots: tuple[str, ...]
     broken: tuple[tuple[str, str], ...]
     display: dict[str, str]
-    """The paths of plain files as reports show them, by module name; other paths follow from the name."""
+    """The paths of plain files for reports, by module name; the path of any other file follows
+    from its name.
+    """
     scripts: tuple[str, ...] = ()
-    """The plain files that were named: the files beside them that they import belong to the check."""
+    """The plain files that were named on the command line: files beside them that they import are checked,
+    too.
+    """
     left_out: tuple[LeftOut, ...] = ()
 
     def beside(self) -> dict[str, dict[str, str]]:
@@ -66,7 +70,9 @@ class _Search:
         self.broken: list[tuple[str, str]] = []
         self.display: dict[str, str] = {}
         self.tops: set[str] = set()
-        """The folders whose files are top modules: given ones, those of programs, and those of packages."""
+        """The folders whose files are top-level modules: folders that were given, and those that contain
+        programs or packages.
+        """
         self.scripts: list[str] = []
         self.left_out: list[LeftOut] = []
         self.seen: set[str] = set()

@@ -41,7 +41,9 @@ class Finder:
     ) -> None:
         self._reader = reader or Reader()
         self.beside = beside
-        """For modules outside any package, those in the same folder by the names that they import them by."""
+        """For each module outside any package, the modules in its folder by the names under which it can
+        import them.
+        """
         self._roots = tuple(roots)
         self._search = tuple(search)
         self._listings: dict[str, frozenset[str]] = {}
@@ -123,7 +125,7 @@ class Finder:
 
 
 _MOST_FILES = 200
-"""This many files are enough to tell the name under which the others are imported."""
+"""The number of files to read to find the name under which modules of a folder are imported."""
 _MOST_UP = 8
 
 

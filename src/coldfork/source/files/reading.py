@@ -38,13 +38,13 @@ _DIGEST = 16
 class Reader:
     """Reads the Python source of a path, from the file or from an overlay: a text that replaces the file.
 
-    `overlays` are such texts by absolute path, whether or not there is a file of that name.
+    `overlays` are the replacing texts by absolute path; a file of that name need not exist.
     """
 
     def __init__(self, overlays: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self._overlays = overlays
         self._inside: dict[str, dict[str, bool]] = {}
-        """The names that overlays add to folders, and whether each is a folder's."""
+        """For each folder, the names that overlays add, each with whether it is a folder."""
         for path in overlays:
             child, is_folder = path, False
             while (folder := os.path.dirname(child)) != child:
@@ -212,7 +212,7 @@ def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
 
 
 SOURCES = (".py", NOTEBOOK)
-"""The suffixes of the files that a walk over a folder takes."""
+"""The suffixes of the files that are read when a folder is checked."""
 _GIVEN = (*SOURCES, ".pyw")
 _INSTEAD = {
     ".pyi": "a stub runs nothing when it is imported; check the module that it describes",

@@ -23,7 +23,7 @@ class _Line(NamedTuple):
 
     text: str
     optional: bool
-    """Whether it belongs to an extra, a group or a list for developers."""
+    """Whether the requirement belongs to an extra, a group or a list for developers."""
 
 
 def requirements(paths: Iterable[Path]) -> Required:
@@ -87,11 +87,11 @@ class _Homes:
 
     def __init__(self) -> None:
         self._speaks: dict[Path, bool] = {}
-        """By folder, whether it contains a project's own file."""
+        """For each folder, whether it contains a project file."""
         self._beside: dict[Path, list[Path]] = {}
-        """By folder, the metadata in it."""
+        """For each folder, the metadata folders of distributions in it."""
         self._wheels: dict[Path, dict[str, list[Path]]] = {}
-        """By folder, its contents, and the metadata of the distributions that list them."""
+        """For each folder, the names in it with the metadata of the distributions that list them."""
 
     def of(self, path: Path) -> Iterator[Path]:
         """Yield the folders that contain the project files of one path."""

@@ -224,7 +224,7 @@ class Distributions:
 
 
 _MOST_FILES = 200
-"""This many files are enough to tell the imports of the others."""
+"""The number of files that are read: more of them hardly ever import anything else."""
 _STATEMENT = re.compile(
     rb"^([ \t]*)(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b"
     rb"|import[ \t]+([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*))",
@@ -239,7 +239,7 @@ def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
     """Return True if these folders contain at least half of the packages that the code under the paths
     imports.
 
-    Packages that are there for coldfork's own sake do not count, unless the code imports nothing else.
+    Packages that are installed only for coldfork do not count, unless the code imports no others.
     """
     beside = [folder for path in paths for folder in _roots(path)]
     imported = frozenset(name for name in _imported(paths) if not _is_in(name, beside))

@@ -20,7 +20,7 @@ _WORTH_SHARING = 150_000
 _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4
 _UNPACKING = 0.08
-"""This process's extra work of taking over the others' results, as a part of its share."""
+"""This process's extra work for taking over the helpers' results, as a fraction of its share."""
 _SHOWN_PARTS = 3
 #: The stamp and hash of a file when it was read, its outline as plain data, and its summary as bytes.
 Stored = tuple[Stamp, bytes, tuple[Any, ...], bytes]
@@ -99,7 +99,7 @@ class Loader:
         self.stored: dict[str, Stored] = {}
         """The facts to keep for the next run, if this run caches anything."""
         self.changed: bool = False
-        """True once something new is stored."""
+        """True once there is something new to store."""
         self._remembering = remembering
         self.target_version = target_version
         self.jobs: int = jobs or min(os.cpu_count() or 1, _MOST_WORKERS)
@@ -109,7 +109,7 @@ class Loader:
         self._unpacked: dict[str, Summary] = {}
         self._ready = ready
         self._packed: dict[str, bytes] = {}
-        """The summaries of all other files that have an outline."""
+        """The packed summaries of all other files that have an outline."""
         self._room_unpacked = _MOST_UNPACKED
         self._sources: dict[str, bytes] = {}
         self._workers: list[Worker] | None = None

@@ -43,7 +43,7 @@ class Module:
 
     summary: Summary
     lazy: frozenset[str]
-    """The names that a lazy import binds, and the submodules that one names."""
+    """The names that lazy imports bind, and the submodules that lazy imports name."""
 
     def __init__(
         self, name: str, located: Located, files: Files, beside: Mapping[str, str] | None = None
@@ -54,7 +54,7 @@ class Module:
         self.own: bool = located.own
         plain = name if ":" not in name else imported(name)  # every answer creates thousands of modules
         self.plain: str = plain
-        """The name by which it is imported."""
+        """The name by which other code imports the module."""
         self.package: str = plain if located.is_package else plain.rpartition(".")[0]
         self.is_started: bool = plain is not name and is_started(name)
         self.is_main: bool = plain is not name and is_main(name)
@@ -63,7 +63,7 @@ class Module:
         self.codes: dict[int, Code | None] = {}
         self.bit: int = 0
         self.broken: tuple[str, int, int] | None = None
-        """Why a function of this module could not be followed: the first that does not parse."""
+        """The first function of this module that does not parse: the reason, the line and the column."""
 
     if not TYPE_CHECKING:  # a type checker would accept any name because of it
 
@@ -130,7 +130,7 @@ class Defined(NamedTuple):
 
     node: Node
     owner: Node | None
-    """The class that it is a method of."""
+    """The class that defines the method; None for a function."""
 
     @property
     def name(self) -> str:

@@ -119,7 +119,7 @@ class PackageEnvironments:
 class _Writers:
     """The modules whose import sets an environment variable, directly or through other imports.
 
-    They are few, and a walk limited to them ends at once.
+    These modules are few, so a search limited to them ends quickly.
     """
 
     def __init__(self, program: Program) -> None:

@@ -57,7 +57,9 @@ class Program:
         """Modules consulted since this was last cleared, a bit each: the dependencies of a result."""
         self.bits: dict[str, int] = {HIERARCHY: 1}
         self.inside_missing: dict[str, int] = {}
-        """For names inside a missing module, or inside one without submodules: the bits of that module."""
+        """For names inside a missing module, or inside a module without submodules: the bit of
+        that module.
+        """
         self.derived: dict[str, tuple[str, ...]] = {}
         """For every module of the analysis, the bases of its top-level classes: last parts of names."""
         self.unparsed: list[Module] = []

@@ -17,11 +17,11 @@ class Project(NamedTuple):
     """The facts stated in a project's own files."""
 
     required: frozenset[str] = frozenset()
-    """Normalised names of the distributions that it requires."""
+    """Normalised names of the distributions that the project requires."""
     commands: tuple[str, ...] = ()
-    """The functions that its commands call."""
+    """The functions that the project's commands call."""
     defaults_differ: bool = False
-    """Whether the Pythons that it supports have different default start methods."""
+    """Whether the Python versions that the project supports have different default start methods."""
 
 
 def read_project(roots: Iterable[str], tops: frozenset[str], faults: Faults) -> Project:
@@ -99,7 +99,7 @@ _POETRY = re.compile(r"([\^~])\s*(\d+)(?:\.(\d+))?[\d.]*(?=\s*(?:,|$))")
 def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
     """Return whether the Python versions that a project supports have different default start methods.
 
-    False if it does not say which Pythons it supports.
+    The answer is False if the project does not state the versions that it supports.
     """
     stated = next((text for folder in _homes(roots, tops) for text in _supported(folder)), "")
     if not stated:

@@ -160,7 +160,9 @@ class Translation:
         self._bits = [program.bit(name) for name in names]
         self._same = self._same or list(program.bits) == names
         self._eights: dict[tuple[int, int], int] = {}
-        """The translations of eight neighbouring bits, by place and value: sets share most of them."""
+        """The translations of eight neighbouring bits, by position and value: many sets have the
+        same ones.
+        """
 
     def __call__(self, mask: int) -> int:
         """Return the set of modules in the bits that this program uses."""
@@ -197,12 +199,12 @@ class Answer(NamedTuple):
     checked: tuple[CheckedModule, ...] = ()
     imports: tuple[Import, ...] = ()
     unset: tuple[tuple[str, str], ...] = ()
-    """Packages, and environment variables without which some of their imports were left out."""
+    """Packages with the environment variables without which some of their imports were not followed."""
     unfinished: tuple[Unfinished, ...] = ()
     leading: tuple[str, ...] = ()
     """The checked modules whose import can lead to that of a requested package."""
     unfollowed: int = 0
-    """How many lines of the checked code call unknown code during import."""
+    """The number of lines in the checked code that call, during import, code which cannot be followed."""
 
 
 def encode_answer(answer: Answer) -> Any:

@@ -61,7 +61,7 @@ def imports_towards(
 ) -> list[tuple[str, SiteEdge, str]]:
     """Return the imports through which importing a module leads to one of the seeds, each with its target.
 
-    Of several imports of the same module the surest counts, then the first.
+    Of several imports of the same module, the surest is returned; of equally sure ones, the first.
     """
     found: list[tuple[str, SiteEdge, str]] = []
     seen = set(seeds)
@@ -95,7 +95,7 @@ def affected(
 ) -> set[str]:
     """Return those modules of `files` that changed, or that import or consult a changed module.
 
-    A deleted file counts for those that still look for it.
+    A deleted file affects the modules that still look for it.
     """
     program = results.program
     touched = _changed_names(program, folders, files, changed)

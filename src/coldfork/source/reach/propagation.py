@@ -21,11 +21,11 @@ class ModuleResult(NamedTuple):
     sites: tuple[Site, ...]
     edges: tuple[SiteEdge, ...]
     cuts: tuple[Cut, ...] = ()
-    """Where following it ended early."""
+    """The places where following the module ended early."""
     unfollowed: int = 0
-    """How many lines call unknown code."""
+    """The number of lines that call code which cannot be followed."""
     starts: tuple[SiteStart, ...] = ()
-    """The processes that it starts."""
+    """The processes that importing the module starts."""
 
 
 class Reached(NamedTuple):
@@ -155,8 +155,8 @@ def reach(
 ) -> Reaches:
     """Return, for every module whose import wakes an accelerator, the surest path to each wake.
 
-    `waking_imports` are modules without source that the knowledge base blames; `environment` gives the
-    variables that are set by the time a line of a module runs.
+    `waking_imports` are modules without source whose import is known to wake a device; `environment` returns
+    the variables that are set when a line of a module runs.
     """
     settled: Reaches = {}
     ticket = count()

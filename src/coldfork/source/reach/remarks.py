@@ -23,7 +23,7 @@ from coldfork.source.reach.results import Results
 from coldfork.source.syntax.syntax_errors import TOO_DEEP, Trouble, trouble_in
 
 _LARGEST = 256_000_000
-"""A larger file is not searched at all."""
+"""Larger files are not searched at all."""
 #: Tokens of a file that contains only data, matched from the first byte to the last: names may only be
 #: assigned to.
 _DATA = re.compile(
@@ -157,13 +157,13 @@ class Remarks:
 
 
 _DEFINITION = b"def"
-"""Without one, all of a file was read for its imports."""
+"""A file without this word has been read completely for its imports."""
 _FIRST = 4_000_000
-"""The bytes of source to read if none were read before."""
+"""The bytes of source to read in a run if no earlier run has read any."""
 _PORTION = 1_000_000
-"""The bytes to read in later runs, per command."""
+"""The bytes of source to read in each later run of a command."""
 _MORSEL = 60_000
-"""The bytes to read per request to a session, while a user waits."""
+"""The bytes of source to read per request in a session, while a user waits."""
 
 #: For each path, the stamp of the file when it was read, and its syntax error if it has one.
 Read = dict[str, tuple[Stamp, Trouble | None]]
@@ -173,9 +173,9 @@ class Told(NamedTuple):
     """The files with syntax errors, and the number of files still to be read."""
 
     troubles: dict[str, Trouble]
-    """By path, why a file does not parse."""
+    """By path, the reason why a file does not parse."""
     left: int
-    """How many files have not been read to their end yet."""
+    """The number of files that have not been read to their end yet."""
 
 
 class WholeFiles:

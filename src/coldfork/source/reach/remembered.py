@@ -33,9 +33,9 @@ class Packs(NamedTuple):
     answers: Path
     whole: Path
     environment: str
-    """Identifies the environment that results were found in."""
+    """Identifies the environment in which the results were found."""
     question: str
-    """Identifies the question put to the results."""
+    """Identifies the request that the answer is for."""
     kin: str
     """The name prefix of other modules' results that are also valid here, as far as nothing changed."""
 

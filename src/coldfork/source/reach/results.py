@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     """A `ModuleResult`, or the bytes of one."""
     broken: Broken
     depends: int
-    """The modules that were consulted, a bit each."""
+    """The modules that were consulted, as one bit each."""
 
 
 class Results:
@@ -61,11 +61,11 @@ class Results:
         self._faults = faults
         self._make = evaluator
         self._held = held
-        """Whether the results stay in memory and need not be unpacked again."""
+        """Whether results stay in memory, so that they need not be unpacked again."""
         self.known = known
-        """Known results of modules that may not have been reached yet."""
+        """Known results, including those of modules that have not been reached yet."""
         self.by_name: dict[str, ModuleResult] = {}
-        """Every module that has a result: the checked ones and those they import."""
+        """The results of the checked modules, and of all modules that they import."""
         self.programs: dict[str, ModuleResult] = {}
         """The effects of the programs among the checked modules when they are started."""
         self.evaluated: bool = False

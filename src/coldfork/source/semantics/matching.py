@@ -20,10 +20,10 @@ class Elements(NamedTuple, Generic[V]):
     """A subject of `match`, as far as it is a sequence."""
 
     sequence: bool | None
-    """Whether it is one; text is not."""
+    """Whether the subject is a sequence; a text is not one here."""
     items: Sequence[V] = ()
     exact: bool = False
-    """True if it is one, and these are all its items."""
+    """True if the subject is a sequence and has no other items."""
 
 
 class Candidate(NamedTuple, Generic[V]):
@@ -31,9 +31,9 @@ class Candidate(NamedTuple, Generic[V]):
 
     case: Case | None
     taken: dict[int, bool]
-    """The subjects that can take it, by their index, and whether they certainly do."""
+    """The subjects that can take the case, by index, and whether each certainly does."""
     names: dict[str, V]
-    """The names that its pattern binds."""
+    """The names that the pattern of the case binds."""
 
 
 class Matching(ABC, Generic[V]):

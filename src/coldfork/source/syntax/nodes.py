@@ -117,13 +117,13 @@ class Parameters(NamedTuple):
 
     positional: tuple[str, ...]
     defaults: tuple[Node, ...]
-    """The values of the last positional ones."""
+    """The default values of the last positional parameters."""
     star: str | None
     keyword_only: tuple[str, ...]
     keyword_defaults: tuple[Node | None, ...]
     double_star: str | None
     positional_only: int = 0
-    """How many of the positional ones cannot be given by name."""
+    """The number of positional parameters that cannot be passed by name."""
 
 
 NO_PARAMETERS = Parameters((), (), None, (), (), None)
@@ -139,7 +139,7 @@ class Code(NamedTuple):
     name: str
     line: int
     returns: Node | None
-    """The annotation of its result."""
+    """The annotation of the function's result."""
     annotations: tuple[tuple[str, Node], ...]
 
 

@@ -56,9 +56,9 @@ class Outline(NamedTuple):
     sets_variables: bool
     """Whether a plain statement of its body sets an environment variable."""
     is_program: bool
-    """Whether a part of it runs only when it is started."""
+    """Whether the file has code that runs only if it is run as a program."""
     starts_processes: bool
-    """Whether it mentions functions that start processes."""
+    """Whether the file mentions functions that start processes."""
     deciding: tuple[int, ...]
     """The lines that start processes, or decide how they start and which devices they see."""
     asking: tuple[int, ...]
@@ -66,9 +66,9 @@ class Outline(NamedTuple):
     choosing: tuple[int, ...]
     """The lines that name a start method, if the file asks whether a framework has made a context."""
     commands: tuple[str, ...]
-    """Its functions that a library calls for some command lines."""
+    """The file's functions that a library calls for some command lines."""
     given: tuple[str, ...]
-    """Its functions that are given a parsed command line."""
+    """The file's functions that receive a parsed command line."""
 
 
 def outline_of(summary: Summary, source: bytes) -> Outline:

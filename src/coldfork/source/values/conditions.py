@@ -23,17 +23,17 @@ class Condition(NamedTuple):
     negated: bool = False
     words: str = ""
     presumes: str = ""
-    """The presumption made when the path that needs this condition is not the nominal one."""
+    """The presumption made on nominal paths, which do not need this condition."""
     possible: bool = False
-    """True for dynamic dispatch that could not be narrowed."""
+    """True for the choice of an override in a call that may be dispatched to several."""
     variable: str = ""
-    """The environment variable that has to be set for it to hold."""
+    """The environment variable that has to be set for this condition to hold."""
     means: Meaning | None = None
-    """The question of a quoted test: tests with the same meaning have the same outcome along one chain."""
+    """The meaning of a quoted test: tests with the same meaning have the same outcome along one chain."""
     every: tuple[Condition, ...] = ()
-    """The conditions that it consists of, if all of them have to hold."""
+    """The parts of a condition that holds only if all of them do."""
     some: tuple[Condition, ...] = ()
-    """The conditions that it consists of, if one of them has to hold."""
+    """The parts of a condition that holds if one of them does."""
 
 
 Conditions = tuple[Condition, ...]

@@ -129,9 +129,9 @@ class Function(Value):
         self.env: Env | None = env
         self.owner: ClassRef | None = owner
         self.context: bool = False
-        """True behind `contextlib.contextmanager`: the body runs on entering."""
+        """True after `contextlib.contextmanager`: the body runs when the context is entered."""
         self.named: bool = False
-        """True for a local function bound to a name of its module, by which pickle looks it up."""
+        """True for a local function bound to a global name, by which pickle can find it."""
 
     @property
     def qualified(self) -> str:
@@ -156,7 +156,7 @@ class ClassRef(Value):
         self.binds: dict[str, tuple[Node, ...]] = self.statement.binds
         self.env: Env | None = env
         self.scope: Env | None = env
-        """Where the bases are looked up: a class inside a class sees the outer body."""
+        """The scope in which the bases are looked up: a class inside a class sees the outer body."""
         self.linear: Values | None = None
         self.linear_mask: int = 0
         self.meta: Value | None = None
@@ -240,7 +240,7 @@ class Method(Value):
 class Sequence(Value):
     """A list, tuple or set; `exact` if it has no further elements.
 
-    It is `doubtful` if it may be empty: none of its elements is certain to have been added.
+    It is `doubtful` if the object may be empty, because no element is certain to have been added.
     """
 
     __slots__ = ("doubtful", "exact", "items", "kind", "shared")

@@ -73,7 +73,7 @@ def look_at(values: Iterable[Value]) -> None:
 class Wrapped(Value):
     """A function that a library has made from another one: the result of `jax.jit`, for example.
 
-    `maker` is the library's function, and `symbol` the name of its results in the knowledge base.
+    `maker` is the library function that made the value; `symbol` is the name of such values in the catalogue.
     """
 
     __slots__ = ("function", "maker")
@@ -145,9 +145,9 @@ class Context(Value):
         self.method: str = method
         """The start method; empty if unknown."""
         self.chosen: str = chosen
-        """A description of what chose the method."""
+        """A description of the code that chose the method."""
         self.by_default: bool = by_default
-        """True if no method is stated."""
+        """True if the code names no start method."""
 
 
 class Work(Value):
@@ -157,21 +157,21 @@ class Work(Value):
 
     def __init__(self, context: Context | None, calls: tuple[Call, ...] = ()) -> None:
         self.context: Context | None = context
-        """None for the default at the time when the processes start."""
+        """The context of the processes; None for the default one at the time when they start."""
         self.calls: tuple[Call, ...] = calls
         """The calls that every process makes, besides later tasks."""
         self.made_at: tuple[str, str, int] | None = None
-        """Module, function and line of a pool, whose processes start with it."""
+        """The module, function and line where a pool was made, because its processes start there."""
         self.woken: Any = None
-        """The accelerators woken by then."""
+        """The surest wake before the pool was made."""
         self.starts: frozenset[str] = frozenset({"start"})
-        """The methods with which its processes start."""
+        """The methods that start the object's processes."""
         self.condition: Condition | None = None
-        """The condition under which it starts any."""
+        """The condition under which the object starts any processes."""
         self.daemonic: bool = False
-        """True if its processes are daemons, which may not start processes themselves."""
+        """True if the processes are daemons, which may not start processes themselves."""
         self.told: bool = False
-        """True once it was reported that they cannot be sent what they need."""
+        """True if values that cannot be sent to the processes have been reported."""
 
 
 class Shared(Value):
@@ -182,7 +182,7 @@ class Shared(Value):
     def __init__(self, kind: str, method: str) -> None:
         self.kind: str = kind
         self.method: str = method
-        """The start method of the context that made it; empty if unknown."""
+        """The start method of the context that made the object; empty if unknown."""
 
 
 class Call:

@@ -96,7 +96,7 @@ def _initialise(
 def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
     """Return whether a class has a generated `__init__` that takes the values of its fields.
 
-    Decorators do this, in various ways, to a class without bases.
+    Various decorators generate such an `__init__` for a class without bases.
     """
     bases = linear(ev, cls)
     own = [base for base in bases if isinstance(base, ClassRef)]

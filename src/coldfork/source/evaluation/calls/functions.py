@@ -55,7 +55,7 @@ class _Call(NamedTuple):
     positional: Values
     keywords: Keywords
     first_yield_only: bool
-    """True for a generator that is only asked for its first item."""
+    """True for a generator of which only the first item is needed."""
 
 
 def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywords: Keywords) -> Value:

@@ -96,7 +96,8 @@ def _makes_a_loader(one: Defined) -> bool:
 def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
     """Call a function of a module, given its name, once the module body has run.
 
-    If a command line library has replaced it, the library calls it with the arguments that it parses.
+    If a command line library has replaced the function, it is called with the arguments that the library
+    parses.
     """
     name, *attributes = dotted.split(".")
     value = ev.global_value(frame, name)

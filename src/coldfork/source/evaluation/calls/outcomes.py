@@ -79,7 +79,7 @@ def _doubted(frame: Frame, result: CallResult) -> bool:
     """Return True if an error in a call would end the import of a module for good: nobody publishes a module
     that always fails.
 
-    Most such calls look something up in a table that other modules have filled by then. The code after them
-    is followed; only an unconditional `raise`, or leaving the program, ends a module.
+    Most such errors come from a lookup in a table that other modules have filled by then. The code after the
+    call is followed; only an unconditional `raise`, or leaving the program, ends a module.
     """
     return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

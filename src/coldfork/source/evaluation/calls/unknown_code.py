@@ -69,11 +69,15 @@ class UnknownCode:
         self._held: dict[int, Value] = {}
         """Everything that unknown code can reach, by identity."""
         self._cells: dict[tuple[int, str], Env] = {}
-        """Variables of functions that are rebound by code which unknown code can call."""
+        """Variables of functions that code which cannot be followed may rebind, by calling a
+        nested function.
+        """
         self._classes: list[ClassRef] = []
         self._objects: list[Instance] = []
         self.calls: int = 0
-        """How often unknown code may have run: results from before such a run are no longer valid."""
+        """How often code that cannot be followed may have run: results from before such a run are no longer
+        valid.
+        """
 
     def know(self, *things: ClassRef | Instance) -> None:
         """Add classes and objects of the running process, which any code can find."""

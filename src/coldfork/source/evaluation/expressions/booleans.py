@@ -71,7 +71,7 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
     """Return an operand of unknown outcome as two alternatives: true under one condition, false under
     another.
 
-    Off the nominal path, its usual value needs that none of the conditions for another value holds.
+    Off the nominal path, the usual value of the operand requires that no condition for another value holds.
     """
     options = alternatives(value)
     others = [condition for _, condition in options if condition is not None]
@@ -105,7 +105,7 @@ def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alterna
     """Return the later operands' alternatives; those off the nominal path also need the condition to get
     there.
 
-    If they have the outcome that ends the expression anyway, they need nothing of it.
+    Alternatives with the outcome that ends the expression anyway do not need the condition.
     """
     found: Alternatives = []
     for single, condition in alternatives(value):

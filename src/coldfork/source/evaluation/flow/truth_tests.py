@@ -29,9 +29,9 @@ class Test:
     ) -> None:
         self.nominal: bool | None = nominal
         self.when_true: Condition | None = when_true
-        """Off the nominal path: the condition under which the test is true nevertheless."""
+        """The condition, off the nominal path, under which the test is true although it is nominally not."""
         self.when_false: Condition | None = when_false
-        """Off the nominal path: the condition under which the test is false nevertheless."""
+        """The condition, off the nominal path, under which the test is false although it is nominally not."""
 
     def inverted(self) -> Test:
         """Return the outcome of `not test`."""

@@ -147,7 +147,7 @@ class Presence(NamedTuple):
 
     sure: bool
     required: bool
-    """True if the project requires it."""
+    """True if the checked project requires the package."""
 
 
 def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:

@@ -117,9 +117,9 @@ class _Child(NamedTuple):
     """What a started process does."""
 
     uses: Wake | None
-    """The surest way in which it uses a device."""
+    """The surest wake in the child, if there is one."""
     starts: Start | None
-    """The surest way in which it starts processes."""
+    """The surest process start in the child, if there is one."""
 
 
 def _in_child(ev: Interpreter, frame: Frame, calls: tuple[Call, ...]) -> _Child:

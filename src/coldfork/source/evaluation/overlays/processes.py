@@ -63,7 +63,7 @@ def call_method(
 def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iterable[Value]) -> bool:
     """Start a process of a class derived from one in multiprocessing: the child calls `run`.
 
-    Return whether it is one.
+    Return whether the object is such a process.
     """
     contexts = [found for base in bases if (found := _context_of(ev, frame, base)) is not None]
     if not contexts:

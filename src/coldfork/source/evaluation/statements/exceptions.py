@@ -47,7 +47,8 @@ def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
 def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Conditions]:
     """Run the block of a `try`, and the handlers for its possible failures.
 
-    Return how it ended, whether a handler was certain to run, and the conditions for the block to complete.
+    Return how the block ended, whether a handler was certain to run, and the conditions for the block to
+    complete.
     """
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions

@@ -73,7 +73,7 @@ class _Matching(Matching[Value]):
         self.frame = frame
         self.options = options
         self.against: dict[int, Condition] = {}
-        """For lines of cases whose guard is nominally false: the condition under which it holds."""
+        """By the line of a case whose guard is nominally false: the condition under which the guard holds."""
 
     def way(self, candidate: Candidate[Value]) -> _Way:
         """Return the condition under which a case is reached."""

@@ -28,15 +28,15 @@ class Context:
         self.postponed = postponed
         """True if annotations are not evaluated."""
         self.deferred = deferred
-        """True if they are evaluated when they are read."""
+        """True if annotations are evaluated only when they are read."""
         self.yields = False
-        """True once the function being lowered was found to be a generator."""
+        """True if the function being lowered is known to be a generator."""
         self.blanked = blanked
         """The lines of the functions whose bodies the skeleton has left out."""
         self.lazy = lazy
-        """The names whose reading may import a module."""
+        """The names that may import a module when they are read."""
         self.target_version = target_version
-        """The Python that will import the code, if known."""
+        """The Python version that will import the code, if known."""
         self.runs = runs
         """The lines of the functions that the skeleton has replaced by one assignment."""
         self.imports = imports

@@ -30,15 +30,15 @@ class Rewritten(NamedTuple):
 
     text: bytes
     holes: dict[Place, Hole]
-    """By the place of the constant that replaces them."""
+    """The holes, by the position of the constant that replaces each."""
     type_parameters: dict[tuple[int, str], tuple[str, ...]]
-    """By the line and the name of the class, function or alias."""
+    """The names of type parameters, by the line and the name of the class, function or alias."""
     aliases: frozenset[Place]
-    """Where the names of `type` statements stand."""
+    """The positions of the names in `type` statements."""
     lazy: dict[Place, Place]
-    """Where a `lazy` stands, by the place of the `import` or `from` behind it."""
+    """The positions of `import` or `from` after a `lazy`, with those of the `lazy`."""
     unpacked: frozenset[Place]
-    """Where comprehensions begin whose element is unpacked."""
+    """The positions of comprehensions whose element is unpacked."""
 
 
 def rewrite(source: bytes, *, every_string: bool) -> Rewritten:

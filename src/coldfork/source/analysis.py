@@ -1,4 +1,6 @@
-"""The entry point of the static observer: paths in, effects out."""
+"""The entry point of the static observer, which returns the effects of importing the modules under some
+paths.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ _RECURSION = 20_000
 
 @dataclass(frozen=True)
 class Request:
-    """The paths to analyse, and the machine to assume."""
+    """The paths to analyse, and the machine that is assumed."""
 
     paths: tuple[Path, ...]
     profile: Profile
@@ -78,7 +80,7 @@ class Request:
 
 
 class Ground(NamedTuple):
-    """The modules of a request, found but not yet followed."""
+    """The modules found for a request, before any of them is followed."""
 
     request: Request
     """The request, with its entries by name."""
@@ -270,7 +272,7 @@ def _answer(
     faults: Faults,
 ) -> Answer:
     results.evaluate(list(request.entries or request.roots or found.files), progress, found.files)
-    if request.programs and not request.entries:  # entries are analysed for their imports only
+    if request.programs and not request.entries:  # only the imports of entries are analysed
         asked, again = request.roots or found.files, bool(request.roots)
         faults.attempt(lambda: results.evaluate_programs(programs(program, asked, again), progress), None)
     quotations = Quotations(program, found.display)

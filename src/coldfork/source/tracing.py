@@ -216,7 +216,7 @@ def _function(statements: list[ast.stmt]) -> str:
 
 
 def _inside(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements directly inside another."""
+    """Yield the statements directly inside a statement."""
     for name in _BLOCKS:
         yield from getattr(node, name, ())
     for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):

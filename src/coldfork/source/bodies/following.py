@@ -50,7 +50,7 @@ _COUNTING = ("is_available()", "device_count()", "DeviceCount()")
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """An accelerator that a function is certain to touch."""
+    """An accelerator that a function is certain to touch, and the path to the call that touches it."""
 
     accelerator: str
     call: str
@@ -177,7 +177,7 @@ def _callee(
 
 
 def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> ClassRef | None:
-    """Return a class that a module defines; None for one inside a function."""
+    """Return a class of a module; None for a class inside a function."""
     state = program.module(module)
     if state is None or "<" in qualified:
         return None
@@ -260,7 +260,7 @@ class _Named(NamedTuple):
 
 
 def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, code: str) -> Definition:
-    """Return the function of this qualified name whose code begins at a line."""
+    """Return the node of the function with this qualified name whose code begins at this line."""
     named = [one.node for one in _functions(tree, "") if one.name == qualified]
     found = [node for node in named if _first_line(node) == line]
     if len(found) != 1:

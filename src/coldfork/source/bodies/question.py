@@ -86,7 +86,7 @@ class GivenValues:
         """The objects made for this question."""
 
     def all_of(self, given: Given) -> dict[str, Value]:
-        """Return the values of some variables, as far as they are known."""
+        """Return these variables with their values, as far as the values are known."""
         return {name: self.one(value) for name, value in given.items()}
 
     def one(self, given: Any) -> Value:

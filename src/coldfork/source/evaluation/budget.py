@@ -60,7 +60,7 @@ class Budget:
             self.left -= elements // FEW_ELEMENTS
 
     def charge(self, items: int) -> None:
-        """Charge for traversing a container, which is costly if it is large and done often."""
+        """Charge for traversing a container, because large containers may be traversed many times."""
         self.left -= items // _ITEMS
 
     def charge_alternatives(self) -> None:

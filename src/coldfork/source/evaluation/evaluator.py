@@ -32,7 +32,7 @@ _AT_HAND = sys.stdlib_module_names | {"builtins"}
 
 
 class Evaluator(Interpreter):
-    """One analysis in progress: the state shared by the modules of this package, which do the work."""
+    """One analysis in progress: the state that the other modules of this package work on."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -56,7 +56,7 @@ class Evaluator(Interpreter):
         self._strange: dict[str, bool] = {}
 
     def close(self) -> None:
-        """Release all results, whose objects refer to each other."""
+        """Release all results, which otherwise keep each other alive."""
         vars(self._classes).clear()
         vars(self).clear()
 
@@ -109,7 +109,7 @@ class Evaluator(Interpreter):
     def run_module(
         self, module: Module
     ) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], tuple[Cut, ...], int, tuple[SiteStart, ...]]:
-        """Return the wakes and the imports of importing this one module by itself.
+        """Return the wakes and imports of a module that is imported on its own.
 
         Also return where following it ended early, how many of its lines call unknown code, and the processes
         that it starts.

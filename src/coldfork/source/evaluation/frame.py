@@ -27,7 +27,7 @@ from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 
 class CallResult(NamedTuple):
-    """The outcome of calling a function with given arguments."""
+    """The outcome of calling a function with certain arguments."""
 
     value: Value
     wakes: tuple[Wake, ...]
@@ -63,7 +63,7 @@ PAUSED = "(paused)"
 
 
 class Raised(Exception):
-    """Raised when the followed code is sure to raise."""
+    """Raised by the evaluator when the code being followed is sure to raise."""
 
     def __init__(self, kind: str, outright: bool = False) -> None:
         super().__init__(kind)
@@ -151,14 +151,14 @@ class Frame:
         """The conditions for the program to get here without ending earlier."""
 
     def at(self, line: int, end_line: int) -> None:
-        """Set the current lines."""
+        """Set the first and last line being followed."""
         self.line = line
         self.end_line = end_line
         self.column = 0
 
     @property
     def place(self) -> tuple[int, int, int, Position, str]:
-        """Return the current place: lines, column, position and symbol."""
+        """Return the current position: lines, column, part of the body, and symbol."""
         return self.line, self.end_line, self.column, self.position, self.symbol
 
     def state(self) -> State:

@@ -82,7 +82,7 @@ class Interpreter(ABC):
 
     @abstractmethod
     def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
-        """Return the value of an expression whose effects are reported elsewhere.
+        """Return the value of an expression without recording its effects, which are reported elsewhere.
 
         With `before`, a line of the module, names have the meaning that they have before that line runs.
         """
@@ -111,7 +111,7 @@ class Interpreter(ABC):
 
     @abstractmethod
     def for_each_alternative(self, frame: Frame, value: Union, work: Callable[[Value], Value]) -> Value:
-        """Do `work` for every alternative of a value."""
+        """Do `work` for every alternative of a value, and return the joined results."""
 
     @abstractmethod
     def define_class(self, frame: Frame, node: Node) -> int:

@@ -89,7 +89,7 @@ class Journal:
         self.peculiar += 1
 
     def note_variable(self, variables: dict[Any, Value], name: object) -> None:
-        """Save a variable of an enclosing function or a module before a call rebinds it."""
+        """Save a variable of a module or an enclosing function before a call rebinds it."""
         self.note_entry(variables, name, None)
 
     def is_as_at(self, mark: Mark) -> bool:

@@ -27,7 +27,7 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.rarer_kinds import GivenText, is_text
 from coldfork.source.values.unions import alternatives
 
-#: A function, by its module and its code.
+#: Identifies a function by its module and its code.
 Place = tuple[str, int]
 
 #: Higher than any level: no unfinished value was needed.
@@ -147,7 +147,7 @@ class Memo:
         return result
 
     def is_followed(self, place: Place) -> bool:
-        """Return True inside a call of the function."""
+        """Return True while a call of the function is being followed."""
         return bool(self._levels_of.get(place))
 
     def enter_call(self, key: object, place: Place) -> bool:
@@ -217,7 +217,7 @@ class Memo:
 #: The cache key of a call: the function, its positional arguments, and everything else that matters.
 Key = tuple[object, Values, object, object, object]
 
-#: Represents any text.
+#: Stands for any text in a cache key.
 _ANY = Unknown()
 _NOTHING: frozenset[int] = frozenset()
 

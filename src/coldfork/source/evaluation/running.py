@@ -95,7 +95,7 @@ class RunningModule:
         """The lines that call code which cannot be followed, each with its module."""
 
     def begin(self, module: Module, env: Env) -> None:
-        """Follow another module from here on."""
+        """Begin to follow another module."""
         self.module, self.env = module, env
         self.rebound.clear()
         self.imported.clear()

@@ -43,7 +43,7 @@ def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
 
 
 def woken_by(frame: Frame) -> Woken:
-    """Return the surest wake so far in the process of a frame."""
+    """Return the surest wake so far in the process that the frame runs in."""
     return _surest(frame, _alike(frame, frame.conditions))
 
 

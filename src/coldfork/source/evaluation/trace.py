@@ -20,7 +20,7 @@ from coldfork.source.values.conditions import (
 
 
 class Link(NamedTuple):
-    """One frame on the path to a sink, linked to the next."""
+    """One step of the path to a sink, with a reference to the next step."""
 
     kind: StepKind
     symbol: str
@@ -88,7 +88,7 @@ class Edge(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A wake at a line of a module body."""
+    """A wake caused by a line of a module body."""
 
     line: int
     end_line: int
@@ -102,7 +102,7 @@ class Site(NamedTuple):
 
 
 class SiteEdge(NamedTuple):
-    """An import at a line of a module body."""
+    """An import run by a line of a module body."""
 
     line: int
     end_line: int

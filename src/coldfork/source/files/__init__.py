@@ -1,1 +1,1 @@
-"""Finding modules, reading them, and caching the results on disk."""
+"""Finds modules, reads them, and caches results on disk."""

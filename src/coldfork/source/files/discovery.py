@@ -253,7 +253,7 @@ def discover(
     base: str | None = None,
     faults: Faults | None = None,
 ) -> Found:
-    """Find every module under the paths; overlapping paths and links to the same file count once."""
+    """Return all modules under the paths; a file that is reached in several ways counts once."""
     reader = reader or Reader()
     search = _Search(excluded, reader, base, faults or Faults())
     bare: list[str] = []

@@ -164,9 +164,7 @@ class Namespaces:
         return found
 
     def _tops_of_wheels(self, folder: str) -> frozenset[str]:
-        """Return the folders that the records of distributions in the same place list as
-        containing modules.
-        """
+        """Return the folders that contain modules according to the records of distributions in `folder`."""
         known = self._listed.get(folder)
         if known is None:
             records = [name for name in self._reader.names_in(folder) if name.endswith(".dist-info")]

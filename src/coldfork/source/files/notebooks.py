@@ -79,7 +79,7 @@ def _text(source: Any) -> bytes:
 
 
 def _python(cell: bytes) -> list[bytes]:
-    """Return the lines of a cell; those that are not Python are replaced by blanks of the same width."""
+    """Return the lines of a cell, with blanks of the same width in place of lines that are not Python."""
     lines = cell.split(b"\n")
     first = next((index for index, line in enumerate(lines) if line.strip()), None)
     if first is None:

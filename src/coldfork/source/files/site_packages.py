@@ -18,7 +18,7 @@ DIST_INFO = re.compile(r"^(.+?)-([^-]+)\.(?:dist-info|egg-info)$")
 
 
 class Environment(NamedTuple):
-    """The folders of an environment, and how it was found."""
+    """The folders of an environment, and how the environment was chosen."""
 
     folders: tuple[Path, ...]
     origin: Origin

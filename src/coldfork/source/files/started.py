@@ -10,7 +10,7 @@ from functools import lru_cache
 _MAIN = "__main__"
 #: Follows the colon in the name of a module whose functions have unknown callers.
 _CALLED = "()"
-#: Replaces the dots in a function's name.
+#: Replaces the dots in the name of a function after the colon.
 _DOT = "/"
 
 

@@ -14,7 +14,7 @@ Plain = Callable[[Data], Data]
 
 
 def as_it_is(data: Data) -> Data:
-    """Return the data unchanged: a file can store it as it is."""
+    """Return the data unchanged, because it can be written to a file without conversion."""
     return data
 
 

@@ -84,7 +84,7 @@ class Module:
 
     @property
     def source(self) -> bytes:
-        """The source; empty if it can no longer be read."""
+        """The source of the module; empty if the file can no longer be read."""
         return self._files.source(self.path)
 
     def release(self) -> None:

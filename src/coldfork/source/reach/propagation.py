@@ -130,7 +130,7 @@ def kept_cold(reached: Reached, importer: str, line: int, environment: Environme
 
 
 def best_of(sites: Iterable[Site]) -> dict[str, Reached]:
-    """Return the surest waking site of a module for every accelerator."""
+    """Return, for each accelerator, the surest waking site of a module."""
     found: dict[str, Reached] = {}
     for site in sites:
         if site.wake.kind not in WAKING:

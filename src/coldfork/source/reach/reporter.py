@@ -103,7 +103,7 @@ class Reporter:
         return imported | self._programs
 
     def _all(self, told: _Telling, name: str, above: tuple[Condition, ...]) -> list[Effect]:
-        """Return a module's effects found by `told`; if coldfork itself fails, none."""
+        """Return the effects of a module that `told` finds; none if coldfork itself fails."""
         effects: list[Effect] = []
         path = self._quotations.path_of(name)
         self._faults.attempt(

@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class BoundArguments(NamedTuple, Generic[V]):
-    """The values that a function's parameters get from a call."""
+    """The values that the parameters of a function get in a call."""
 
     given: dict[str, V]
     defaults: dict[str, Node]

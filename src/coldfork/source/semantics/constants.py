@@ -13,7 +13,7 @@ from coldfork.source.values.kinds import Const
 LONGEST = 2_000
 #: Containers with more items are not converted to constants.
 LARGEST = 5_000
-#: Numbers with more bits are not computed.
+#: Whole numbers with more bits are not computed.
 _WIDEST = 10_000
 #: A width or a precision that is large, or is itself an argument of the format.
 _WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")

@@ -17,7 +17,7 @@ SELF_MATCHING = frozenset(
 
 
 class Elements(NamedTuple, Generic[V]):
-    """A subject of `match`, as far as it is a sequence."""
+    """The facts about a subject of `match` that matter if it is a sequence."""
 
     sequence: bool | None
     """Whether the subject is a sequence; a text is not one here."""
@@ -212,7 +212,7 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def is_mapping(self, subject: V) -> bool | None:
-        """Return whether the subject is a dictionary or the like."""
+        """Return whether the subject is a mapping, such as a dictionary."""
 
     @abstractmethod
     def elements(self, subject: V) -> Elements[V]:

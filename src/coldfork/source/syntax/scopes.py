@@ -81,7 +81,7 @@ def _only_binds(node: Node, scope: Scope, lazy: frozenset[str]) -> bool:
 
 
 def bind_target(scope: Scope, target: Node, value: Node | None, statement: Node) -> None:
-    """Record the bindings of assigning `value` to a target."""
+    """Record the bindings made by assigning `value` to a target."""
     if target[0] == nodes.TO_NAME:
         _, name = target
         how, payload = (nodes.BY_STATEMENT, statement) if value is None else (nodes.BY_VALUE, value)
@@ -138,7 +138,7 @@ def bind_opaquely(lowered: Node, scope: Scope | None, names: set[str]) -> Node:
 
 
 def names_in(parts: Sequence[ast.stmt | ast.expr]) -> set[str]:
-    """Return every name that the statements may bind in their own scope."""
+    """Return every name that these statements may bind in the scope that contains them."""
     found: set[str] = set()
     pending: list[ast.AST] = list(parts)
     while pending:

@@ -47,7 +47,7 @@ class Summary(NamedTuple):
 
 
 def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
-    """Return the summary of a file that could not be analysed."""
+    """Return a summary for a file that could not be analysed, with the reason."""
     return Summary((), {}, {}, (), (), False, frozenset(), (), (reason, line, column))
 
 

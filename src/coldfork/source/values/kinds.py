@@ -60,7 +60,7 @@ FALSE = Const(False)
 
 
 class ModuleRef(Value):
-    """A module whose source is at hand."""
+    """A module with source."""
 
     __slots__ = ("name",)
 
@@ -187,7 +187,7 @@ class Instance(Value):
 
 
 class Attributes(Value):
-    """The `__dict__` of an object."""
+    """The `__dict__` of an object, as a value."""
 
     __slots__ = ("owner",)
 
@@ -318,7 +318,7 @@ class StaticMethod(Value):
 
 
 class Super(Value):
-    """The result of `super()` in a method: attributes are looked up behind the class `after`."""
+    """The result of `super()` in a method: attributes are looked up in the classes that follow `after`."""
 
     __slots__ = ("after", "receiver")
 

@@ -107,12 +107,12 @@ class Imported(NamedTuple):
 
     @classmethod
     def of_module(cls, module: str, alias: bool, declared: bool, line: int) -> Imported:
-        """Return the target of `lazy import module`."""
+        """Return the import that `lazy import module` puts off."""
         return cls(module, 0, None, alias, declared, line)
 
     @classmethod
     def of_name(cls, source: str | None, level: int, name: str, declared: bool, line: int) -> Imported:
-        """Return the target of `lazy from source import name`."""
+        """Return the import that `lazy from source import name` puts off."""
         return cls(source, level, name, True, declared, line)
 
 

@@ -65,7 +65,7 @@ def bind_arguments(
     positional: Values,
     keywords: Keywords,
 ) -> None:
-    """Give every parameter its argument, its default, or an unknown value."""
+    """Return the value of every parameter: its argument, its default, or an unknown value."""
     assert inner.env is not None
     spread = None in keywords
     named = {name: value for name, value in keywords.items() if name is not None}

@@ -108,7 +108,7 @@ def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
 
 
 def _is_field(entries: tuple[nodes.Node, ...]) -> bool:
-    """Return whether a class attribute is a field: it has a type, or is bound to a field of attrs."""
+    """Return whether a class attribute is a field: annotated with a type, or made by a function of attrs."""
     for how, payload, _line, _guards in entries:
         if how == nodes.BY_TYPE:
             return True
@@ -118,7 +118,7 @@ def _is_field(entries: tuple[nodes.Node, ...]) -> bool:
 
 
 def _fields(ev: Interpreter, frame: Frame, made: Instance, positional: Values, keywords: Keywords) -> None:
-    """Run the generated `__init__` of a dataclass: default factories where needed, then `__post_init__`."""
+    """Set the fields of a dataclass as its generated `__init__` does, then run `__post_init__`."""
     rest = list(positional)
     for base in reversed(linear(ev, made.cls)):
         if not isinstance(base, ClassRef):

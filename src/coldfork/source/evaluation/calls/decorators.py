@@ -1,4 +1,4 @@
-"""The results of decorators on functions and classes."""
+"""Evaluates and applies the decorators of functions and classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.unions import alternatives
 
 Nodes = tuple[tuple[Node, int], ...]
-#: Each decorator with its line.
+#: The value of each decorator, with its line.
 Decorators = tuple[tuple[Value, int], ...]
 
 _DATACLASSES = (
@@ -119,7 +119,7 @@ def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
 
 
 def _presumed(decorator: Value, value: Value) -> Value:
-    """Return the result of a decorator without source: unknown, or else what it decorates."""
+    """Return the result of a decorator without source: the decorated value, or an unknown one."""
     name = decorator.name.removesuffix("()") if isinstance(decorator, External) else "the decorator"
     condition = Condition(words=f"{name} hands on what it decorates")
     given = [(one, all_of(inner, condition)) for one, inner in alternatives(value) if one is not UNKNOWN]

@@ -1,4 +1,4 @@
-"""Call values: functions with bound arguments, classes, bound methods, externals, and lazy values."""
+"""Calls values: functions, classes, bound methods, names without source, and lazy values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 class _Call(NamedTuple):
-    """A function with the arguments of a call."""
+    """A function with its code and the arguments of one call."""
 
     function: Function
     code: Code

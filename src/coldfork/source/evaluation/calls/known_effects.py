@@ -34,7 +34,7 @@ from coldfork.source.values.rarer_kinds import FUNCTIONS, Wrapped
 from coldfork.source.values.texts import PartialText, device_text
 from coldfork.source.values.unions import alternatives
 
-#: Modules of torch that hold tensors.
+#: The classes of torch modules that hold tensors.
 _MODULE = "torch.nn.Module"
 _VENDORED = (".third_party.", "._vendor.", ".vendor.", "._vendored.")
 
@@ -239,7 +239,7 @@ def _passes(test: ArgumentTest, value: Value, given: bool = False) -> bool:
 
 
 def _accepts(test: ArgumentTest, value: Value) -> bool:
-    """Return whether a value, one of its alternatives, or an element of a list passes."""
+    """Return whether a value passes: itself, one of its alternatives, or an element of a list."""
     return any(_accepts_one(test, alternative) for alternative, _ in alternatives(value))
 
 
@@ -273,7 +273,7 @@ def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
 def record_method_call(
     ev: Interpreter, frame: Frame, receivers: list[str], name: str, positional: Values, keywords: Keywords
 ) -> bool:
-    """Record the known effects of a method of an object of one of these classes."""
+    """Record the known effects of calling a method of an object that has one of these classes."""
     known = False
     for entry in ev.catalogue.methods.get(name, ()):
         if not any(receiver in entry.receivers for receiver in receivers):

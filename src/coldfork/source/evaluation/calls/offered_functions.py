@@ -69,7 +69,7 @@ def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
 
 
 def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
-    """Return the receiver of a method; None for a static one."""
+    """Return the object to call a method on; None for a static method."""
     decorated = {last_name(nodes.called(decorator)) for decorator, _ in nodes.decorators_of(node)}
     if "staticmethod" in decorated:
         return None
@@ -88,7 +88,7 @@ def _offered(module: Module) -> list[Defined]:
 
 
 def _makes_a_loader(one: Defined) -> bool:
-    """Return whether a function makes an object of a class derived from a loader."""
+    """Return whether a function makes an object of a class derived from a data loader."""
     bases = () if one.owner is None or one.name != "__init__" else Class._make(one.owner).bases
     return any((last_name(base) or "").endswith("DataLoader") for base in bases)
 

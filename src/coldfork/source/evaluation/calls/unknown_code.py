@@ -47,7 +47,7 @@ _RUNNABLE = (Function, Bound, Partial, Wrapped, Lazy)
 
 
 class Writers(Protocol):
-    """The variables and attributes that the functions of the program write."""
+    """Finds the variables and attributes that functions of the program set."""
 
     def variables(self, module: str) -> frozenset[str]:
         """Return the variables of a module that some function declares `global`."""

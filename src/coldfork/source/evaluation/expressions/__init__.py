@@ -1,1 +1,1 @@
-"""The values of expressions."""
+"""Evaluates expressions to abstract values."""

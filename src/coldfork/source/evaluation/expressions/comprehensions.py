@@ -22,7 +22,7 @@ _ITERATED = NO_PARAMETERS._replace(positional=(".0",))
 
 
 def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
-    """Return the result of a comprehension; a generator expression is created, and run later."""
+    """Return the result of a comprehension; a generator expression is only created, and runs later."""
     _, kind, _, generators, _ = node
     outer_env, outer_position, outer_binds, outer_cls = frame.env, frame.position, frame.binds, frame.cls
     before = frame.conditions
@@ -61,7 +61,7 @@ def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Va
 
 
 def _generator_code(node: Node) -> Code:
-    """Return a generator expression as the generator function that Python compiles it to."""
+    """Return the code of the generator function into which Python turns a generator expression."""
     _, _, elements, generators, line = node
     (element,) = elements
     unpacked = element[0] == nodes.STAR

@@ -34,7 +34,7 @@ _PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: bool) -> Value:
-    """Return the value of `in` if `wanted`, else of `not in`."""
+    """Return the value of `in`, or of `not in` unless `wanted`."""
     if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
         return Const(not wanted)  # a release number contains no word
     if isinstance(right, External) and right.name == "torch.__version__" and _is_of_another_build(ev, left):
@@ -99,7 +99,9 @@ def _holds_partly(text: PartialText, container: Value) -> bool | None:
 
 
 def plain(value: Value) -> Const | None:
-    """Return a value as a constant, even a container of constants; None if it is large."""
+    """Return a value as a constant, including a container of constants; None if it is not
+    constant, or large.
+    """
     return value if isinstance(value, Const) else _Constants().of(value)
 
 
@@ -126,7 +128,7 @@ class _Constants:
 
 
 def identical(left: Value, right: Value) -> bool | None:
-    """Return whether two values are the same object, as far as that can be known."""
+    """Return whether two values are the same object; None if that is unknown."""
     if isinstance(left, Const) and isinstance(right, Const):
         return type(left.value) is type(right.value) and bool(left.value == right.value)
     solid = (Function, ClassRef, ModuleRef, Instance, Sequence, Mapping, Bound)

@@ -202,7 +202,7 @@ def _may_be_empty(left: Value, right: Value) -> bool:
 
 
 def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    """Return the value of an operator that a class of either side defines."""
+    """Return the value of an operator from the method of either operand's class; None if neither has one."""
     for single, _ in alternatives(left):
         if isinstance(single, Instance):
             method = ev.attribute(frame, single, f"__{name}__")

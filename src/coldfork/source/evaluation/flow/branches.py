@@ -316,7 +316,7 @@ def for_each_alternative(
 
 
 def describe(value: Value) -> str:
-    """Return a value in words, for a condition."""
+    """Return a value in words, for use in a condition."""
     if isinstance(value, Const):
         return repr(value.value)
     if isinstance(value, (Function, ClassRef, ModuleRef, External)):

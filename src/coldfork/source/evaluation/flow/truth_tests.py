@@ -18,9 +18,7 @@ Span = tuple[int, int, int, int]
 
 
 class Test:
-    """The outcome of a test, nominally true, false or unknown; and the conditions under which it is
-    otherwise.
-    """
+    """The outcome of a test, nominally true, false or unknown, and the conditions under which it differs."""
 
     __slots__ = ("nominal", "when_false", "when_true")
 
@@ -34,7 +32,7 @@ class Test:
         """The condition, off the nominal path, under which the test is false although it is nominally not."""
 
     def inverted(self) -> Test:
-        """Return the outcome of `not test`."""
+        """Return the opposite outcome of a test."""
         return Test(None if self.nominal is None else not self.nominal, self.when_false, self.when_true)
 
 
@@ -66,7 +64,7 @@ def test_of(value: Value) -> Test:
 
 
 def opposite(value: Value) -> Value:
-    """Return the value of `not value`."""
+    """Return the value of `not` applied to a value."""
     outcome = test_of(value)
     if outcome.nominal is None:
         return UNKNOWN
@@ -78,7 +76,7 @@ def opposite(value: Value) -> Value:
 
 
 def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the result of testing a value: of its `__bool__`, else its `__len__`."""
+    """Return the value that decides a test: the result of `__bool__` or `__len__`, or the value itself."""
     if type(value) is not Instance or value.open:
         return value
     for name in ("__bool__", "__len__"):

@@ -1,4 +1,4 @@
-"""Assign to names, attributes and items."""
+"""Assigns values to names, attributes and items."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def stored(frame: Frame, name: str) -> bool:
 
 
 def bind_name(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """Set a variable of the frame; a `global` or `nonlocal` one is set where it is defined."""
+    """Set a variable of the frame; one declared `global` or `nonlocal` is set in its own scope."""
     assert frame.env is not None
     frame.env.names[name] = value
     if name in frame.globals and frame.off is None:
@@ -75,7 +75,7 @@ def _belongs_to_others(ev: Interpreter, frame: Frame, name: str) -> None:
 
 
 def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """Rebind a variable of the module from a function."""
+    """Rebind a module variable in a function that declares it `global`."""
     if isinstance(value, Function):
         value.named = True
     key = (frame.module.name, name)

@@ -27,7 +27,7 @@ from coldfork.source.values.unions import alternatives
 _MOST_SUBCLASSES = 12
 #: Annotations such as `Optional[X]`, which are treated as the X in their brackets.
 _LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
-#: Bases without source that have no members of their own.
+#: Bases without source that contribute no members.
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
@@ -90,14 +90,14 @@ class Classes(Hierarchy[Value, Value]):
 
 
 def hook_of(value: Value) -> Value:
-    """Return the function of a hook such as `__init_subclass__`, which is a class method without
-    `@classmethod`.
+    """Return the function of a method such as `__init_subclass__`, which Python always makes a
+    class method.
     """
     return value.function if isinstance(value, ClassMethod) else value
 
 
 def external_bases(ev: Interpreter, cls: ClassRef) -> list[str]:
-    """Return the dotted names of the bases without source."""
+    """Return the dotted names of all bases without source."""
     return [base.name for base in linear(ev, cls) if isinstance(base, External)]
 
 

@@ -1,4 +1,4 @@
-"""Methods and items of built-in containers and constants."""
+"""Methods and items of Python's containers and of constants."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str)
         ev.record_failure(Failure(fails, False, "ImportError", frozenset(frame.must)))
 
 
-#: Runtimes of other hardware, presumed missing on the profile's machine.
+#: Libraries for other hardware, presumed missing on the assumed machine.
 _FOREIGN = {
     **dict.fromkeys(("libtpu", "torch_xla"), "tpu"),
     **dict.fromkeys(("intel_extension_for_pytorch", "oneccl_bindings_for_pytorch"), "xpu"),
@@ -112,7 +112,7 @@ _FOREIGN = {
 
 
 def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Record that an import inside a `try` may fail, and what is presumed if it does not."""
+    """Record that an import inside a `try` may fail, and the presumption of the code after the import."""
     located = ev.program.find(target)
     top = target.partition(".")[0]
     if (located is not None and not located.compiled) or top in sys.stdlib_module_names:

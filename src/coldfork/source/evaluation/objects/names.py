@@ -107,7 +107,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
                 continue
             found = module_value(ev, state, name)
             if found is None and name in star_names(ev, target) and ev.program.exists(f"{target}.{name}"):
-                found = module_object(ev, f"{target}.{name}")  # `__all__` lists a submodule
+                found = module_object(ev, f"{target}.{name}")  # `__all__` may list a submodule
             if found is not None:
                 return found
         if name in _BUILTINS or (unseen is not None and ev.program.exists(f"{module.name}.{name}")):
@@ -118,7 +118,7 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
 
 
 def class_value(ev: Interpreter, cls: ClassRef, name: str, before: int = 0) -> Value | None:
-    """Return the class's own binding of `name`: from its body, or set later."""
+    """Return the value that a class itself gives `name`, in its body or by a later assignment."""
     if cls.outside is not None:
         set_since = cls.outside.get(name)
         if set_since is not None:

@@ -105,7 +105,7 @@ def refuse(
 
 
 def items_of(value: Value | None) -> Values:
-    """Return the arguments in a tuple or a list."""
+    """Return the arguments that a tuple or a list contains."""
     if isinstance(value, Sequence):
         return value.items
     if isinstance(value, Const) and isinstance(value.value, tuple):

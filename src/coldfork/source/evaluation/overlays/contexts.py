@@ -11,7 +11,7 @@ from coldfork.source.syntax.variables import METHOD_IN_USE, START_METHOD
 from coldfork.source.values.kinds import FALSE, NONE, UNKNOWN, Const, Keywords, Value, Values
 from coldfork.source.values.rarer_kinds import Context, Shared
 
-#: From this Python on, processes are not forked by default.
+#: The first Python version that does not fork processes by default.
 _FORKSERVER = (3, 14)
 #: Objects of one context, which may not be passed to processes of another context.
 SHARED = (

@@ -121,7 +121,7 @@ def _initializer(positional: Values, keywords: Keywords) -> tuple[Call, ...]:
 def _work(
     ev: Interpreter, frame: Frame, work: Work, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call a method of a process, a pool or an executor."""
+    """Return the result of a method of a process, a pool or an executor."""
     if name == "__enter__":
         return work
     context = work.context or in_use(ev, frame)
@@ -187,7 +187,7 @@ def _given(name: str, work: Work, positional: Values, keywords: Keywords) -> Cal
 
 
 def _named(value: Value | None) -> Keywords:
-    """Return the keyword arguments in a dictionary."""
+    """Return the keyword arguments that a dictionary contains."""
     if not isinstance(value, Mapping):
         return {}
     return {str(key.value): held for key, held in value.items.items() if isinstance(key, Const)}
@@ -248,7 +248,7 @@ def _program(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywor
 
 
 def _replacing(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model replacing this process by another program: nothing after it runs."""
+    """Model a function that replaces this process by another program: nothing after it runs."""
     _program(ev, frame, positional, keywords)
     raise Raised("SystemExit")
 

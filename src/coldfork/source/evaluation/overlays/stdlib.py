@@ -55,7 +55,7 @@ def _partial_method(ev: Interpreter, frame: Frame, positional: Values, keywords:
 
 
 def _import_module(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `importlib.import_module` and `__import__` with a known name."""
+    """Model `importlib.import_module` and `__import__`, called with a known name."""
     name = positional[0] if positional else keywords.get("name")
     package = positional[1] if len(positional) > 1 else keywords.get("package")
     if isinstance(name, Union):
@@ -183,7 +183,7 @@ def _exec_known(ev: Interpreter, frame: Frame, positional: Values, keywords: Key
 
 
 def _annotations(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model reading the annotations of a class, including its bases, or of a function."""
+    """Model functions that return the annotations of a class, including its bases, or of a function."""
     for value in positional[:1]:
         for one in linear(ev, value) if isinstance(value, ClassRef) else (value,):
             read_annotations(ev, frame, one)
@@ -258,7 +258,7 @@ def _path(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _same(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model a function that writes the same path in another way, absolute for example, with the same end."""
+    """Model a function that rewrites a path, by making it absolute for example, but keeps its end."""
     only = positional[0] if len(positional) == 1 else None
     return only if isinstance(only, PartialText) else None
 

@@ -1,4 +1,4 @@
-"""`try` and `raise`: which handlers run, and whether that is certain."""
+"""`try` and `raise` statements: which handlers run, and whether they certainly do."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block)
 def _failure(
     frame: Frame, failures: list[Failure], kinds: Node | None, line: int
 ) -> tuple[Condition, bool, frozenset[str]]:
-    """Return the condition for a handler to run, whether success and failure are equally likely, and the
-    wakes certain by then.
+    """Return the condition for a handler to run, whether that is as likely as not, and the wakes that are
+    certain before.
     """
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
     likely = [failure for failure in caught if failure.even]

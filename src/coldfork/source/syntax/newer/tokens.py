@@ -56,7 +56,7 @@ class Formatted(NamedTuple):
 
 
 class Token(NamedTuple):
-    """One token; comments, spaces and line ends inside brackets are not tokens."""
+    """One token; comments and spaces are not tokens, nor are line ends inside brackets."""
 
     kind: Kind
     start: int

@@ -30,7 +30,7 @@ def importers_of(results: Mapping[str, ModuleResult]) -> Importers:
 
 
 def importer_counts(names: Iterable[str], importers: Importers, own: Container[str]) -> dict[str, int]:
-    """Return, for each of `names`, how many modules in `own` import it directly or indirectly."""
+    """Return, for each of `names`, how many modules in `own` import it, directly or indirectly."""
     counts: dict[str, int] = {}
     for name in names:
         seen: set[str] = set()
@@ -93,7 +93,7 @@ def _surety(site_edge: SiteEdge) -> tuple[bool, int]:
 def affected(
     results: Results, folders: Sequence[str], files: dict[str, str], changed: Sequence[str]
 ) -> set[str]:
-    """Return those modules of `files` that changed, or that import or consult a changed module.
+    """Return the modules of `files` that changed, or whose results depend on a changed module.
 
     A deleted file affects the modules that still look for it.
     """

@@ -148,7 +148,7 @@ class Results:
         return list(dict.fromkeys(found))
 
     def _to_follow(self, name: str, result: ModuleResult) -> list[str]:
-        """Return the modules that importing a module requires to be followed."""
+        """Return the modules that have to be followed because a module imports them."""
         return [
             target
             for target in dict.fromkeys(self._imported(name, result))

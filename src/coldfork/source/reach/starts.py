@@ -194,8 +194,8 @@ class Starts:
 
 
 def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
-    """Return the place where processes were started: for a task, where its pool was; None if that was not
-    seen.
+    """Return where the processes of a start began: for a task of a pool, where the pool was made; None if
+    that was not seen.
     """
     if site.start.pool is None:
         return site
@@ -204,8 +204,8 @@ def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
 
 
 def _beside(name: str, start: Start) -> bool:
-    """Return whether a line is reported even if a program's start is, because it affects other
-    callers, too.
+    """Return whether a line that sets the start method is reported for other callers, too,
+    besides a program.
     """
     return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
 

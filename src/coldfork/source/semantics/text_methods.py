@@ -90,7 +90,7 @@ def partial_text_method(text: PartialText, name: str, positional: Values, keywor
 
 
 def _stripped(text: PartialText, name: str, characters: object) -> Value:
-    """Return the result of `strip` and similar methods, as far as known characters show where they stop."""
+    """Return the result of `strip` and similar methods, as far as the known characters decide it."""
     if characters is not None and not isinstance(characters, str):
         return UNKNOWN
     start, end = text.start, text.end

@@ -99,7 +99,7 @@ def without_tables(text: bytes) -> bytes:
 
 
 def _blank(text: bytes, start: int, end: int, used: int) -> bytes:
-    """Return blanks to replace part of the text; `used` columns of its first line are filled already."""
+    """Return blanks in place of a part of the text, except the first `used` columns, keeping line ends."""
     last = text.rfind(b"\n", start, end)
     if last < 0:
         return b" " * (end - start - used)

@@ -42,8 +42,8 @@ class Scope:
 
 
 def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
-    """Return True if evaluating the expression cannot affect a device; a name in `lazy` may, because reading
-    it imports.
+    """Return True if evaluating the expression cannot affect a device; reading a name in `lazy` can, as it
+    imports.
     """
     opcode = node[0]
     if opcode == nodes.CONST or (opcode == nodes.NAME and not lazy):

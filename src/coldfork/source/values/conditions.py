@@ -103,8 +103,8 @@ def implies(known: Conditions, wanted: Conditions) -> bool:
 
 
 def contradiction(conditions: Conditions) -> bool | None:
-    """Return None if these conditions can all hold; else whether they contradict each other for good, as no
-    answer can change meanwhile.
+    """Return None if these conditions can all hold; else True, or False if a test may change its answer so
+    that they can.
     """
     asked = {one for condition in conditions for one in _asked(condition)}
     found = _denied(asked)
@@ -149,7 +149,7 @@ def presumed_together(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[st
 
 
 def presumptions(condition: Condition | None) -> tuple[str, ...]:
-    """Return the presumptions that a path makes if it is taken because this condition does not hold."""
+    """Return the presumptions behind taking a path on which this condition does not hold."""
     if condition is None:
         return ()
     if condition.some:
@@ -160,7 +160,7 @@ def presumptions(condition: Condition | None) -> tuple[str, ...]:
 
 
 def variable_of(conditions: Conditions) -> str:
-    """Return an environment variable that has to be set for all conditions to hold; empty if
+    """Return an environment variable that must be set for these conditions to hold; empty if
     there is none.
     """
     return next((part.variable for part in together(conditions) if part.variable and not part.negated), "")

@@ -129,8 +129,8 @@ def joined(results: list[tuple[Value, Condition | None]]) -> Value:
 
 
 def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Value:
-    """Return the results of `make` for each combination of alternatives; if there are too many, for the parts
-    as they are.
+    """Return the results of `make` for all combinations of alternatives; if these are too many, its result
+    for the parts as a whole.
     """
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))

@@ -27,8 +27,8 @@ _MOST_COMBINATIONS = 8
 
 
 def first_union(positional: Values, keywords: Keywords, combinations: int) -> int | str | None:
-    """Return the index or name of an argument whose alternatives to follow one by one; None if there is no
-    such argument, or if too many combinations would result.
+    """Return the position or name of the first argument that is worth following one alternative at a time;
+    None if there is none.
     """
     most = _MOST_COMBINATIONS // combinations
     for index, value in enumerate(positional):
@@ -41,9 +41,7 @@ def first_union(positional: Values, keywords: Keywords, combinations: int) -> in
 
 
 def _tells(value: Union) -> bool:
-    """Return whether following each alternative by itself may show more than following all of
-    them at once.
-    """
+    """Return whether following a call once per alternative may show more than following it once for all."""
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 

@@ -127,8 +127,8 @@ def _presumed(decorator: Value, value: Value) -> Value:
 
 
 def _known(name: str, value: Value) -> Value | None:
-    """Return the result of a decorator such as `property`, which changes how the name behaves; None for
-    others.
+    """Return the result of a standard decorator that changes how the name behaves, such as `property`; else
+    None.
     """
     if name == "builtins.property" or name.endswith(("cached_property", "abc.abstractproperty")):
         return Property(value)

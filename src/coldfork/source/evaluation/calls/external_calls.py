@@ -217,8 +217,8 @@ def _super_method(
 def answer(
     ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
 ) -> Value | None:
-    """Return the result of a function that the knowledge base describes completely, so that its source need
-    not be followed; None for others.
+    """Return the result of a function if the knowledge base replaces its source; None if its source is to be
+    followed.
 
     Checked code is always followed: findings must not depend on the name of a module.
     """

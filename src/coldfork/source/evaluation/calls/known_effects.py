@@ -88,14 +88,16 @@ def record_facts(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...]) -> None
 
 
 def is_all(fact: Fact) -> bool:
-    """Return True for a context that is certain to be created: following the source could find nothing more
-    serious.
+    """Return True if a fact says that a context is certainly created: following the source cannot
+    show more.
     """
     return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
 
 
 def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown: Collection[str]) -> None:
-    """Record the contexts that are certain to be created, except those among the wakes already `shown`."""
+    """Record the contexts that are certainly created, unless following the source has `shown`
+    them already.
+    """
     for fact in facts:
         if is_all(fact) and f"{fact.accelerator}+" not in shown:
             ev.record_fact(frame, fact)
@@ -143,7 +145,7 @@ def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords
 
 
 def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
-    """Record the effects of calling `symbol`, a call's result, except those that depend on the first call's
+    """Record the effects of calling `symbol`, itself the result of a call, that do not depend on
     arguments.
     """
     record_facts(
@@ -188,8 +190,8 @@ def _may_pass(test: ArgumentTest, value: Value) -> bool:
 
 
 def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value | None:
-    """Return the default device if this is the test of `device` in a torch function that uses the default;
-    else None.
+    """Return the default device to test in place of a missing `device` argument; None if the function ignores
+    the default.
     """
     if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
         return None

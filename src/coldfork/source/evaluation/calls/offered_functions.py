@@ -146,8 +146,8 @@ class Asked(NamedTuple):
 
 
 def asked_by(program: Program, module: Module, function: Code) -> Asked | None:
-    """Return the flag that a function tests to choose how processes start; None if it tests none, or more
-    than a flag.
+    """Return the framework flag that a function tests to choose the start method; None if there is none, or
+    it also tests the driver.
     """
     inside = list(walk(function.block))
     if not any(map(_chooses, inside)):
@@ -174,9 +174,7 @@ def _chooses(node: Node) -> bool:
 
 
 def _idle(node: Node) -> Iterator[tuple[int, int, int]]:
-    """Yield the places of calls in the test of an `if` that only calls PyTorch, and so chooses no start
-    method.
-    """
+    """Yield the places of calls in the test of an `if` whose blocks contain only calls into PyTorch."""
     if node[0] != nodes.IF:
         return
     _, _, test, body, orelse, _ = node
@@ -214,7 +212,7 @@ def _flag(function: Node) -> str:
 
 
 def _through(program: Program, module: Module, name: str) -> str:
-    """Return the flag that a function of the checked code tests; empty if it tests more than that."""
+    """Return the flag that a function of the checked code tests; empty if it also tests the driver."""
     for entry in module.summary.binds.get(name, ()):
         how, payload, _line, _guards = Binding._make(entry)
         if how == nodes.BY_FROM:

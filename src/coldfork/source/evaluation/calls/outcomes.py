@@ -67,7 +67,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
 
 
 def _survived(result: CallResult, wake: Wake) -> Conditions:
-    """Return the conditions that no failure prevents a wake, for a caller that continues after failures."""
+    """Return the condition that each likely failure of a call does not happen before a wake in it."""
     return tuple([
         negated(failure.condition)
         for failure in result.failures
@@ -76,8 +76,8 @@ def _survived(result: CallResult, wake: Wake) -> Conditions:
 
 
 def _doubted(frame: Frame, result: CallResult) -> bool:
-    """Return True if an error in a call would end the import of a module for good: nobody publishes a module
-    that always fails.
+    """Return True if an error in a call seems to end the import of a module, which is implausible for
+    published code.
 
     Most such errors come from a lookup in a table that other modules have filled by then. The code after the
     call is followed; only an unconditional `raise`, or leaving the program, ends a module.

@@ -102,8 +102,8 @@ def _going_on(told: Value, is_and: bool) -> Condition | None:
 
 
 def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alternatives:
-    """Return the later operands' alternatives; those off the nominal path also need the condition to get
-    there.
+    """Return the alternatives of the operands after this one, adding the condition for reaching them where
+    necessary.
 
     Alternatives with the outcome that ends the expression anyway do not need the condition.
     """

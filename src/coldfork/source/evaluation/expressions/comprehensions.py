@@ -61,7 +61,7 @@ def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Va
 
 
 def _generator_code(node: Node) -> Code:
-    """Return the code of the generator function into which Python turns a generator expression."""
+    """Return a generator expression as the code of a generator function."""
     _, _, elements, generators, line = node
     (element,) = elements
     unpacked = element[0] == nodes.STAR

@@ -47,7 +47,7 @@ def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: boo
 
 
 def _is_of_another_build(ev: Interpreter, word: Value) -> bool:
-    """Return True for a word such as `rocm` that names another build of torch than the presumed one."""
+    """Return True for a word such as `rocm` that names a build of torch other than the assumed one."""
     builds = {"rocm": "hip", "hip": "hip", "xpu": "xpu"}
     build = builds.get(word.value) if isinstance(word, Const) and isinstance(word.value, str) else None
     known = ev.catalogue.values.get(f"torch.version.{build}")

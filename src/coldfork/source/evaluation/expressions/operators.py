@@ -145,9 +145,7 @@ def operate(
 
 
 def _of_these(ev: Interpreter, frame: Frame, name: str, left: Value, right: Value) -> Value:
-    """Return the value of a binary operator whose operands are taken as a whole, whatever their
-    alternatives.
-    """
+    """Return the value of a binary operator, treating operands with several alternatives as single values."""
     if isinstance(left, Const) and isinstance(right, Const):
         return constants.combine(name, left.value, right.value) or UNKNOWN
     if name in _STAYING_NATURAL and _is_natural(left) and _is_natural(right):
@@ -217,7 +215,9 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
 
 
 def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
-    """Return True if a tensor computes the operator; formatting a tensor into a text does not count."""
+    """Return True if an operand is a tensor that computes the operator; formatting a tensor into a text does
+    not count.
+    """
     if pytorch.are_tensors(ev, left):
         return True
     return pytorch.are_tensors(ev, right) and not _is_text(left)

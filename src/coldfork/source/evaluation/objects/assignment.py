@@ -198,8 +198,8 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
 
 
 def _forget_items(frame: Frame, receiver: Value) -> None:
-    """Forget the items of a list after an assignment to an unknown one; writing to foreign objects makes all
-    uncertain.
+    """Forget a list's items after an assignment to an item; an assignment into an unknown object makes later
+    results uncertain.
     """
     if isinstance(receiver, Sequence):
         forget(receiver)

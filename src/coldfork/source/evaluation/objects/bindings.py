@@ -21,9 +21,7 @@ _DEEPEST_LOOKUP = 250
 
 
 def bindings_before(entries: tuple[Node, ...], line: int) -> tuple[Node, ...]:
-    """Return the bindings above a line if there are others below it; empty if the line makes no
-    difference.
-    """
+    """Return the bindings above a line; empty if there are none, or if no binding lies below the line."""
     if len(entries) < 2 or _line_of_binding(entries[-1]) < line:
         return ()
     before = entries[: bisect_left(entries, line, key=_line_of_binding)]

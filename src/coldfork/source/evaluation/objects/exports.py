@@ -22,8 +22,8 @@ from coldfork.source.values.kinds import (
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
-    """Return the module and the name that provide `name`, according to imports for TYPE_CHECKING in a module
-    that replaces itself by a lazy one.
+    """Return the module and name behind `name` in a module that loads its content lazily, according to its
+    TYPE_CHECKING imports.
     """
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:

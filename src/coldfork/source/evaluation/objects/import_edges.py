@@ -151,7 +151,9 @@ class Presence(NamedTuple):
 
 
 def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
-    """Return whether code in a module may rely on a package; `name` is the package or a module inside it."""
+    """Return whether code in a module may presume that a package is installed; `name` may be a module inside
+    it.
+    """
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or ev.program.exists(name):
         return Presence(True, False)

@@ -174,8 +174,8 @@ def _quiet(module: Module) -> Frame:
 
 
 def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """Begin to assign a name in a class body: the name keeps its earlier value while its key is in
-    `resolving`.
+    """Begin to assign a name in a class body: while its key is in `resolving`, lookups find the earlier
+    value.
     """
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None

@@ -163,8 +163,8 @@ def _refused(call: Call) -> str:
 
 
 def _held(call: Call) -> Iterator[Value]:
-    """Yield the values that are sent along with a call: arguments, contents of containers, and the method's
-    object.
+    """Yield the values sent along with a call: its arguments, the contents of containers, and the object of a
+    method.
     """
     for value in (call.function, *call.positional, *call.keywords.values()):
         held = value.receiver if isinstance(value, Bound) else value

@@ -80,7 +80,9 @@ def _set_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
 
 
 def _too_late(ev: Interpreter, chosen: str | None) -> Trouble | None:
-    """Return the trouble if the start method is set after an earlier line used the default one."""
+    """Return the trouble with setting a start method after an earlier line has used another one; None if
+    there is none.
+    """
     place = ev.environment.values.get(METHOD_IN_USE)
     if place is None or chosen is None:
         return None

@@ -132,7 +132,7 @@ def _entry_points(ev: Interpreter, frame: Frame, positional: Values, keywords: K
 
 
 def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `os.getenv`: returns the default, unless the followed code has set the variable."""
+    """Model `os.getenv`, which returns the default unless the followed code has set the variable."""
     if not positional or not isinstance(positional[0], Const):
         return UNKNOWN
     name = str(positional[0].value)
@@ -144,7 +144,7 @@ def _getenv(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyword
 
 
 def _loaded(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `sys.modules.get`: returns the module, or the default if the module is not imported yet."""
+    """Model `sys.modules.get`, which returns the module, or the default if it is not imported yet."""
     name = positional[0] if positional else None
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return UNKNOWN

@@ -85,8 +85,8 @@ def _kind(ev: Interpreter, base: str) -> str | None:
 
 
 def _attribute(ev: Interpreter, value: Value) -> bool | None:
-    """Return whether an attribute holds a tensor that moves with its module; those in a plain list or
-    dictionary do not.
+    """Return whether an attribute holds a tensor that moves with the module; those in lists and dictionaries
+    do not.
     """
     return False if isinstance(value, (Sequence, Mapping)) else _held(ev, value)
 

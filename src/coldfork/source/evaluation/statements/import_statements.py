@@ -56,7 +56,7 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _has_run(ev: Interpreter, frame: Frame, name: str) -> Module | None:
-    """Return an imported module, and adopt the default device that its import has set."""
+    """Return a module after its import, and adopt the default device that it has set."""
     state = ev.program.module(name)
     if state is not None and state.own and frame.toplevel and not frame.conditions:
         ev.environment.imported(state)

@@ -16,7 +16,7 @@ Owner = Mapping | Sequence | Instance | None
 
 
 class _Change(NamedTuple):
-    """What was changed, and its value before."""
+    """One change: the object or variable, and its value before."""
 
     target: Mapping | Sequence | dict[Any, Value]
     held: Any

@@ -114,7 +114,7 @@ def items_of(value: Value | None) -> Values:
 
 
 class _Child(NamedTuple):
-    """What a started process does."""
+    """The effects of a started process: its use of a device, and its own process starts."""
 
     uses: Wake | None
     """The surest wake in the child, if there is one."""

@@ -50,7 +50,8 @@ def get_context(
         )
         return _suited(context)
     if apply_env:
-        # They do not know zygote, and spawn is as safe.
+        # The applied settings name spawn: multiprocessing's variables have no name for a zygote, and spawn is
+        # as safe.
         contexts.apply("spawn", os.environ)
     return _suited(_of_a_zygote(preload, on_error))
 
@@ -78,7 +79,7 @@ def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str
 
 
 def _named(preload: Sequence[str] | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the modules that are asked for, by name or by the file that lists them."""
+    """Return the modules to preload: `preload` itself, or the names listed in the file that it points to."""
     from coldfork.launch.server.zygote.requests import terms
 
     return tuple(terms(preload, "fail")["preload"])

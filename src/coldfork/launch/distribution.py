@@ -1,4 +1,4 @@
-"""Count the distribution of values as they come, cheaply enough for each task of a pool."""
+"""Count the distribution of values as they come, cheaply enough for every task of a pool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BOUNDS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many values fell into each range."""
+    """The numbers of values that fell into each range."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -24,12 +24,12 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """Return the number of values."""
         return sum(self.counts)
 
 
 class Distribution:
-    """Counts values as they come; the caller makes sure that only one thread adds at a time."""
+    """A running count of values by range; the caller makes sure that only one thread adds at a time."""
 
     __slots__ = ("_bounds", "_counts", "_heard", "_sum")
 
@@ -47,9 +47,9 @@ class Distribution:
             hear(value)
 
     def tell(self, hear: Callable[[float], object]) -> None:
-        """Call this with each value from now on."""
+        """Call `hear` with each value from now on."""
         self._heard += (hear,)
 
     def read(self) -> Histogram:
-        """Return what it has counted so far."""
+        """Return the counts so far."""
         return Histogram(self._bounds, tuple(self._counts), self._sum)

@@ -25,7 +25,7 @@ _UNITS = {"s": "seconds", "By": "bytes"}
 
 
 class Kind(StrEnum):
-    """How a figure changes."""
+    """How a figure changes over time."""
 
     COUNTER = "counter"
     """It only grows, from 0 on."""
@@ -104,7 +104,7 @@ POOLS = (
 
 
 def prometheus_text(samples: Iterable[Sample]) -> str:
-    """Return the text that an endpoint answers with; a measure's samples stay together, as required."""
+    """Return these samples in Prometheus's text format, which keeps the samples of a measure together."""
     measures: dict[Measure, list[Sample]] = {}
     for sample in samples:
         measures.setdefault(sample.measure, []).append(sample)
@@ -162,7 +162,7 @@ _READ = {Kind.COUNTER: "create_observable_counter", Kind.GAUGE: "create_observab
 
 
 class Telemetry:
-    """The instruments of one meter: counters and gauges that it reads, histograms that are told."""
+    """The instruments of one meter: it reads counters and gauges, and receives values for histograms."""
 
     def __init__(self, meter: Any, read: Callable[[], Snapshot]) -> None:
         if find_spec("opentelemetry") is None:
@@ -179,11 +179,11 @@ class Telemetry:
                 )
 
     def hearer(self, measure: Measure, labels: Labels = ()) -> Callable[[float], None]:
-        """Return the function to call with each value."""
+        """Return a function that records a value in the measure's histogram."""
         record, attributes = self._histograms[measure].record, dict(labels)
 
         def hear(value: float) -> None:
-            # A pool must not fail because of a figure.
+            # A failing meter must not make the pool fail.
             with suppress(Exception):
                 record(value, attributes)
 
@@ -202,7 +202,7 @@ def _callback(measure: Measure, read: Callable[[], Snapshot]) -> Callable[[Any],
 
 
 class WatchedPool:
-    """A pool under its name. The pool itself is not kept alive, but its counts outlast it."""
+    """A pool under the name given to `watch`. The pool is not kept alive, but its counts outlast it."""
 
     def __init__(self, name: str, pool: WorkerPool) -> None:
         self._label: Labels = (("pool", name),)
@@ -210,17 +210,17 @@ class WatchedPool:
 
     @property
     def is_open(self) -> bool:
-        """Whether the pool takes tasks."""
+        """Return whether the pool accepts tasks."""
         return not self._health().closed
 
     def tell(self, told: Telemetry) -> None:
-        """Pass each duration to a meter from now on."""
+        """Pass each duration to this meter from now on."""
         self._durations.tasks.tell(told.hearer(POOL_TASK_SECONDS, self._label))
         self._durations.waits.tell(told.hearer(POOL_WAIT_SECONDS, self._label))
         self._durations.starts.tell(told.hearer(POOL_START_SECONDS, self._label))
 
     def samples(self) -> Iterator[Sample]:
-        """Yield what the pool is doing, and what it has done."""
+        """Yield samples of the pool's current state and of its counts."""
         health = self._health()
         counts = health.counts
         yield from self._each(POOL_TASKS, "outcome", {"done": counts.done, **counts.failures})
@@ -241,25 +241,26 @@ class WatchedPool:
 
 
 class Figures:
-    """Figures of scripts and pools, counted since this object was made; several threads may use it."""
+    """Figures of scripts and pools, counted since this object was made; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # What has not occurred yet is 0 and not unknown, so that its first occurrence shows as an increase.
+        # Outcomes that have not occurred yet start at 0 instead of missing, so that the first one shows as an
+        # increase.
         self._runs = Counter({str(outcome): 0 for outcome in Outcome})
         self._seconds = Distribution()
         self._pools: dict[str, WatchedPool] = {}
         self._meters: tuple[Telemetry, ...] = ()
 
     def add(self, result: ScriptResult) -> ScriptResult:
-        """Count a script that has ended, and return its result."""
+        """Count a finished script, and return its result."""
         with self._lock:
             self._runs[str(result.outcome)] += 1
             self._seconds.add(result.seconds)
         return result
 
     def watch(self, name: str, pool: WorkerPool) -> WorkerPool:
-        """Provide the figures of a pool under this name, with durations from now on; return the pool.
+        """Include a pool in the figures under this name, measuring durations from now on; return the pool.
 
         The pool is not kept alive by it. A name is free again when its pool was shut down.
         """
@@ -273,7 +274,7 @@ class Figures:
         return pool
 
     def snapshot(self) -> Snapshot:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         with self._lock:
             runs, seconds, pools = dict(self._runs), self._seconds.read(), tuple(self._pools.values())
         samples = [Sample(SCRIPT_RUNS, count, (("outcome", outcome),)) for outcome, count in runs.items()]
@@ -283,11 +284,11 @@ class Figures:
         return tuple(samples)
 
     def prometheus_text(self) -> str:
-        """Return the answer of an endpoint to Prometheus, as `text/plain; version=0.0.4`."""
+        """Return the figures in Prometheus's format, `text/plain; version=0.0.4`."""
         return prometheus_text(self.snapshot())
 
     def observe_with(self, meter: Any) -> None:
-        """Let a meter of OpenTelemetry read counters and gauges, and pass it each duration from now on."""
+        """Let an OpenTelemetry meter read counters and gauges, and pass each duration to it from now on."""
         told = Telemetry(meter, self.snapshot)
         with self._lock:
             self._meters += (told,)

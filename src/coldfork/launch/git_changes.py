@@ -1,4 +1,4 @@
-"""Ask git which files differ from a revision: committed since, not committed yet, new, and removed."""
+"""List, with git, the files that differ from a revision: committed since, uncommitted, new, and removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_ANOTHER_CHECKOUT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFI
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The differences from a revision, in every checkout that was asked about."""
+    """The differences from a revision, in every checkout that one of the paths is in."""
 
     files: tuple[str, ...]
     """Absolute paths, with links in their folders resolved."""
@@ -30,7 +30,7 @@ class Changes:
     """The folder of each checkout, and the commit that it was compared with."""
 
     def content_before(self, file: str) -> bytes | None:
-        """Return a file's content in the commit compared with; None where it was not there."""
+        """Return a file's content in the commit compared with; None if that commit does not have the file."""
         for top, base in self.bases:
             if file.startswith(f"{top}{os.sep}"):
                 done = _git(top, "show", f"{base}:{Path(file).relative_to(top).as_posix()}")
@@ -39,7 +39,7 @@ class Changes:
 
 
 def changes_since(revision: str, paths: Sequence[Path]) -> Changes:
-    """Return all changes in the paths' checkouts since they diverged from a revision."""
+    """Return all changes since a revision in the checkouts of these paths, counted from the merge base."""
     tops = dict.fromkeys(_checkout_of(path) for path in paths)
     bases = tuple((top, _base(top, revision)) for top in tops)
     files = dict.fromkeys(file for top, base in bases for file in _differing(top, base))
@@ -47,7 +47,7 @@ def changes_since(revision: str, paths: Sequence[Path]) -> Changes:
 
 
 def _checkout_of(path: Path) -> str:
-    """Return the folder of the checkout that a path is in."""
+    """Return the top folder of the checkout that contains a path."""
     folder = path if path.is_dir() else path.parent
     done = _git(folder, "rev-parse", "--show-toplevel")
     if done.returncode:
@@ -78,7 +78,7 @@ _DEEPEN = "fetch its history first: git fetch --unshallow (actions/checkout: fet
 
 
 def _unknown(top: str, revision: str) -> str:
-    """Say why the revision cannot be used, and what to do."""
+    """Return a message why the revision cannot be used, and what to do."""
     if _is_shallow(top):
         return f"{top} is a shallow clone that does not hold {revision}; {_DEEPEN}"
     remote = f"origin/{revision}"
@@ -87,7 +87,7 @@ def _unknown(top: str, revision: str) -> str:
 
 
 def _commit(top: str, revision: str) -> str | None:
-    """Return the commit that a name stands for."""
+    """Return the commit that a name stands for; None if there is none."""
     done = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     return os.fsdecode(done.stdout).strip() if done.returncode == 0 else None
 
@@ -97,7 +97,7 @@ def _is_shallow(top: str) -> bool:
 
 
 def _differing(top: str, base: str) -> Iterator[str]:
-    """Yield every file of a checkout that differs from a commit, also inside submodules."""
+    """Yield every file in a checkout, including its submodules, that differs from a commit."""
     parts = iter(_listed(top, *_DIFFERENCE, base, "--"))
     for modes, path in zip(parts, parts, strict=True):
         old_mode, new_mode, old, *_ = modes.removeprefix(":").split(" ")
@@ -105,7 +105,7 @@ def _differing(top: str, base: str) -> Iterator[str]:
         if _SUBMODULE not in (old_mode, new_mode):
             yield file
         elif not Path(file, ".git").exists():
-            yield file  # removed, or never fetched: there is nothing to look into
+            yield file  # removed, or a submodule that was never fetched: nothing to list
         elif old == _NOT_THERE or _commit(file, old) is None:
             yield from _files_below(file)
         else:
@@ -116,7 +116,7 @@ def _differing(top: str, base: str) -> Iterator[str]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Yield every file in a folder that git shows as one entry."""
+    """Yield every file in a folder that git lists as a single entry."""
     for here, _, names in os.walk(folder):
         yield from (f"{here}/{name}" for name in names)
 
@@ -137,8 +137,8 @@ def _said(done: subprocess.CompletedProcess[bytes]) -> str:
 
 def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_CHECKOUT}
-    # Without optional locks git leaves the index alone, which another process may be writing; in English its
-    # messages are known.
+    # Without optional locks git does not rewrite the index, which another process may be writing. In English
+    # its messages can be recognised.
     environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         return subprocess.run(

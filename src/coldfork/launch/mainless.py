@@ -30,7 +30,7 @@ else:
 
 
 class _Parcel:
-    """A value that is pickled by value, and unpickles to itself."""
+    """A value that is pickled by value; unpickling yields the value itself."""
 
     def __init__(self, content: object) -> None:
         self._content = content
@@ -83,11 +83,11 @@ class Queue(_QueueByValue, queues.Queue):  # type: ignore[type-arg]
 
 
 class JoinableQueue(_QueueByValue, queues.JoinableQueue):  # type: ignore[type-arg]
-    """The same, with `task_done` and `join`."""
+    """A `Queue` with `task_done` and `join`, whose objects travel by value."""
 
 
 class SimpleQueue(_QueueByValue, queues.SimpleQueue):  # type: ignore[type-arg]
-    """The same, without a thread."""
+    """A queue without a thread, whose objects travel by value."""
 
 
 class Pool(pool.Pool):
@@ -132,7 +132,7 @@ class ForkServerContext(_ContextByValue, contexts.ForkServerContext):
 
 
 class ZygoteContextByValue(_ContextByValue, ZygoteContext):
-    """The workers of a server, with objects passed by value."""
+    """A zygote context, with objects passed by value."""
 
     def __init__(self, context: ZygoteContext) -> None:
         super().__init__(context.zygote, context.get_start_method())
@@ -153,5 +153,5 @@ def taking_by_value(context: Any) -> Any:
         if context.by_value is None:
             context.by_value = ZygoteContextByValue(context)
         return context.by_value
-    # A forked child has everything already.
+    # A fork context stays as it is: a forked child already has all objects.
     return _BY_VALUE.get(type(context), context)

@@ -75,7 +75,7 @@ def _memory(nvml: Any, handle: Any) -> dict[str, Any]:
 
 
 def _instances(nvml: Any, handle: Any) -> list[dict[str, Any]] | None:
-    """Return the instances of a divided device; older drivers named them by their numbers."""
+    """Return the instances of a divided (MIG) device; older drivers named instances by their numbers."""
     most = ctypes.c_uint()
     if _ask(nvml, "nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)):
         return None
@@ -100,7 +100,7 @@ def _instance(nvml: Any, handle: Any) -> dict[str, Any]:
 
 
 class _Process(ctypes.Structure):
-    """`nvmlProcessInfo_t` since NVML 11."""
+    """The structure `nvmlProcessInfo_t`, in its layout since NVML 11."""
 
     _fields_ = (
         ("pid", ctypes.c_uint),
@@ -111,7 +111,7 @@ class _Process(ctypes.Structure):
 
 
 def _processes(nvml: Any, handle: Any) -> list[int]:
-    """Return the processes that compute on a device, as far as NVML shows them here."""
+    """Return the processes that compute on a device, as far as NVML lists them inside this container."""
     most = 256
     count, found = ctypes.c_uint(most), (_Process * most)()
     asked = (handle, ctypes.byref(count), ctypes.byref(found))
@@ -132,7 +132,7 @@ def _text(nvml: Any, name: str, handle: Any) -> str:
 
 
 def _ask(library: Any, name: str, *arguments: Any) -> int:
-    """Call a function and return its code; -1 where this library is too old to have it."""
+    """Call a library function and return its code; -1 if the library is too old to have the function."""
     function = getattr(library, name, None)
     return -1 if function is None else int(function(*arguments))
 
@@ -144,7 +144,7 @@ def _message(nvml: Any, code: int) -> str:
 
 
 def driver() -> dict[str, Any]:
-    """Return which CUDA libcuda serves; it is loaded but not initialised."""
+    """Return the CUDA version that libcuda supports; libcuda is loaded but not initialised."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -156,13 +156,13 @@ def driver() -> dict[str, Any]:
 
 
 def both() -> dict[str, Any]:
-    """Return the answers of NVML and the driver; NVML's answer about the served CUDA comes first."""
+    """Return the answers of NVML and the driver; for the CUDA version, NVML's answer is preferred."""
     nvml, cuda = management(), driver()
     return {**cuda, **nvml, "cuda": nvml.get("cuda") or cuda.get("cuda")}
 
 
 def touch() -> dict[str, Any]:
-    """Wake every device that this process sees, and report how far that got."""
+    """Wake every device that this process sees, and report the result."""
     began = time.monotonic()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -174,7 +174,7 @@ def touch() -> dict[str, Any]:
 
 
 def _woken(cuda: Any, names: list[str]) -> tuple[str, int]:
-    """Return the first call that failed, with its code; append the names of devices that made a context."""
+    """Return the first failed call and its code; append to `names` each device that got a context."""
     if code := cuda.cuInit(0):
         return "cuInit", code
     count = ctypes.c_int()

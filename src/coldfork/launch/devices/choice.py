@@ -1,4 +1,4 @@
-"""How people choose devices: by positions in the list that their process sees, by identifiers, or by a lease.
+"""How users choose devices: by positions in the list that their process sees, by identifiers, or by a lease.
 
 Code that only passes a choice or a lease on does not load what finds and takes devices.
 """
@@ -15,7 +15,7 @@ from coldfork.model.errors import UsageError
 CUDA = "CUDA_VISIBLE_DEVICES"
 HIP = "HIP_VISIBLE_DEVICES"
 ROCR = "ROCR_VISIBLE_DEVICES"
-#: CUDA and HIP read this as "no device at all", and no program as "not set".
+#: CUDA and HIP read this as "no device at all"; programs do not take it for an unset variable.
 NONE = "-1"
 AUTO = ("auto", "free")
 
@@ -31,7 +31,7 @@ class Lease:
     _give_back: Callable[[], None] = field(repr=False, compare=False)
 
     def release(self) -> None:
-        """Give the devices back; does nothing the second time, or in a process forked from the holder."""
+        """Give the devices back; do nothing on a second call, or in a process forked from the holder."""
         self._give_back()
 
     def __enter__(self) -> Lease:
@@ -43,7 +43,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class FreeDevices:
-    """Devices chosen by their free memory, those with the most first."""
+    """A wish for devices with enough free memory; those with the most free memory are taken first."""
 
     min_free: int | str = 0
     """How much must be free: bytes, or a text such as `"20 GiB"`."""
@@ -52,7 +52,7 @@ class FreeDevices:
 
     @property
     def bytes(self) -> int:
-        """Return how many bytes must be free."""
+        """Return how many bytes of memory must be free on each device."""
         return parse_size(self.min_free, "min_free") if self.min_free else 0
 
 
@@ -60,7 +60,7 @@ DevicesWanted: TypeAlias = int | str | Sequence[int | str] | FreeDevices | None
 
 
 def variable(environment: Mapping[str, str]) -> str:
-    """Return the variable that says which devices a process sees.
+    """Return the name of the environment variable that says which devices a process sees.
 
     On ROCm two variables are read; the process's own choice says which of them counts there.
     """
@@ -68,7 +68,7 @@ def variable(environment: Mapping[str, str]) -> str:
 
 
 def listed(text: str) -> list[str]:
-    """Return the devices that a variable shows: the list ends at the first invalid entry."""
+    """Return the devices listed in a variable's value, up to the first invalid entry."""
     found: list[str] = []
     for entry in text.split(","):
         device = entry.strip()
@@ -79,7 +79,7 @@ def listed(text: str) -> list[str]:
 
 
 def chosen(devices: Sequence[int | str] | str) -> list[int | str]:
-    """Return the chosen devices, each once: positions as numbers, and identifiers."""
+    """Return the chosen devices without duplicates, as positions (numbers) or identifiers (strings)."""
     if isinstance(devices, bool | int):
         raise UsageError(
             f"devices={devices!r} could mean one device or that many; give a list, such as [{devices:d}]"
@@ -99,7 +99,7 @@ def chosen(devices: Sequence[int | str] | str) -> list[int | str]:
 
 
 def entry(device: int | str, callers: list[str] | None, name: str) -> str:
-    """Return the variable's entry for one device of the caller's list, which is None where all are seen."""
+    """Return the variable's entry for one device of the caller's list, which is None without a variable."""
     if isinstance(device, int):
         if device < 0:
             raise UsageError(f"there is no device {device}: devices are counted from 0")
@@ -122,5 +122,5 @@ def entry(device: int | str, callers: list[str] | None, name: str) -> str:
 
 
 def same(device: str, known: str) -> bool:
-    """Return whether two names mean one device; identifiers may be shortened, and the longer is narrower."""
+    """Return whether an identifier, perhaps shortened, means a known device."""
     return device == known or (not known.isdecimal() and device.startswith(known))

@@ -48,7 +48,7 @@ def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> L
 def take(
     devices: DevicesWanted, workers: int, environment: Mapping[str, str], *, share: int = 1
 ) -> list[Lease]:
-    """Make a lease for each worker, on devices that a process with this environment sees; none for None.
+    """Make a lease for each worker, on devices visible in this environment; none if `devices` is None.
 
     `devices` is a number of devices for all workers together, `"auto"` for one for each worker, a list of
     positions or identifiers, or `FreeDevices`. The devices are spread evenly. With `share`, up to this many
@@ -69,7 +69,7 @@ def take(
 def take_of(
     there: Sight, devices: DevicesWanted, workers: int, environment: Mapping[str, str], *, share: int = 1
 ) -> list[Lease]:
-    """Make a lease for each worker, on some of these devices."""
+    """Make a lease for each worker, on devices chosen from those in `there`."""
     if workers < 1 or share < 1:
         raise UsageError("leases need at least one worker, and a device is shared by at least one")
     if not there.devices:
@@ -89,7 +89,7 @@ def _blind(there: Sight) -> str:
 
 
 def _leases(slots: list[tuple[Slot, ...]], there: Sight, environment: Mapping[str, str]) -> list[Lease]:
-    """Make each worker's lease from its slots."""
+    """Turn each worker's slots into a lease."""
     crowds = Counter(slot.device for slots_of_one in slots for slot in slots_of_one)
 
     def spoken(device: Seen) -> str:
@@ -115,7 +115,7 @@ def _give_back(slots: tuple[Slot, ...]) -> None:
 
 
 def understood(devices: DevicesWanted, there: Sight) -> Wish:
-    """Return which of the devices that the caller sees `devices` asks for."""
+    """Return the request for devices as a `Wish`, in terms of the devices that the caller sees."""
     if isinstance(devices, bool):
         raise UsageError(f"devices={devices!r} is neither a number of devices nor a list of them")
     if isinstance(devices, int):
@@ -149,7 +149,7 @@ def _freest(devices: FreeDevices, there: Sight) -> Wish:
 def _one(device: int | str, there: Sight) -> Seen:
     if isinstance(device, int):
         if not 0 <= device < len(there.devices):
-            # The variable's own list is the clearest, as far as its entries are valid.
+            # Prefer the entries of the caller's own variable, as far as they are valid: users recognise them.
             callers = None if there.setting is None else listed(there.setting)[: len(there.devices)]
             choice.entry(device, callers if callers is not None else _names(there), there.variable)
         return there.devices[device]
@@ -167,7 +167,7 @@ def _one(device: int | str, there: Sight) -> Seen:
 
 
 def _is(device: str, seen: Seen) -> bool:
-    """Return whether a name means a device; a UUID may be shortened, an instance's may not."""
+    """Return whether a name means a device; a UUID may be shortened, the name of an instance may not."""
     if seen.divided:
         return device.lower() == seen.identity
     return same(device, seen.name) or (device.startswith("GPU-") and seen.name.startswith(device))

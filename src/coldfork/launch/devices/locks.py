@@ -29,7 +29,7 @@ _MOST = 4096
 
 
 def folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder, and make it if need be.
+    """Return the folder of the lock files, and create it if necessary.
 
     The state folder comes first: a process started by cron or in a container has no XDG_RUNTIME_DIR, the
     system removes that folder when the user's last session ends, and a lock in another folder excludes no
@@ -81,7 +81,7 @@ def _make(parent: Path, place: Path) -> None:
 
 
 class _Descriptors:
-    """The locks that this process holds. There is one such object, as there is one table of descriptors.
+    """The locks that this process holds: a single object, because a process has a single descriptor table.
 
     A lock belongs to the open file, which a forked child shares: a child that outlives its parent would keep
     it held. So each child forked by Python closes what it inherited, and no process can unlock what is not
@@ -89,7 +89,7 @@ class _Descriptors:
     """
 
     def __init__(self) -> None:
-        # A signal handler may fork, or give a lease back, in the middle of anything here.
+        # Reentrant: a signal handler may fork or give a lease back while this lock is held.
         self._lock = threading.RLock()
         self._open: set[int] = set()
         self._watching = False
@@ -98,20 +98,21 @@ class _Descriptors:
         with self._lock:
             if not self._watching:
                 self._watching = True
-                # Locked across the fork, so that no descriptor is open that is not yet listed.
+                # Locked during a fork, so that every open descriptor is already listed when the child is
+                # made.
                 os.register_at_fork(
                     before=self._lock.acquire,
                     after_in_parent=self._lock.release,
                     after_in_child=self._forget,
                 )
-            # Python closes it on exec.
+            # Python's `os.open` sets close-on-exec, so no other program inherits the lock.
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             self._open.add(descriptor)
             return descriptor
 
     def close(self, descriptor: int, *, unlock: bool = True) -> None:
         with self._lock:
-            # Not in the list in a forked child, where the number may belong to another file by now.
+            # A forked child's list is empty: the number may belong to another file there.
             if descriptor not in self._open:
                 return
             self._open.discard(descriptor)
@@ -140,7 +141,7 @@ class Lock:
         self._signed = signed
 
     def release(self) -> None:
-        """Release it; does nothing the second time, or in a process forked from the holder."""
+        """Release the lock; do nothing on a second call, or in a process forked from the holder."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor < 0 or self._pid != os.getpid():
             return
@@ -151,7 +152,7 @@ class Lock:
 
 
 def exclusive(path: Path) -> Lock | None:
-    """Lock a file alone, and sign it with its holder; None if another process holds a lock."""
+    """Lock a file exclusively, and write its holder into it; None if another process holds a lock."""
     lock = _taken(path, fcntl.LOCK_EX, signed=True)
     if lock is not None:
         sign(lock._descriptor)
@@ -159,7 +160,7 @@ def exclusive(path: Path) -> Lock | None:
 
 
 def shared(path: Path) -> Lock | None:
-    """Take a lock that others may share; None if a process holds it alone."""
+    """Take a lock that others may share; None if another process holds an exclusive lock."""
     return _taken(path, fcntl.LOCK_SH, signed=False)
 
 
@@ -178,7 +179,7 @@ def _taken(path: Path, how: int, *, signed: bool) -> Lock | None:
 
 @contextmanager
 def door(folder: Path) -> Iterator[None]:
-    """Admit one chooser at a time, so that two that want several devices do not each hold half of them.
+    """Let one process choose devices at a time, so that two that want several cannot each hold half of them.
 
     Each device has a lock of its own, so a chooser that has waited long enough goes on without this one: a
     chooser that was stopped in the middle must not stop the others.
@@ -197,7 +198,7 @@ def door(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that took a lease."""
+    """The process that took a lease, as it signed the lock file."""
 
     pid: int
     program: str
@@ -212,12 +213,12 @@ class Holder:
 
     @property
     def is_running(self) -> bool:
-        """Return whether it still exists; the lock may outlive it in a child that C code forked."""
+        """Return whether the holder still exists; its lock may live on in a child that C code forked."""
         return self.start is not None and start_of(self.pid) == self.start
 
 
 def sign(descriptor: int) -> None:
-    """Write down who holds the lock; the lock does not depend on it."""
+    """Write the holder's name and number into the lock file; they serve messages only, not locking."""
     said = {"pid": os.getpid(), "program": _program(), "since": time.time(), "start": start_of()}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
@@ -225,7 +226,7 @@ def sign(descriptor: int) -> None:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return who signed a lock; None without a signature, or before it is written."""
+    """Return the process that signed a lock file; None if it has no signature, or none yet."""
     try:
         with path.open("rb") as file:
             said = json.loads(file.read(_MOST))
@@ -235,7 +236,7 @@ def holder(path: Path) -> Holder | None:
 
 
 def describe(path: Path) -> tuple[str, tuple[int, ...]]:
-    """Return who holds a lock, in words, and the processes."""
+    """Return a description of a lock's holders, and their process numbers."""
     found = holder(path)
     if found is None:
         return "a process that did not identify itself", ()
@@ -249,7 +250,7 @@ def describe(path: Path) -> tuple[str, tuple[int, ...]]:
 
 
 def _program() -> str:
-    """Return the name of this program, without its arguments, which may be secret."""
+    """Return the name of this program without its arguments, which may contain secrets."""
     name = sys.argv[0] if sys.argv else ""
     if name in ("", "-"):
         return "python"
@@ -265,7 +266,7 @@ def _name(pid: int) -> str:
 
 
 def _openers(path: Path) -> list[int]:
-    """Return the processes that have a file open, among those whose descriptors this user may see."""
+    """Return the processes that have a file open, as far as this user may see their descriptors."""
     try:
         wanted = path.stat()
     except OSError:

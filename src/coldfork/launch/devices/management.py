@@ -1,4 +1,4 @@
-"""Ask NVML, the driver and AMD's list in the kernel about the devices of this machine.
+"""Ask NVML, the driver and the kernel's list of AMD devices about the devices of this machine.
 
 NVML and the driver are asked in a separate process, because a broken driver may hang or kill it, and because
 whatever their libraries do is gone when it ends. No library of theirs, or of AMD's, is loaded here.
@@ -26,7 +26,7 @@ _TOPOLOGY = Path("/sys/class/kfd/kfd/topology/nodes")
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance of a device that is divided (MIG)."""
+    """One instance of a divided (MIG) device."""
 
     uuid: str
     numbers: tuple[int | None, int | None] = (None, None)
@@ -37,7 +37,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device as NVML describes it; None for what NVML did not tell."""
+    """One device as NVML describes it; a value is None if NVML did not report it."""
 
     index: int
     name: str = ""
@@ -55,7 +55,7 @@ class Device:
 
     @property
     def mig_devices(self) -> int | None:
-        """Return into how many instances it is divided."""
+        """Return the number of instances that the device is divided into."""
         return None if self.instances is None else len(self.instances)
 
 
@@ -73,7 +73,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Management:
-    """The answers; each error is one sentence and means that the rest was not asked."""
+    """The answers of NVML and the driver; after an error, which is one sentence, the rest is unknown."""
 
     nvml_error: str | None = None
     nvml_loaded: bool = False
@@ -90,21 +90,21 @@ class Management:
 
     @property
     def cuda_version(self) -> tuple[int, int] | None:
-        """Return its major and minor number."""
+        """Return the major and minor number of the CUDA version."""
         return None if self.cuda is None else (self.cuda // 1000, self.cuda % 1000 // 10)
 
 
 def cuda_name(version: tuple[int, int]) -> str:
-    """Return a version as in `12.8`."""
+    """Format a CUDA version like `12.8`."""
     return f"{version[0]}.{version[1]}"
 
 
 class NoAnswerError(Exception):
-    """The asking process did not answer; the message says why."""
+    """The process that queries the devices did not answer; the message says why."""
 
 
 def management(variables: Mapping[str, str]) -> Management:
-    """Return the answers of NVML and the driver; no device is woken."""
+    """Return the answers of NVML and the driver, without waking any device."""
     try:
         said = _of_virtual_device() or _said(variables, _SECONDS)
     except NoAnswerError as error:
@@ -113,7 +113,7 @@ def management(variables: Mapping[str, str]) -> Management:
 
 
 def _of_virtual_device() -> dict[str, Any] | None:
-    """Return the answers of this process's virtual device, which no other process has."""
+    """Return the answers of this process's virtual device, which other processes lack; None without one."""
     room = sys.modules.get("coldfork.virtual.installation")
     device = None if room is None else room.installed()
     if device is None or device.library is None:
@@ -133,7 +133,7 @@ def _instance(said: dict[str, Any]) -> Instance:
 
 
 def touched(variables: Mapping[str, str]) -> Touched:
-    """Wake the devices in a process that ends at once."""
+    """Wake the devices in a separate process that ends at once, and return the result."""
     said = _said(variables, _TOUCH_SECONDS, "touch")
     return Touched(said["code"], said["step"], tuple(said["devices"]), said["seconds"])
 
@@ -157,12 +157,12 @@ def _said(variables: Mapping[str, str], seconds: float, *words: str) -> dict[str
 
 
 def amd_identities(topology: Path = _TOPOLOGY) -> tuple[str, ...]:
-    """Return the kernel node's name of each device, in the order in which ROCm counts them."""
+    """Return an identity for each AMD device, in the order in which ROCm counts them."""
     found: list[str] = []
     with suppress(OSError):
         for node in sorted(topology.iterdir(), key=lambda one: int(one.name)):
             properties = _properties(node / "properties")
-            # A node without these is a processor.
+            # A node without SIMD units is a processor, not a device.
             if properties.get("simd_count", 0):
                 found.append(_amd_name(properties, len(found)))
     return tuple(found)
@@ -174,6 +174,6 @@ def _properties(file: Path) -> dict[str, int]:
 
 
 def _amd_name(properties: dict[str, int], number: int) -> str:
-    """Return the device's name in ROCR_VISIBLE_DEVICES, if it tells its identity."""
+    """Return an AMD device's name for ROCR_VISIBLE_DEVICES if it has a unique id, else its position."""
     unique = properties.get("unique_id", 0)
     return f"gpu-{unique:016x}" if unique else f"amd-{number}"

@@ -24,7 +24,7 @@ from coldfork.model.errors import LeaseError, UsageError
 UNKNOWN = "neither MPS nor a framework with a cap of its own was found here"
 _MIB = 1 << 20
 _FRACTION = "per_process_memory_fraction"
-#: The first that is set counts in torch's allocator for CUDA; its general allocator reads them in reverse
+#: torch's CUDA allocator uses the first of these that is set; its general allocator tries them in reverse
 #: order.
 _TORCH = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 _JAX = "XLA_CLIENT_MEM_FRACTION"
@@ -38,8 +38,8 @@ _USUAL_PIPES = "nvidia-mps"
 """MPS's default folder among the temporary files."""
 LIMIT = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 _SECONDS = 20.0
-#: The program that asks an interpreter; it imports no framework. The key is sought in torch's own headers,
-#: because torch rejects a key that it does not know.
+#: The program that an interpreter runs to report its frameworks, without importing any. It looks for the key
+#: in torch's own headers, because torch rejects an unknown key.
 _PROGRAM = """
 import glob, importlib.util, json, os
 
@@ -69,7 +69,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemoryCap:
-    """A cap, and what was found to set it with."""
+    """A cap on device memory, and the variables that enforce it."""
 
     most: int
     """Bytes of each device, for each process."""
@@ -80,24 +80,25 @@ class DeviceMemoryCap:
     """Why nothing was told, or not everything that could have been."""
 
     def report(self) -> dict[str, Any]:
-        """Return the report's entry about it."""
+        """Return the entry about this cap for the report."""
         return {"most": self.most, "by": list(self.by), "variables": self.variables, "why_not": self.why_not}
 
 
 def cap(most: int, environment: Mapping[str, str], python: str) -> DeviceMemoryCap:
-    """Return what sets this cap for a program with this environment and interpreter."""
+    """Return the variables that enforce this cap for a program with this environment and interpreter."""
     asked = management.management(environment)
     if not _serves(environment):
         return _by_frameworks(most, environment, asked, frameworks_of(python, environment))
-    # MPS may tell frameworks that a device is that small, and a fraction of that would be too little.
+    # MPS alone is told: it may report the cap as the device's size, and a framework would take a fraction of
+    # that.
     numbers = [str(number) for number in range(max(1, len(asked.devices)))]
     setting = _narrowed(environment.get(LIMIT), numbers, f"{max(1, most // _MIB)}M")
     return DeviceMemoryCap(most, {LIMIT: setting}, ("mps",))
 
 
 def _serves(environment: Mapping[str, str]) -> bool:
-    """Return whether MPS's control daemon runs where a program with this environment looks for it."""
-    # Imported only here: a lease without MPS does not need it.
+    """Return whether MPS's control daemon runs in the folder that a program in this environment would use."""
+    # Imported here because a lease without MPS does not need it.
     from tempfile import gettempdir
 
     folder = Path(environment.get(_PIPES) or Path(environment.get("TMPDIR") or gettempdir(), _USUAL_PIPES))
@@ -121,7 +122,7 @@ def _by_frameworks(
         told["jax"] = _for_jax(fraction, environment, there)
     if there.cupy:
         setting = environment.get(_CUPY, "")
-        # Its other form is a part of each device.
+        # CuPy's setting is in bytes or, in its other form, a percentage of each device's memory.
         less = setting.isdecimal() and int(setting)
         told["cupy"] = {_CUPY: str(min(most, less or most))}
     if not (there.torch or there.jax):
@@ -134,7 +135,7 @@ def _by_frameworks(
 def _fraction(
     most: int, environment: Mapping[str, str], asked: Management
 ) -> tuple[float | None, str | None]:
-    """Return the cap as a part of a device; None, and why, where the device's size is not known.
+    """Return the cap as a fraction of a device's memory; None, and the reason, if that size is unknown.
 
     With devices of several sizes it is the part of the largest: on none may it be more than what was asked
     for.
@@ -152,14 +153,14 @@ def _fraction(
 
 
 def _for_torch(fraction: float, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return torch's setting for each of its variables that is set, merged with its other options."""
+    """Return torch's variables with the fraction added, each that is set keeping its other options."""
     names = [name for name in _TORCH if environment.get(name)] or [_TORCH[-1]]
     return {name: ",".join(_with_fraction(environment.get(name, ""), fraction)) for name in names}
 
 
 def _with_fraction(setting: str, fraction: float) -> Iterator[str]:
-    """Yield the options of a setting, with the smaller one of both fractions."""
-    # A comma in brackets separates no options, but the parts are joined again in the end.
+    """Yield the options of torch's setting, keeping the smaller of its own fraction and this one."""
+    # This also splits commas inside brackets, which is harmless because the parts are joined again.
     for option in filter(None, setting.split(",")):
         key, _, value = option.partition(":")
         if key.strip() == _FRACTION:
@@ -171,7 +172,7 @@ def _with_fraction(setting: str, fraction: float) -> Iterator[str]:
 
 def _for_jax(fraction: float, environment: Mapping[str, str], there: Frameworks) -> dict[str, str]:
     usual = _JAX if there.new_jax else _OLDER_JAX
-    # Setting both is an error in JAX.
+    # JAX rejects two variables for the fraction, so the one that is already set is used.
     name = next((name for name in (_JAX, _OLDER_JAX) if environment.get(name)), usual)
     return {name: _written(min(fraction, _number(environment.get(name, ""), _USUAL_IN_JAX)))}
 
@@ -184,12 +185,12 @@ def _number(text: str, otherwise: float) -> float:
 
 
 def _written(fraction: float) -> str:
-    """Format a fraction, rounded down: a cap is never more than what was asked for."""
+    """Format a fraction, rounded down so that the cap is never exceeded."""
     return f"{int(fraction * 1_000_000) / 1_000_000:.6f}"
 
 
 def of_workers(environment: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
-    """Return what a worker on the devices at these positions needs beyond what it inherits.
+    """Return the variables that a worker on the devices at these positions needs beyond those it inherits.
 
     The memory limit names device numbers (`0=1G,1=512MB`), and a worker counts its own from 0. NVIDIA does
     not say whose numbers count, so each of the caller's entries stays, and where the worker's own number
@@ -207,7 +208,7 @@ def of_workers(environment: Mapping[str, str], places: Sequence[int]) -> dict[st
 
 
 def _narrowed(setting: str | None, numbers: Sequence[str], limit: str) -> str:
-    """Return a setting in which none of these devices gives more than this limit or than before."""
+    """Return MPS's setting with each of these devices limited to `limit`, or to its own lower limit."""
     known = dict(_entries(setting or ""))
     merged = known | {number: _smaller(limit, known.get(number, limit)) for number in numbers}
     return ",".join(f"{number}={most}" for number, most in merged.items())
@@ -228,7 +229,7 @@ def _smaller(one: str, other: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frameworks:
-    """The frameworks that an interpreter has."""
+    """The frameworks that an interpreter can import, and which settings they support."""
 
     torch: bool = False
     """Whether there is a torch whose variable takes a fraction for the process."""
@@ -241,7 +242,7 @@ class Frameworks:
 
 
 def frameworks_of(python: str, environment: Mapping[str, str]) -> Frameworks:
-    """Return the frameworks of an interpreter; none where it does not answer."""
+    """Return the frameworks of an interpreter; none if it does not answer."""
     try:
         done = ask([python, "-c", _PROGRAM], _SECONDS, environment)
         said = json.loads(done.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""The devices that a process sees, each with the identity by which the whole host knows it."""
+"""The devices that a process sees, each with an identity that is the same for every process of the host."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The devices that a process sees, and the variable that says so."""
+    """The devices that a process sees, and the variable that selects them."""
 
     variable: str
     devices: tuple[Seen, ...]
@@ -48,7 +48,7 @@ class Sight:
 
 
 def sight(environment: Mapping[str, str], asked: Management, amd: tuple[str, ...] = ()) -> Sight:
-    """Return the devices that a process with this environment sees, by NVML and by AMD's identities."""
+    """Return the devices visible in this environment, according to NVML's answers and AMD's identities."""
     name = variable(environment)
     setting = environment.get(name)
     if name == HIP or ROCR in environment or (amd and not asked.devices):
@@ -75,7 +75,7 @@ def _all(asked: Management) -> Iterator[Seen]:
 
 
 def _parts(device: Device, place: int) -> Iterator[Seen]:
-    """Yield a device, or the instances that it is divided into: it cannot be used as a whole then."""
+    """Yield a device or, because a divided (MIG) device cannot be used as a whole, its instances."""
     if not device.mig:
         yield _whole(device, place)
         return
@@ -102,13 +102,14 @@ def _part(instance: Instance, place: int, name: str | None = None) -> Seen:
 
 
 def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> Iterator[Seen]:
-    """Yield the devices that CUDA_VISIBLE_DEVICES shows, as the driver reads it."""
+    """Yield the devices that CUDA_VISIBLE_DEVICES shows, interpreted as the driver does."""
     entries = listed(setting)
     if entries[0].startswith(_DIVIDED):
         yield from _instances(entries, asked)
         return
     if asked.unanswered is not None:
-        # Another process may have had an answer, and know by a UUID what is a number here.
+        # Guessing is unsafe: another process that got an answer may have leased by UUID the device numbered
+        # here.
         raise LeaseError(f"cannot tell which devices {CUDA}={setting} shows: {asked.unanswered}")
     if not asked.devices:
         yield from _by_name(entries, CUDA)
@@ -131,7 +132,7 @@ def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> I
 
 
 def _instances(entries: list[str], asked: Management) -> Iterator[Seen]:
-    """Yield instances by their names, which are kept whole; the list ends at the first unknown one."""
+    """Yield the instances named by these entries, up to the first unknown name; names are not shortened."""
     known = {
         name: instance
         for device in asked.devices
@@ -153,7 +154,7 @@ def _instances(entries: list[str], asked: Management) -> Iterator[Seen]:
 
 
 def _names(device: Device, instance: Instance) -> Iterator[str]:
-    """Yield its UUID, and the name by which drivers before 470 know it."""
+    """Yield an instance's UUID, and the name that drivers before 470 use for it."""
     yield instance.uuid
     if None not in instance.numbers:
         gpu, compute = instance.numbers
@@ -161,7 +162,7 @@ def _names(device: Device, instance: Instance) -> Iterator[str]:
 
 
 def _by_name(entries: list[str], variable: str) -> Iterator[Seen]:
-    """Yield devices of which only the variable's entries are known."""
+    """Yield devices known only by their entries in the variable."""
     if len(set(entries)) < len(entries):
         return
     kind = "amd" if variable != CUDA else "cuda"
@@ -171,13 +172,13 @@ def _by_name(entries: list[str], variable: str) -> Iterator[Seen]:
 
 
 def _counts_alike(environment: Mapping[str, str], asked: Management) -> bool:
-    """Return whether CUDA numbers the devices like NVML: by bus position, or because all are of one model."""
+    """Return whether CUDA numbers devices as NVML does: in bus order, or because all are of one model."""
     models = {device.name for device in asked.devices}
     return len(models) == 1 or environment.get(ORDER) == "PCI_BUS_ID"
 
 
 def _of_amd(environment: Mapping[str, str], name: str, amd: tuple[str, ...]) -> Sight:
-    """Return AMD's devices: ROCR_VISIBLE_DEVICES hides some below HIP, whose variable counts the rest."""
+    """Return AMD's devices: ROCR_VISIBLE_DEVICES hides some from HIP, whose own variable numbers the rest."""
     below, setting = environment.get(ROCR), environment.get(name)
     if below is None and setting is None and not amd:
         raise LeaseError(f"cannot tell which devices there are, because {name} is not set; name them in it")
@@ -192,7 +193,7 @@ def _of_amd(environment: Mapping[str, str], name: str, amd: tuple[str, ...]) -> 
 
 
 def _left(below: str | None, amd: tuple[str, ...]) -> list[str]:
-    """Return the identities of the devices that ROCR leaves visible."""
+    """Return the identities of the devices that ROCR_VISIBLE_DEVICES leaves visible."""
     if below is None:
         return list(amd)
     entries = listed(below)

@@ -1,4 +1,4 @@
-"""Take the locks of devices, all that are wanted or none, and divide them among workers."""
+"""Take the locks of all wanted devices, or none of them, and divide the devices among workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coldfork.model.errors import LeaseError
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request for devices, in one form."""
+    """A request for devices, in the one form that all kinds of requests are turned into."""
 
     candidates: tuple[Seen, ...]
     """The devices that may be taken, the best one first."""
@@ -40,12 +40,12 @@ class Holding:
         self._lock = threading.Lock()
 
     def enter(self) -> None:
-        """Note that one more worker has it."""
+        """Note that one more worker uses the device."""
         with self._lock:
             self._users += 1
 
     def leave(self) -> None:
-        """Note that one worker less has it."""
+        """Note that a worker no longer uses the device; the last one unlocks it."""
         with self._lock:
             self._users -= 1
             if self._users > 0:
@@ -53,13 +53,13 @@ class Holding:
         self.release()
 
     def release(self) -> None:
-        """Unlock it, whatever workers have it."""
+        """Unlock the device, even if workers still use it."""
         for lock in reversed(self._locks):
             lock.release()
 
 
 class Slot:
-    """A worker's part in a device."""
+    """A worker's share of a device."""
 
     def __init__(self, device: Seen, holding: Holding) -> None:
         self.device = device
@@ -67,14 +67,14 @@ class Slot:
         holding.enter()
 
     def release(self) -> None:
-        """Give it back, once."""
+        """Give the share back; do nothing on a second call."""
         holding, self._holding = self._holding, None
         if holding is not None:
             holding.leave()
 
 
 def taken(wish: Wish, workers: int, share: int, folder: Path) -> list[tuple[Slot, ...]]:
-    """Take each worker's slots; `LeaseError` if not all are available, and then nothing is held."""
+    """Return the slots taken for each worker; raise `LeaseError`, holding no lock, if there are too few."""
     try:
         with locks.door(folder), ExitStack() as undoing:
             found = _Taker(wish, share, folder, undoing).handed_out(workers)
@@ -85,7 +85,7 @@ def taken(wish: Wish, workers: int, share: int, folder: Path) -> list[tuple[Slot
 
 
 class _Taker:
-    """One attempt to take what is wanted."""
+    """One attempt to take the wanted devices."""
 
     def __init__(self, wish: Wish, share: int, folder: Path, undoing: ExitStack) -> None:
         self._wish = wish
@@ -112,7 +112,7 @@ class _Taker:
         return [(slot,) for slot in _dealt(held, workers, shared=self._share > 1)]
 
     def _one_each(self, workers: int) -> Iterator[Slot]:
-        """Yield a slot for each worker; none gets a second worker before each device has one."""
+        """Yield a slot for each worker; every available device gets one worker before any gets a second."""
         slots: list[Slot] = []
         for _ in range(self._share):
             for device in self._eligible():
@@ -123,7 +123,7 @@ class _Taker:
         return iter(slots)
 
     def _several(self, wanted: list[int]) -> list[tuple[Seen, list[Holding]]]:
-        """Take this many devices, with this many slots on each."""
+        """Take as many devices as `wanted` has entries, each with that entry's number of slots."""
         held: list[tuple[Seen, list[Holding]]] = []
         if self._share > 1 and max(wanted) > self._share:
             raise LeaseError(
@@ -141,7 +141,7 @@ class _Taker:
         return held
 
     def _take_several(self, device: Seen, slots: int) -> list[Holding]:
-        """Take one lock for all if the device is not shared with others, else one for each; all or none."""
+        """Take a device's slots, all or none: under one lock if it is not shared, else one lock for each."""
         if self._share == 1:
             holding = self._take(device)
             return [holding] * slots if holding else []
@@ -164,7 +164,7 @@ class _Taker:
         return (device.free or 0) < self._wish.least
 
     def _take(self, device: Seen) -> Holding | None:
-        """Lock a device, alone or as one of several that share it."""
+        """Lock a device exclusively, or one of its slots if it may be shared; None if that is refused."""
         path = self._file(device)
         if self._share == 1:
             alone = locks.exclusive(path)
@@ -214,7 +214,7 @@ class _Taker:
             beginning = f"{wants}, but not all are free"
         else:
             beginning = f"{wants}, {len(self._wish.candidates)} are seen, and {found} can be leased"
-        # Where none of them is refused, there are simply too few.
+        # No device was refused, so there are simply too few.
         remedy = "to let several workers use one device, set share, or ask for fewer devices than workers"
         if sentences:
             beginning += f": {'; '.join(sentences)}"
@@ -226,20 +226,20 @@ class _Taker:
         if self._share > 1 and locks.holder(self._file(device)) is None:
             path = self._file(device, 0)
         elif self._share == 1 and locks.holder(path) is None:
-            # Holders that share a device sign the files of their slots.
+            # Processes that share a device sign the files of their slots, not the device's own file.
             slots = sorted(self._folder.glob(f"{path.stem}.*.lock"))
             path = next((slot for slot in slots if locks.holder(slot)), path)
         return locks.describe(path)
 
 
 def _spread(things: int, places: int) -> list[int]:
-    """Distribute things over places as evenly as possible."""
+    """Distribute `things` over `places` as evenly as possible; return how many each place gets."""
     each, more = divmod(things, places)
     return [each + (place < more) for place in range(places)]
 
 
 def _dealt(held: list[tuple[Seen, list[Holding]]], workers: int, *, shared: bool) -> Iterator[Slot]:
-    """Yield the devices in turn, one for each worker."""
+    """Yield a slot for each worker, taking the devices in turn."""
     for number in range(workers):
         device, holdings = held[number % len(held)]
         yield Slot(device, holdings[number // len(held)] if shared else holdings[0])

@@ -44,7 +44,7 @@ def census(
     leave_out: Iterable[int] = (),
     largest_recording: int | None = None,
 ) -> Census:
-    """Look once at a user's Python processes, or at those named and all that they started.
+    """Look once at a user's Python processes, or at the named processes and all their descendants.
 
     What `coldfork run` records of them is read as well, unless the file is larger than `largest_recording`.
     """
@@ -54,7 +54,7 @@ def census(
 
 
 class _Look:
-    """One look at the machine."""
+    """One look at all processes of the machine."""
 
     def __init__(self, kernel: Kernel, largest_recording: int | None) -> None:
         self._kernel = kernel
@@ -92,13 +92,13 @@ class _Look:
         return process.pid in asked or any(ancestor.pid in asked for ancestor in ancestors)
 
     def _seen(self, pid: int) -> RunningPython | None:
-        """Describe one process; None when it ended while it was looked at."""
+        """Describe one process; None if it ended meanwhile."""
         process = self._relatives.process(pid)
         if process is None:
             return None
         try:
             described = self._described(process)
-            # If the process has ended meanwhile, what was read may be incomplete, or another process's.
+            # If the process ended meanwhile, the readings may be incomplete or belong to another process.
             if self._kernel.standing(pid).start == process.standing.start:
                 return described
         except OSError:
@@ -132,7 +132,7 @@ class _Look:
         )
 
     def _in_order(self, found: dict[int, RunningPython]) -> Iterable[RunningPython]:
-        """Sort each process after its parent, and those without one by the time of their start."""
+        """Sort each process after its parent, and processes without a listed parent by start time."""
         children: dict[int | None, list[int]] = {}
         for pid in sorted(found, key=lambda pid: (found[pid].started, pid)):
             children.setdefault(self._listed_parent(pid, found), []).append(pid)
@@ -151,7 +151,7 @@ class _Look:
 
 
 def _threads(process: OutsideProcess) -> Threads:
-    """Count the threads of a process by who started them."""
+    """Count the threads of a process by starter: Python, or native libraries."""
     total = process.standing.threads
     native = process.threads
     if native is None:
@@ -167,7 +167,7 @@ def _threads(process: OutsideProcess) -> Threads:
 
 
 def role(words: Sequence[str]) -> str | None:
-    """Return what a process does for multiprocessing, by the command line that started it."""
+    """Return a process's role in multiprocessing, judging by its command line."""
     code = next((behind for word, behind in pairwise(words) if word == "-c"), "")
     if _FORKSERVER.search(code):
         return FORKSERVER
@@ -180,7 +180,8 @@ def how_started(standing: Standing, words: Sequence[str], parent: Standing | Non
     A fork has its parent's command line. So if a process has the command line of a fork server's child, the
     server forked it.
     """
-    # Where the kernel keeps no such note, a copy still has the addresses that an exec would have randomised.
+    # Where the kernel does not mark forks, a fork is recognised by its parent's memory addresses, which an
+    # exec would have randomised.
     copied = standing.forked or (not standing.is_noted and parent is not None and standing.is_copy_of(parent))
     if copied:
         return StartedBy.FORKSERVER if role(words) == FORKSERVER else StartedBy.FORK
@@ -196,7 +197,7 @@ def _is_spawned(words: Sequence[str]) -> bool:
 
 
 class Recordings:
-    """Recordings by `coldfork run` of processes that still run: made inside, so better than any look.
+    """Recordings of processes by `coldfork run`: made inside them, so more reliable than a look from outside.
 
     A process's recording is found through its initial environment; each file is read once.
     """
@@ -208,7 +209,7 @@ class Recordings:
         self._read: dict[str, Recording | None] = {}
 
     def of(self, pid: int) -> tuple[Recording, Process] | None:
-        """Return a process's recording and its part of it; None where there is none that can be read."""
+        """Return a process's recording, and the process's entry in it; None if there is no readable one."""
         place = self._place(pid)
         if place is None:
             return None
@@ -221,7 +222,8 @@ class Recordings:
         recording = self._read[place]
         if recording is None:
             return None
-        # A number may be used again, and a process may become another program that is not watched.
+        # The number may have been reused, and a process may have become another program, which is not
+        # recorded.
         lives = [one for one in recording.processes if one.pid == pid and one.watched]
         if not lives or lives[-1].ended or lives[-1].executed_at is not None:
             return None
@@ -238,10 +240,10 @@ class Recordings:
 
 
 def _completed(state: State, recording: Recording, process: Process) -> State:
-    """Complete a state from the recording: whether it is awake or poisoned, how deep, and who woke it."""
+    """Complete a state from a recording: awake or poisoned, how deeply, and which code woke the device."""
     known = process.last_states.get(state.accelerator)
     if known is not None and known.status in _TOUCHED and not known.inferred:
-        # Nothing falls asleep again, so what was recorded as awake is awake now.
+        # An accelerator never becomes cold again, so one that was recorded as awake is still awake.
         if state.status is not known.status:
             state = replace(state, status=known.status, reason=known.reason or "its recording says so")
         state = replace(state, level=known.level)
@@ -251,7 +253,7 @@ def _completed(state: State, recording: Recording, process: Process) -> State:
 
 
 def _waker(accelerator: str, recording: Recording, process: Process) -> Waker | None:
-    """Return who woke it here, or in the process that it was forked from, before the fork."""
+    """Return the code that woke the accelerator in this process, or in its parent before the fork."""
     moment = recording.end
     current: Process | None = process
     while current is not None:

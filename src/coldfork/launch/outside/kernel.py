@@ -1,4 +1,4 @@
-"""Read the kernel's account of processes: from `/proc` or a folder with a copy of it, and from system calls.
+"""Read the kernel's information about processes: from `/proc` or a copy of it, and from system calls.
 
 Any question may concern a process that has ended meanwhile or that this user may not see: it then raises
 `OSError`, and the caller decides what that means.
@@ -23,7 +23,7 @@ _C_LIBRARIES = (b"/libc.so", b"/libc-2.", b"/ld-musl")
 
 
 class Kernel:
-    """Answers questions about processes; an `OSError` means that an answer was refused."""
+    """A source of facts about processes; an `OSError` means that the kernel refused to answer."""
 
     def __init__(self, root: str = "/proc") -> None:
         self._root = Path(root)
@@ -32,15 +32,15 @@ class Kernel:
         self._own: frozenset[bytes] | None = None
 
     def pids(self) -> list[int]:
-        """Return the processes that this user can see, in order."""
+        """Return the numbers of the processes that this user can see, in order."""
         return sorted(self._numbers("."))
 
     def standing(self, pid: int) -> Standing:
-        """Return what the kernel notes of a process."""
+        """Return the facts in the kernel's `stat` entry of a process."""
         return self._standing(f"{pid}/stat")
 
     def thread_starts(self, pid: int) -> dict[int, int]:
-        """Return when each thread of a process was started, in clock ticks, by thread."""
+        """Return the start time of each thread of a process, in clock ticks, by thread number."""
         starts = {}
         for tid in self._numbers(f"{pid}/task"):
             try:
@@ -50,24 +50,24 @@ class Kernel:
         return starts
 
     def user(self, pid: int) -> int:
-        """Return the number of the process's user."""
+        """Return the number of the user who owns the process."""
         words = self._words(f"{pid}/status", b"Uid:")
         if words is None:
             raise FileNotFoundError(f"{pid}/status names no user")
         return int(words[1])
 
     def is_first(self, pid: int) -> bool:
-        """Return whether it is the first process of its machine or container, which adopts all orphans."""
+        """Return whether a process is the first one of its machine or container, which adopts all orphans."""
         words = self._words(f"{pid}/status", b"NSpid:")
         return pid == 1 if words is None else words[-1] == b"1"
 
     def words(self, pid: int) -> tuple[str, ...]:
-        """Return the command line of a process; empty for one that has none any more."""
+        """Return the command line of a process; empty if it no longer has one."""
         text = self._read(f"{pid}/cmdline").rstrip(b"\0")
         return tuple(word.decode("utf-8", "backslashreplace") for word in text.split(b"\0")) if text else ()
 
     def setting(self, pid: int, name: str) -> str | None:
-        """Return a variable of a process's initial environment; what it has set since does not show."""
+        """Return a variable of a process's initial environment; later changes do not show there."""
         for pair in self._read(f"{pid}/environ").split(b"\0"):
             key, equals, value = pair.partition(b"=")
             if equals and os.fsdecode(key) == name:
@@ -83,7 +83,7 @@ class Kernel:
         return self._read(f"{pid}/maps")
 
     def open_files(self, pid: int) -> dict[int, str]:
-        """Return what a process has open, by descriptor."""
+        """Return the names of the files that a process has open, by descriptor."""
         found = {}
         for descriptor in self._numbers(f"{pid}/fd"):
             try:
@@ -93,17 +93,17 @@ class Kernel:
         return found
 
     def closes_on_exec(self, pid: int, descriptor: int) -> bool:
-        """Return whether a descriptor is closed on exec, so that it cannot have come through an exec."""
+        """Return whether a descriptor is closed on exec, so that no exec can have passed it on."""
         words = self._words(f"{pid}/fdinfo/{descriptor}", b"flags:")
         return words is not None and bool(int(words[1], 8) & _CLOSE_ON_EXEC)
 
     def began(self) -> int:
-        """Return when the machine was started, in seconds since 1970."""
+        """Return when the machine was booted, in seconds since 1970."""
         words = self._words("stat", b"btime ")
         return 0 if words is None else int(words[1])
 
     def is_same_file(self, pid: int, descriptor: int, other: int, theirs: int) -> bool:
-        """Return whether descriptors of two processes are one open file; neither process notices."""
+        """Return whether descriptors of two processes share one open file; neither process is disturbed."""
         if self._number is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         c = self._loader.ctypes
@@ -115,14 +115,15 @@ class Kernel:
         return bool(answer == 0)
 
     def native_threads(self, pid: int, maps: Maps) -> tuple[NativeThread, ...]:
-        """Return the threads that Python did not start, without the main thread, each with its library.
+        """Return the threads that native code started, without the main thread, each with its library.
 
         The C library's own records of them are read from the process's memory.
         """
         if self._own is None:
             self._own = _c_library(os.getpid())
         if not self._own or _c_library(pid) != self._own:
-            # The position of the field in a record differs between C libraries, and only our own's is known.
+            # Each C library keeps the field at its own position in a thread's record, and we know only our
+            # own library's.
             raise OSError(errno.ENOEXEC, "it runs with a different C library than coldfork")
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC))
         return ThreadReader(self._loader, pid).native(maps)
@@ -134,7 +135,7 @@ class Kernel:
             raise ProcessLookupError(f"{place} holds nothing") from None
 
     def _words(self, place: str, beginning: bytes) -> list[bytes] | None:
-        """Return the words of the line with this beginning."""
+        """Return the words of the line in a file of `/proc` that starts with `beginning`."""
         lines = self._read(place).splitlines()
         return next((line.split() for line in lines if line.startswith(beginning)), None)
 
@@ -149,7 +150,7 @@ class Kernel:
 
 
 def _c_library(pid: int) -> frozenset[bytes]:
-    """Return the device, the inode and the path of the C library in a process."""
+    """Return the device, the inode and the path of the C library that a process has mapped."""
     lines = (line.split(maxsplit=5) for line in contents(f"/proc/{pid}/maps").splitlines())
     return frozenset(
         b" ".join(fields[3:])

@@ -1,4 +1,4 @@
-"""Judge what a fork made of its parent's accelerators: whether they are poisoned or untouched.
+"""Judge how a fork affected the accelerators that its parent had woken: poisoned or untouched.
 
 A state only ever moves on: what is cold in a living parent was cold at every fork. What is awake there woke
 at some time, and the fork has a time too. Where the first is not known, what the child holds decides.
@@ -26,7 +26,7 @@ _FIRST_OF_ITS_OWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """Where the descriptors of some device files come from."""
+    """The origin of a process's descriptors of device files: opened by itself, or inherited."""
 
     own: tuple[int, ...] = ()
     inherited: tuple[int, ...] = ()
@@ -37,14 +37,14 @@ class Ownership:
 
 
 class Lineage:
-    """Judges each process in the light of the one it was forked from; every process is judged once."""
+    """Judgements of processes in the light of their parents; each process is judged once."""
 
     def __init__(self, relatives: Relatives) -> None:
         self._relatives = relatives
         self._judged: dict[int, dict[str, Reading]] = {}
 
     def readings(self, process: OutsideProcess) -> dict[str, Reading]:
-        """Return the state of each accelerator in a process; `OSError` when it has ended meanwhile."""
+        """Return the state of each accelerator in a process; raise `OSError` if the process has ended."""
         if process.pid not in self._judged:
             seen = readings(process)
             self._judged[process.pid] = {name: self._judge(one, process) for name, one in seen.items()}
@@ -78,7 +78,7 @@ class Lineage:
         )
 
     def _by_parent(self, reading: Reading, process: OutsideProcess) -> Reading:
-        """Judge a fork in which nothing is awake: it is cold, unless its parent had it awake."""
+        """Judge a fork in which nothing is awake: cold, unless the accelerator was awake in its parent."""
         parent = self._relatives.starter(process.standing)
         if parent is None:
             why = self._relatives.why_no_starter(process.standing)
@@ -102,7 +102,7 @@ class Lineage:
     def _without_device_file(
         self, reading: Reading, process: OutsideProcess, parent: OutsideProcess
     ) -> Reading:
-        """Judge a fork without the device file that its parent has open: it came before, or has closed it."""
+        """Judge a fork that lacks its parent's open device file: forked too early, or closed since."""
         if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
                 f"it was forked from process {parent.pid} before that one opened the device: it has none of "
@@ -116,7 +116,7 @@ class Lineage:
         )
 
     def _by_times(self, reading: Reading, process: OutsideProcess, parent: OutsideProcess) -> Reading:
-        """Judge a fork without the thread pool that its parent has, by which of the two came first."""
+        """Judge a fork without its parent's thread pool, by whether the fork or the pool came first."""
         try:
             starts = self._relatives.kernel.thread_starts(parent.pid)
         except OSError:
@@ -138,10 +138,10 @@ class Lineage:
         )
 
     def _origin(self, process: OutsideProcess, paths: Sequence[str]) -> Ownership:
-        """Return where a process's descriptors of these files come from; `OSError` where it is hidden."""
+        """Return where a process's descriptors of these files come from; raise `OSError` if it is hidden."""
         left = process.descriptors_of(paths)
         if not process.standing.forked and all(self._closes_on_exec(process, one) for one in left):
-            # Only an exec lies between it and the process that started it.
+            # An exec closes these descriptors, so this process has opened them itself.
             return Ownership(own=tuple(left))
         inherited: list[int] = []
         source: int | None = None
@@ -161,11 +161,11 @@ class Lineage:
     def _shared(
         self, process: OutsideProcess, descriptors: Sequence[int], other: OutsideProcess, paths: Sequence[str]
     ) -> tuple[list[int], str | None]:
-        """Return which descriptors another process shares, and why that could not be found out, if so."""
+        """Return the descriptors that another process shares, and why, if that could not be determined."""
         try:
             theirs = other.descriptors_of(paths)
         except OSError:
-            # Another user's process has forked nothing for this one.
+            # That process belongs to another user, so it cannot be an ancestor by fork alone.
             return [], None
         try:
             same = [one for one in descriptors if any(self._same(process, one, other, its) for its in theirs)]
@@ -175,7 +175,7 @@ class Lineage:
         return same, None
 
     def _keeps_what_it_was_forked_with(self, process: OutsideProcess, parent: OutsideProcess) -> bool:
-        """Return whether a fork still shares a descriptor with its parent, and so has not closed them all."""
+        """Return whether a fork still shares any descriptor with its parent: it has not closed them all."""
         try:
             numbers = sorted(process.open_files.keys() & parent.open_files.keys())
             return any(
@@ -193,7 +193,7 @@ class Lineage:
             return False
 
     def _earlier(self, process: OutsideProcess) -> Iterable[OutsideProcess]:
-        """Yield the processes that may have passed something on: ancestors, then all that started earlier."""
+        """Yield processes that may have passed descriptors on: ancestors, then other earlier ones."""
         ancestors = {ancestor.pid for ancestor in self._relatives.ancestors(process.standing)}
         for pid in (*ancestors, *self._relatives.pids()):
             other = self._relatives.process(pid)

@@ -1,4 +1,4 @@
-"""Processes seen from outside, and which started which; each is read when it is first needed."""
+"""Processes seen from outside, and their parents; each process is read when it is first needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_SHOWN = "the system does not show it to this user"
 
 
 class OutsideProcess(ProbedProcess):
-    """A process that runs beside this one. Each property is read once, and stays as it was then."""
+    """A process other than this one. Each property is read once, and stays as it was then."""
 
     def __init__(self, standing: Standing, kernel: Kernel) -> None:
         super().__init__(None)
@@ -38,7 +38,7 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def maps(self) -> Maps:
-        """Return its memory map; one without files where this user may not see it."""
+        """Return the process's memory map; an empty one if this user may not see it."""
         if self._maps is None:
             text = b""
             try:
@@ -52,7 +52,7 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def threads(self) -> tuple[NativeThread, ...] | None:
-        """Return the threads that Python did not start, or None where they cannot be told apart."""
+        """Return the threads that native code started, or None if they cannot be told from Python's."""
         if not self._asked_threads:
             self._asked_threads = True
             try:
@@ -67,14 +67,14 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def forked(self) -> bool | None:
-        """Return whether it is a fork that has run no program of its own."""
+        """Return whether the process is a fork that has not executed another program since."""
         return self.standing.forked
 
     def module(self, name: str) -> None:
-        """Return nothing: what Python has imported does not show from outside."""
+        """Return None: the modules that Python has imported are not visible from outside."""
 
     def setting(self, name: str) -> str | None:
-        """Return the variable as it was when the process was started; it may have set it since."""
+        """Return the variable's value at the start of the process, which may have changed it since."""
         try:
             return self._kernel.setting(self.pid, name)
         except OSError:
@@ -82,7 +82,7 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def open_files(self) -> dict[int, str]:
-        """Return what it has open, by descriptor; `PermissionError` where this user may not see that."""
+        """Return the process's open files, by descriptor; raise `PermissionError` if they are hidden."""
         if self._files is None:
             self._files = self._kernel.open_files(self.pid)
         return self._files
@@ -92,13 +92,13 @@ class OutsideProcess(ProbedProcess):
         return next((path for path in self.open_files.values() if path in paths), None)
 
     def descriptors_of(self, paths: Iterable[str]) -> list[int]:
-        """Return the descriptors under which it has these files open."""
+        """Return the descriptors under which the process has these files open."""
         wanted = frozenset(paths)
         return [number for number, path in sorted(self.open_files.items()) if path in wanted]
 
     @property
     def program(self) -> str | None:
-        """Return the file it runs; None where this user may not see that."""
+        """Return the file that the process runs; None if this user may not see that."""
         try:
             return self._kernel.program(self.pid)
         except PermissionError:
@@ -106,11 +106,11 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return its command line."""
+        """Return the process's command line."""
         return self._kernel.words(self.pid)
 
     def is_python(self) -> bool:
-        """Return whether it runs a Python interpreter: by its program, else by the libraries in memory."""
+        """Return whether the process runs Python, judging by its program, else by its loaded libraries."""
         program = self.program
         if program is None:
             first = self.words[:1]
@@ -122,7 +122,7 @@ class OutsideProcess(ProbedProcess):
 
 
 class Relatives:
-    """The processes of one moment."""
+    """The processes of the machine at one moment, and their relations."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -130,11 +130,11 @@ class Relatives:
         self._pids = tuple(kernel.pids())
 
     def pids(self) -> tuple[int, ...]:
-        """Return the processes of that moment, including other users' and those without Python."""
+        """Return the numbers of all processes then, including other users' and those without Python."""
         return self._pids
 
     def process(self, pid: int) -> OutsideProcess | None:
-        """Return one process; None when it has ended, or is one of the kernel's own."""
+        """Return one process; None if it has ended, or belongs to the kernel."""
         if pid not in self._known:
             try:
                 standing = self.kernel.standing(pid)
@@ -146,12 +146,12 @@ class Relatives:
         return self._known[pid]
 
     def parent(self, standing: Standing) -> OutsideProcess | None:
-        """Return a process's present parent; None if it is not seen, or a later one of the same number."""
+        """Return a process's present parent; None if it is invisible, or its number was reused."""
         found = self.process(standing.parent)
         return found if found is not None and found.standing.start <= standing.start else None
 
     def ancestors(self, standing: Standing) -> Iterator[OutsideProcess]:
-        """Yield the parent, its parent, and so on."""
+        """Yield the ancestors of a process, its parent first."""
         met = {standing.pid}
         while (found := self.parent(standing)) is not None and found.pid not in met:
             met.add(found.pid)
@@ -159,7 +159,7 @@ class Relatives:
             standing = found.standing
 
     def starter(self, standing: Standing) -> OutsideProcess | None:
-        """Return who certainly started a process; None where its parent may only have adopted it.
+        """Return the process that certainly started this one; None if its parent may have adopted it.
 
         Orphans are adopted by the first process of their machine or container. A fork has the same memory
         addresses as its parent, which no other program has.
@@ -170,7 +170,7 @@ class Relatives:
         return None if self._takes_over(found.pid) else found
 
     def why_no_starter(self, standing: Standing) -> str:
-        """Say why it is not certain who started a process."""
+        """Return a sentence about why it is uncertain which process started this one."""
         found = self.parent(standing)
         deed = "forked" if standing.forked else "started"
         if found is not None and standing.is_copy_of(found.standing):

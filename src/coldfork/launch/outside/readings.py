@@ -1,4 +1,4 @@
-"""See the state of each accelerator in one process, from outside and without its parent."""
+"""Read the state of each accelerator in one process, from outside and without considering its parent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from coldfork.virtual import profiles
 
 CUDA_FILES = ("/dev/nvidia-uvm",)
 """Files that initialising CUDA opens and keeps open. Managing devices, or drawing with them, does not."""
-# Where `coldfork.virtual.compiling` keeps its compiled driver.
+# The place where `coldfork.virtual.compiling` keeps its compiled driver.
 _VIRTUAL_DRIVER = re.compile(r"/virtual/[0-9a-f]+/libcuda\.so\.1\Z")
-# A Tegra and WSL have no such file, and other programs also open what CUDA opens instead.
+# Tegra and WSL have no device file of CUDA's own: CUDA opens these, and so do other programs.
 _SHARED_FILES = ("/dev/nvmap", "/dev/dxg")
 _MANAGED_FILES = ("/dev/nvidiactl", "/dev/nvidia0")
 DEVICE_FILES = {"cuda": CUDA_FILES, "rocm": hip.KERNEL_DRIVERS}
@@ -49,7 +49,7 @@ def readings(process: OutsideProcess) -> dict[str, Reading]:
 
 
 def _virtual_accelerator(process: OutsideProcess) -> str | None:
-    """Return what a virtual device of coldfork in this process pretends to be; None where none is seen."""
+    """Return the accelerator that a virtual device imitates in this process; None if there is none."""
     if _VIRTUAL_DRIVER.search(process.library(cuda_driver.FILE_PREFIX) or ""):
         return "cuda"
     wanted = process.setting(bootstrap.VIRTUAL)
@@ -91,7 +91,7 @@ def _cuda(process: OutsideProcess) -> Reading:
 
 
 def _opencl(process: OutsideProcess) -> Reading:
-    """Read OpenCL's state from a vendor driver's threads; one without may serve devices that need none."""
+    """Read OpenCL's state from a vendor driver's threads; without any, the driver may still be in use."""
     seen = opencl.examine(process)
     driver = process.library(*opencl.DRIVERS)
     if seen.status != COLD or driver is None:
@@ -104,7 +104,7 @@ def _opencl(process: OutsideProcess) -> Reading:
 
 
 def _tokenizers(process: OutsideProcess) -> Reading:
-    """Read the state of tokenizers' pool; a fork's effect depends on a variable that shows only inside."""
+    """Read the state of tokenizers' pool; a fork's effect depends on a variable hidden from outside."""
     seen = tokenizers.examine(process)
     if seen.status != AWAKE:
         return seen
@@ -115,7 +115,7 @@ def _tokenizers(process: OutsideProcess) -> Reading:
 
 
 def _jax(accelerator: str, process: OutsideProcess) -> Reading:
-    """Read JAX's state from its clients' threads; for which device one was made shows only inside."""
+    """Read JAX's state from its clients' threads; which device a client uses is hidden from outside."""
     library = process.library(*jax.LIBRARIES)
     if library is None:
         return Reading(accelerator, ABSENT)

@@ -1,1 +1,1 @@
-"""Waiting, messages, starting, asking, streams and the kernel, for every part that starts processes."""
+"""Tools for every part that starts processes: waiting, messages, starting, asking, streams, kernel calls."""

@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 
 
 def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
-    """Run work that starts processes on its own thread, and wait for it; `work` is told when to stop.
+    """Run work that starts processes in a thread of its own, and wait for it; `work` can ask whether to stop.
 
     Ctrl-C interrupts only the main thread. There it could come just after a process has started and before it
     is noted.
@@ -43,7 +43,7 @@ def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
     with ThreadPoolExecutor(max_workers=1) as pool:
         try:
             future = pool.submit(work, stopped.is_set)
-            # A signal just before a wait does not interrupt it, so no wait may be long.
+            # A signal that arrives just before a wait does not interrupt it, so each wait is short.
             while not wait((future,), LOOK_SECONDS).done:
                 pass
             return future.result()
@@ -55,7 +55,7 @@ def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
 def ask(
     command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command, and wait some seconds for its answer."""
+    """Run a command, and return what it printed; wait for it at most this many seconds."""
     done = apart(lambda stop: asking.ask(command, "", seconds, variables, stop))
     if done is None:
         raise subprocess.TimeoutExpired(list(command), seconds)
@@ -64,7 +64,7 @@ def ask(
 
 @contextmanager
 def command_signals() -> Iterator[None]:
-    """Raise KeyboardInterrupt for SIGTERM too, and receive children's ends even if the caller ignored them.
+    """Turn SIGTERM into KeyboardInterrupt too, and undo an inherited SIG_IGN for the ends of children.
 
     A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's group,
     and the second may come while the first one's effects are being recorded.
@@ -78,14 +78,14 @@ def command_signals() -> Iterator[None]:
 
     former: dict[signal.Signals, Any] = {}
     for number in (signal.SIGTERM, signal.SIGINT):
-        # Programs that ignore Ctrl-C, or have a handler of their own, keep it.
+        # If this program ignores Ctrl-C or has its own handler for it, leave that alone.
         if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
             continue
-        with suppress(ValueError):  # not the main thread, so signals are not handled here
+        with suppress(ValueError):  # not the main thread, where alone handlers can be set
             former[number] = signal.signal(number, stop)
     child = signal.SIGCHLD
     if signal.getsignal(child) is signal.SIG_IGN:
-        # Otherwise the system would reap our children, and theirs, which inherit this.
+        # With SIG_IGN the system would reap our children before we wait; and they would inherit SIG_IGN.
         with suppress(ValueError):
             former[child] = signal.signal(child, signal.SIG_DFL)
     try:
@@ -112,11 +112,11 @@ class Ended:
 
 
 class Interrupted(Exception):
-    """The process was ended because the caller wanted to stop."""
+    """The process was ended because the caller asked to stop."""
 
 
 def require_watching(command: str, platform: str = sys.platform) -> None:
-    """Refuse where processes cannot be watched."""
+    """Raise an error on systems where processes cannot be watched."""
     if platform != "darwin" and not platform.startswith("linux"):
         raise UsageError(
             f"coldfork {command} needs Linux or macOS, because it starts and ends process groups; "
@@ -127,7 +127,7 @@ def require_watching(command: str, platform: str = sys.platform) -> None:
 def environment(
     settings: Mapping[str, Any], base: Mapping[str, str] = os.environ, virtual: str | None = None
 ) -> dict[str, str]:
-    """Return the environment in which a Python process is watched.
+    """Return the environment for a Python process that is to be watched.
 
     `settings` are those of `observe.bootstrap`. `virtual` is a virtual device, NAME or NAME:N.
     """
@@ -147,7 +147,7 @@ def until_its_end(
     suffices: Callable[[str], bool] | None = None,
     folder: str | None = None,
 ) -> Ended:
-    """Run a command in a session of its own until it ends, and end with it what it started.
+    """Run a command in its own session until it ends, and then end all processes that it started.
 
     Raises `Interrupted` once `stop` returns True. Output may come in any amount: only its end is kept. The
     command is ended early once `suffices`, which is shown that end again and again, returns True.
@@ -162,8 +162,8 @@ def until_its_end(
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
-                # Ctrl-C at the terminal is for coldfork, which ends what it started, however that handles
-                # signals.
+                # In its own session the program gets no Ctrl-C: coldfork gets it, and ends all that it
+                # started.
                 start_new_session=True,
             )
         finally:
@@ -181,7 +181,7 @@ def _attended(
     stop: Callable[[], bool],
     suffices: Callable[[str], bool] | None,
 ) -> Ended:
-    """Read what a process prints until it ends, the time is up, or enough was seen."""
+    """Read a process's output until the process ends, the time is up, or `suffices` returns True."""
     timed_out = sufficed = False
     try:
         while not (timed_out or sufficed or _has_ended(process)):
@@ -211,14 +211,14 @@ def _attended(
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether it has ended, without reaping it: until then its group's number stays its own."""
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+    """Return whether the process has ended, without reaping it, so that its number is not reused yet."""
+    if not hasattr(os, "waitid"):  # macOS has no `waitid` before Python 3.13.
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class _Tail:
-    """The end of what comes out of a pipe."""
+    """The last part of the output that comes out of a pipe."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -227,16 +227,16 @@ class _Tail:
         self.cut = False
 
     def wait(self, seconds: float) -> None:
-        """Wait for output; where no more can come, the process has as good as ended."""
+        """Wait for output, or for the end of the pipe, at most this many seconds."""
         if not self._open:
             sleep(min(seconds, _AFTER_SECONDS))
             return
-        # Not select, which cannot wait for descriptors from 1024 on.
+        # Not `select`, which cannot handle descriptors from 1024 on.
         if readable([self._descriptor], seconds):
             self.read(_DRAIN_BYTES)
 
     def read(self, most: int) -> None:
-        """Read what is there now, up to an amount, so that endless output does not hold us up."""
+        """Read the output that is there now, up to a limit, so that endless output cannot keep us here."""
         while self._open and most > 0:
             try:
                 piece = os.read(self._descriptor, 65_536)
@@ -252,7 +252,7 @@ class _Tail:
                 self.cut = True
 
     def text(self) -> str:
-        """Return what was kept, from the beginning of a line where the rest was cut."""
+        """Return the kept output as text; if its beginning was cut, start with the first whole line."""
         kept = self._kept
         if self.cut:
             _, newline, rest = kept.partition(b"\n")

@@ -1,4 +1,4 @@
-"""Messages between a caller, its server and the workers, and the descriptors that travel with them.
+"""Messages between a caller, its server and the workers, and the descriptors sent along with them.
 
 Short messages go over sockets that keep them apart; what may be long goes into a memory file whose descriptor
 travels with the message. None of the sockets has a name: only processes that inherit them can reach them.
@@ -29,13 +29,13 @@ STAINED = "stained"
 MOST_DESCRIPTORS = 253
 """The most descriptors that the kernel lets one message carry."""
 _NUMBER = array.array("i").itemsize
-# Plain numbers, because combining enumeration members takes longer than sending.
+# Plain integers: combining enumeration members takes longer than sending a message.
 _QUIETLY = int(socket.MSG_NOSIGNAL)
 _CLOSED_ON_EXEC = int(socket.MSG_CMSG_CLOEXEC)
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Return two connected sockets that keep messages apart."""
+    """Return two connected sockets that preserve message boundaries."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
@@ -45,7 +45,7 @@ def send(to: socket.socket, message: Message, descriptors: Sequence[int] = ()) -
 
 
 def receive(source: socket.socket, flags: int = 0) -> tuple[Message, list[int]] | None:
-    """Receive the next message and its descriptors; None when the other end is gone."""
+    """Receive the next message and its descriptors; None if the other end is closed."""
     received = receive_bytes(source, LONGEST, MOST_DESCRIPTORS, flags)
     return None if received is None else (decode(received[0].decode("ascii")), received[1])
 
@@ -59,7 +59,7 @@ def send_bytes(to: socket.socket, content: bytes, descriptors: Sequence[int], fl
 def receive_bytes(
     source: socket.socket, most: int, descriptors: int, flags: int = 0
 ) -> tuple[bytes, list[int], bool] | None:
-    """Receive bytes with their descriptors, and whether some of those are lost; None at the end.
+    """Receive bytes, their descriptors, and whether any of these were lost; None if the other end is closed.
 
     They are lost where this process has no number free for them.
     """
@@ -67,8 +67,8 @@ def receive_bytes(
     try:
         content, carried, arrived, _ = source.recvmsg(most, room, flags)
     except ConnectionResetError:
-        # If the other end was closed with something unread, that is reported first; what it had sent is still
-        # there.
+        # If the other end was closed with unread data, this error comes first; its last messages can still be
+        # read.
         try:
             content, carried, arrived, _ = source.recvmsg(most, room, flags)
         except ConnectionResetError:
@@ -82,7 +82,7 @@ def receive_bytes(
 
 
 def holding(name: str, *contents: bytes | memoryview) -> int:
-    """Return the descriptor of a file in memory with these contents, positioned at its beginning."""
+    """Return the descriptor of a memory file with these contents, positioned at its beginning."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
     try:
         for content in contents:

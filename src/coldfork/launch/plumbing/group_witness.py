@@ -26,7 +26,7 @@ _STALE_SECONDS = 0.5
 
 
 class GroupWitness:
-    """A process of this group that receives signals and does nothing else."""
+    """A process in our process group that receives signals and does nothing else."""
 
     def __init__(self, signals: frozenset[int], die_with_us: Callable[[], None]) -> None:
         self._reading, writing = os.pipe()
@@ -39,7 +39,7 @@ class GroupWitness:
         os.set_blocking(self._reading, False)
 
     def heard(self, number: int) -> bool:
-        """Return whether a signal that has just reached us reached the witness, too."""
+        """Return whether the witness received a signal too, which has just reached us."""
         began = monotonic()
         while True:
             self._read()
@@ -52,7 +52,7 @@ class GroupWitness:
                 return False
 
     def forget(self, number: int) -> None:
-        """Drop what it received of a signal that has been handled, so that the next one counts anew."""
+        """Drop a signal that has been handled from those the witness received, to notice the next one."""
         self._read()
         self._notes = [note for note in self._notes if note[0] != number]
 
@@ -74,7 +74,7 @@ def _listen(signals: frozenset[int], writing: int, die_with_us: Callable[[], Non
         die_with_us()
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
-            # A reader of our output must see its end when we end.
+            # An open stream here would keep a reader of our output from seeing its end when we end.
             os.dup2(nowhere, stream)
         while os.getppid() == parent:
             os.write(writing, _NOTE.pack(signal.sigwait(signals), monotonic()))

@@ -1,4 +1,4 @@
-"""Choose the Python to start something with, and the variables that it needs to start."""
+"""Choose the Python interpreter that starts a process, and the variables that it needs for that."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from coldfork.model.errors import UsageError
 
 
 def find_interpreter(named: str | None) -> str:
-    """Return the interpreter named, by path or as the shell finds it, else our own."""
+    """Return the named interpreter, given by path or found as the shell finds it; without a name, our own."""
     wanted = sys.executable if named is None else named
     if not wanted:
         raise UsageError("name a Python interpreter: this process does not know its own")
@@ -20,7 +20,7 @@ def find_interpreter(named: str | None) -> str:
 
     found = which(wanted)
     if found is not None:
-        # A virtual environment is found through the link, so the link is not resolved.
+        # Python finds a virtual environment through this link, so the link is not resolved.
         return str(Path(found).absolute())
     if os.path.exists(wanted):
         raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
@@ -28,12 +28,12 @@ def find_interpreter(named: str | None) -> str:
 
 
 def own_interpreter(other: str) -> str:
-    """Return the interpreter for supervisors: ours, or `other` if this program only embeds Python."""
+    """Return the interpreter for supervisors: our own, or `other` if this program only embeds Python."""
     ours = sys.executable or ""
     return ours if "py" in os.path.basename(ours).lower() else other
 
 
 def own_variables() -> dict[str, str]:
-    """Return the supervisor's own environment: what Python and the dynamic loader need to start."""
+    """Return the environment of a supervisor: variables that Python and the dynamic loader need to start."""
     kept = ("LD_LIBRARY_PATH", "PATH", "TZ", "PYTHONHOME")
     return {name: os.environ[name] for name in kept if name in os.environ}

@@ -1,4 +1,4 @@
-"""End a program whose waiting parent was killed, without changing anything in the program for that.
+"""End a program if the parent that waits for it is killed, without changing anything in the program.
 
 The kernel's own means, a signal at the parent's death, would be visible to the program. So a process beside
 us waits for our end, and has a pidfd of the program, with which it ends the program and nothing else.
@@ -24,7 +24,7 @@ _DONE = b"."
 
 
 class LastWill:
-    """A process that waits for our end; made before the program is started."""
+    """A helper process that ends the program when we are gone; made before the program is started."""
 
     def __init__(self, control: Callable[..., int]) -> None:
         self._control = control
@@ -36,25 +36,26 @@ class LastWill:
             os.close(asked)
             os.close(answer)
             _wait(us, self._asking, self._answering)
-        # It ends by itself with the program, and where SIGCHLD is ignored its number is free then.
+        # A pidfd, because the helper ends with the program; if SIGCHLD is ignored its number may then be
+        # reused.
         self._will = os.pidfd_open(self._pid)
         for descriptor in (us, self._asking, self._answering):
             os.close(descriptor)
         self._asked, self._answer = asked, answer
 
     def take_over(self) -> None:
-        """Arm the will, in the program's process before its exec: from here on it ends the program."""
+        """Arm the helper, in the program's process before its exec: from now on it ends the program."""
         os.write(self._asked, str(os.getpid()).encode("ascii").ljust(_NUMBER))
         if os.read(self._answer, len(_DONE)) == _DONE:
             kernel.hear_of_parent(self._control, 0)
 
     def begun(self) -> None:
-        """Note, in our own process, that the program has started: no more questions will come."""
+        """Note, in our own process, that the program has started and will ask the helper nothing more."""
         for descriptor in (self._asked, self._answer):
             os.close(descriptor)
 
     def dismiss(self) -> None:
-        """End the will, because the program has ended."""
+        """End the helper, because the program has ended."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._will, signal.SIGKILL)
         os.close(self._will)
@@ -65,7 +66,7 @@ def _wait(us: int, asking: int, answering: int) -> NoReturn:
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
-            # A reader of our output must see its end when we end.
+            # An open stream here would keep a reader of our output from seeing its end when we end.
             os.dup2(nowhere, stream)
         number = os.read(asking, _NUMBER)
         if number:
@@ -79,5 +80,5 @@ def _wait(us: int, asking: int, answering: int) -> NoReturn:
 
 
 def supported() -> bool:
-    """Return whether this system supports it: Linux, and a kernel with pidfds."""
+    """Return whether this system supports a last will: Linux, with a kernel that has pidfds."""
     return hasattr(signal, "pidfd_send_signal") and kernel.has_process_descriptors()

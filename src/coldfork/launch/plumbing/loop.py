@@ -1,4 +1,4 @@
-"""Wait for readable descriptors and for moments, and call what is due.
+"""Wait for readable descriptors and points in time, and call the actions for them.
 
 Descriptors may have any number: `select.select` knows none from 1024 on.
 """
@@ -20,7 +20,7 @@ _DAY = 86_400.0
 
 
 class Loop:
-    """Actions, each for a descriptor or for a moment. One thread waits; what was added first is called first.
+    """Actions for descriptors or points in time; one thread waits, and calls them as they were registered.
 
     Where other threads share it, they may add descriptors while it waits, and remove them before they are
     closed. The kernel keeps the list then, which costs one more descriptor.
@@ -34,13 +34,13 @@ class Loop:
         self._lock = allocate_lock()
 
     def watch(self, descriptor: int, action: Action) -> None:
-        """Call this whenever the descriptor is readable, or its other end is gone."""
+        """Call the action whenever the descriptor is readable, or its other end is closed."""
         with self._lock:
             self._actions[descriptor] = action
             self._poll.register(descriptor, select.POLLIN)
 
     def forget(self, descriptor: int, action: Action | None = None) -> None:
-        """Stop watching a descriptor; if an action is named, only while the number is its own."""
+        """Stop watching a descriptor; if an action is named, only if it is the descriptor's own."""
         with self._lock:
             known = self._actions.get(descriptor)
             if known is None or action not in {None, known}:
@@ -49,11 +49,11 @@ class Loop:
             try:
                 self._poll.unregister(descriptor)
             except OSError:
-                # It was closed, and so the kernel has forgotten it.
+                # The descriptor was closed, so the kernel has already forgotten it.
                 pass
 
     def forget_all(self, action: Action) -> None:
-        """Stop watching every descriptor with this action."""
+        """Stop watching every descriptor that has this action."""
         for descriptor, known in list(self._actions.items()):
             if known == action:
                 self.forget(descriptor)
@@ -63,17 +63,18 @@ class Loop:
         return frozenset(self._actions)
 
     def at(self, moment: float, action: Action) -> None:
-        """Call this once, when the moment has come."""
+        """Call the action once, at this moment."""
         self._due.append((moment, action))
 
     def turn(self, patience: float | None = None) -> None:
-        """Wait for the next event, but not longer than this, and handle it."""
+        """Wait for the next event, at most `patience` seconds, and handle it."""
         if self._due:
             left = max(0.0, min(moment for moment, _ in self._due) - monotonic())
             patience = left if patience is None else min(left, patience)
-        # The kernel counts milliseconds in 32 bits, and one turn a day costs nothing.
+        # The kernel takes milliseconds in 32 bits, so a wait is cut at a day; one extra turn a day costs
+        # nothing.
         wait = None if patience is None else min(patience, _DAY) * self._second
-        # One action may close the next one's descriptor, and another thread open a file with its number.
+        # Actions are looked up first: one may close a descriptor whose number another thread then reuses.
         ready = [(number, self._actions.get(number)) for number, _ in self._poll.poll(wait)]
         for number, action in ready:
             if action is not None and self._actions.get(number) is action:
@@ -86,24 +87,24 @@ class Loop:
                 action()
 
     def close(self) -> None:
-        """Close what is shared; no thread waits any more."""
+        """Close the loop's descriptors; no thread may be waiting."""
         if isinstance(self._poll, select.epoll):
             self._poll.close()
 
 
 class Bell:
-    """Wakes the thread that waits in a loop: from any thread or signal handler; does nothing once closed."""
+    """A way to wake the thread in a loop from any thread or signal handler; it does nothing once closed."""
 
     def __init__(self, loop: Loop, action: Action) -> None:
-        """`action` is called after it was rung, once or several times."""
+        """`action` is called in the loop after one or more rings."""
         self._number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._action = action
-        # A signal handler may ring while its thread does.
+        # Reentrant: a signal handler may ring while its own thread is ringing.
         self._lock = RLock()
         loop.watch(self._number, self._heard)
 
     def ring(self) -> None:
-        """Have the loop take a turn."""
+        """Wake the loop, so that it calls the action."""
         with self._lock:
             if self._number >= 0:
                 os.eventfd_write(self._number, 1)
@@ -112,19 +113,19 @@ class Bell:
         try:
             os.eventfd_read(self._number)
         except BlockingIOError:
-            # The ring was handled already.
+            # An earlier turn has already read this ring.
             pass
         self._action()
 
     def close(self) -> None:
-        """Close it, when its loop is over."""
+        """Close the bell, once its loop has ended."""
         with self._lock:
             os.close(self._number)
             self._number = -1
 
 
 def writable(descriptor: int, seconds: float | None) -> bool:
-    """Wait for room to write, and return whether there is; False on timeout, or without a reader."""
+    """Wait until there is room to write, and return True; False on timeout, or if there is no reader."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     ready = poll.poll(None if seconds is None else min(seconds, _DAY) * 1000)
@@ -132,7 +133,7 @@ def writable(descriptor: int, seconds: float | None) -> bool:
 
 
 def readable(descriptors: Sequence[int], seconds: float | None) -> list[int]:
-    """Wait for the first of these to become readable; return those that are, none on timeout."""
+    """Wait until a descriptor is readable; return all that are, none on timeout."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Start a program as a child that dies with this process, and report what the system refused."""
+"""Start a program as a child that dies with this process, and report why the system refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Refused(Exception):
-    """The system would not start a program."""
+    """The system refused to start a program."""
 
     def __init__(self, what: str, errno: int) -> None:
         super().__init__(what, errno)
@@ -30,7 +30,7 @@ def start(
     prepare: Callable[[], object],
     die_with_us: Callable[[], object],
 ) -> int:
-    """Fork and become a program; return the pid, or raise `Refused`.
+    """Fork and execute a program in the child; return its pid, or raise `Refused`.
 
     `prepare` is called in the child, just before, and may raise `Refused` itself.
     """
@@ -63,7 +63,7 @@ def _become(
         if os.getppid() != parent:
             os._exit(1)
         for number in (SIGPIPE, SIGXFSZ):
-            # Python ignores them, and a program that is not Python would inherit that.
+            # Python ignores these signals, and a program other than Python would inherit that.
             signal(number, SIG_DFL)
         prepare()
         os.execve(program, words, environment)

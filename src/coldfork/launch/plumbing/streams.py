@@ -1,4 +1,4 @@
-"""Fill or release the standard streams, and move descriptors to higher numbers, out of their way."""
+"""Fill or release the standard streams, and move other descriptors out of their way, to higher numbers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _LAST_STREAM = 2
 
 
 def fill_closed_streams() -> None:
-    """Keep our descriptors from becoming standard streams, which stay closed for the script."""
+    """Open placeholders for closed standard streams, so that none of our descriptors gets such a number."""
     while (descriptor := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) <= _LAST_STREAM:
         pass
     os.close(descriptor)
 
 
 def let_go_of_streams() -> None:
-    """Close the script's streams: a reader of its output must see its end when it ends."""
+    """Release the script's streams, so that a reader of its output sees the end when the script ends."""
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for stream in range(_LAST_STREAM + 1):
         os.dup2(nowhere, stream)
@@ -25,7 +25,7 @@ def let_go_of_streams() -> None:
 
 
 def close_above(last: int) -> None:
-    """Close every descriptor above the last of ours: what a caller left open is not for the script."""
+    """Close every descriptor above this one: a script must not inherit what its caller left open."""
     try:
         most = os.sysconf("SC_OPEN_MAX")
     except (OSError, ValueError):
@@ -34,18 +34,18 @@ def close_above(last: int) -> None:
 
 
 def lifted(descriptor: int, lowest: int) -> int:
-    """Duplicate a descriptor to a number not below this one."""
+    """Duplicate a descriptor to a number that is at least `lowest`."""
     try:
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-        # This process may not have a number as high as that: to the caller, that is the same error.
+        # The lowest allowed number is above this process's limit; callers handle that as too many open files.
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from None
 
 
 def is_open(descriptor: int) -> bool:
-    """Return whether a number is that of an open descriptor."""
+    """Return whether this number is an open descriptor."""
     try:
         os.fstat(descriptor)
     except OSError:

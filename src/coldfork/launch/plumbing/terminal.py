@@ -1,4 +1,4 @@
-"""Start a program and stay out of its way: signals, Ctrl-C and Ctrl-Z work as if it ran alone.
+"""Start a program and wait for it invisibly: signals, Ctrl-C and Ctrl-Z work as if it ran alone.
 
 The program is a child in the same process group, so that the terminal's own signals reach it directly. A
 signal that is sent to this process alone is passed on. When the program stops, this process stops, so that a
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Attended(Protocol):
-        """A program to wait for, whatever its parent is. A SIGCHLD says that there is news of it."""
+        """A program to wait for, child or not. SIGCHLD signals that there is news of the program."""
 
         @property
         def apart(self) -> bool:
-            """Whether it is in a session of its own, where the terminal's signals do not reach it."""
+            """Return whether the program has its own session, where no signals of our terminal reach it."""
 
         def news(self) -> Iterator[Stopped | Continued | Ending]:
-            """Yield what has happened to it since the last time, without waiting."""
+            """Yield what has happened to the program since the last call, without waiting."""
 
         def left(self) -> float | None:
-            """Return the seconds until it must be checked even without news; None for never."""
+            """Return the seconds until the program must be checked even without news; None for never."""
 
         def look(self) -> None:
-            """Check it."""
+            """Check the program, after `left` seconds."""
 
         def hand_on(self, number: int) -> None:
-            """Send it a signal."""
+            """Send the program a signal."""
 
 
-#: These signals concern the process that caused them.
+#: A process causes these signals itself, so they are not passed on.
 _FAULTS = {
     signal.SIGILL,
     signal.SIGTRAP,
@@ -55,9 +55,9 @@ _FAULTS = {
     signal.SIGSYS,
 }
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
-#: The kernel itself sent it (Linux), for a terminal, to the whole group.
+#: On Linux, a signal with this code comes from the kernel: a terminal sends it to the whole group.
 _SI_KERNEL = 0x80
-#: macOS does not tell who sent a signal.
+#: macOS does not report the sender of a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")
 
 
@@ -70,20 +70,20 @@ class Ending:
 
 
 class Stopped:
-    """A program was stopped by this signal."""
+    """The news that a program was stopped by this signal."""
 
     def __init__(self, signal: int) -> None:
         self.signal = signal
 
 
 class Continued:
-    """A program that was stopped continues."""
+    """The news that a stopped program continues."""
 
 
 def run(
     command: Sequence[str], variables: Mapping[str, str], started: Callable[[int], None] = lambda child: None
 ) -> tuple[int, Ending]:
-    """Run a program to its end; return its pid and how it ended. `started` is called with the pid at once."""
+    """Run a program until it ends; return its pid and how it ended. `started` gets the pid at once."""
     die_with_us = _death_signal()
     child = 0
     will: LastWill | None = None
@@ -118,7 +118,7 @@ def attend(
     die_with_us: Callable[[], None] | None = None,
     received: Callable[[int], object] = lambda number: None,
 ) -> Ending:
-    """Start a program and stay out of its way until its end; call `received` for every signal meanwhile."""
+    """Start a program and wait for its end; `received` is called for every signal meanwhile."""
     signals = Signals(received)
     with signals:
         witness = GroupWitness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
@@ -130,7 +130,7 @@ def attend(
 
 
 def end_like(ending: Ending) -> int:
-    """End this process the way the program ended: return its exit status, or die from its signal."""
+    """End this process as the program ended: return its exit status, or die from its signal."""
     if ending.signal is None:
         return ending.status or 0
     for stream in (sys.stdout, sys.stderr):
@@ -140,7 +140,7 @@ def end_like(ending: Ending) -> int:
 
 
 class Signals:
-    """Blocks every signal, so that each is handled in turn and none before the program exists."""
+    """A block on every signal, so that each is handled in turn, and none before the program exists."""
 
     def __init__(self, received: Callable[[int], object]) -> None:
         self.received = received
@@ -153,25 +153,26 @@ class Signals:
     def __enter__(self) -> None:
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.taken)
         for number in (signal.SIGCHLD, signal.SIGCONT):
-            # Some systems drop blocked signals whose default action is to do nothing.
+            # Without a handler, some systems drop a blocked signal that is ignored by default.
             self._former[number] = signal.signal(number, lambda number, frame: None)
 
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "sigtimedwait"):
-            # These signals were meant for the program and are too late; they must not strike us instead.
+            # These signals came for the program but too late; they must not hit us once signals are
+            # unblocked.
             while late := signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0):
                 self.received(late.si_signo)
         self.put_back()
 
     def put_back(self) -> None:
-        """Handle signals as before."""
+        """Restore the earlier handling of signals."""
         for number, former in self._former.items():
             signal.signal(number, former)  # type: ignore[arg-type]
         signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
 
 class _Attendance:
-    """One program being waited for."""
+    """The wait for one program."""
 
     def __init__(self, child: Attended, signals: Signals, witness: GroupWitness | None) -> None:
         self._child = child
@@ -181,7 +182,7 @@ class _Attendance:
         self._stopped = False
 
     def until_its_end(self) -> Ending:
-        """Wait for the program, and pass on the signals that are sent to us meanwhile."""
+        """Wait for the program's end, and pass on the signals that are sent to us meanwhile."""
         while True:
             number, by_terminal = _next_signal(self._taken, self._child.left())
             if number is not None:
@@ -211,14 +212,16 @@ class _Attendance:
 
     def _stop_too(self, number: int) -> None:
         if number == signal.SIGSTOP:
-            # Where no shell waits at a terminal, the process that continues the program may not know of us.
+            # Without a shell at a terminal, the process that later continues the program may not know that we
+            # stopped.
             if _in_foreground():
                 os.kill(os.getpid(), number)
             return
         if signal.SIGCONT in signal.sigpending():
-            # The program has continued already, and so should we.
+            # SIGCONT has come already, so the program runs again, and we need not stop.
             return
-        # Sent while it is blocked: together with one that may have reached us, too, it stops us once.
+        # Sent while blocked, so that it merges with the same signal already pending for us: we stop only
+        # once.
         os.kill(os.getpid(), number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         signal.pthread_sigmask(signal.SIG_BLOCK, {number} & self._taken)
@@ -226,7 +229,7 @@ class _Attendance:
             self._witness.forget(number)
 
     def _go_on(self) -> None:
-        """Continue the program: a shell continues the whole group, but another sender may signal us alone."""
+        """Continue the program, unless SIGCONT has reached it too, as it does from a shell."""
         if self._stopped and (self._child.apart or not self._reached_it(signal.SIGCONT)):
             self._child.hand_on(signal.SIGCONT)
 
@@ -240,7 +243,7 @@ class _Child:
         self._pid = pid
 
     def news(self) -> Iterator[Stopped | Continued | Ending]:
-        """Yield what the system says of it."""
+        """Yield what the system reports about the child."""
         while True:
             pid, status = os.waitpid(self._pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             if pid == 0:
@@ -254,19 +257,19 @@ class _Child:
             yield Stopped(os.WSTOPSIG(status)) if os.WIFSTOPPED(status) else Continued()
 
     def left(self) -> None:
-        """Return None: it never needs a check."""
+        """Return None: a child needs no checks."""
 
     def look(self) -> None:
-        """Do nothing."""
+        """Do nothing: a child needs no checks."""
 
     def hand_on(self, number: int) -> None:
-        """Send it a signal."""
+        """Send the child a signal."""
         with suppress(ProcessLookupError, PermissionError):
             os.kill(self._pid, number)
 
 
 def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | None, bool]:
-    """Wait for a signal; return it, and whether a terminal sent it to the program too; None on timeout."""
+    """Wait for a signal; return it, and whether the program got it from a terminal too; None on timeout."""
     if _CAN_TELL:
         received = signal.sigwaitinfo(taken) if seconds is None else signal.sigtimedwait(taken, seconds)
         if received is None:
@@ -277,7 +280,7 @@ def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | No
 
 
 def _in_foreground() -> bool:
-    """Return whether this process belongs to the job in the foreground of its terminal."""
+    """Return whether this process is in the foreground process group of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:
@@ -304,7 +307,7 @@ def _start(
 
 
 def _death_signal() -> Callable[[], None]:
-    """Return what makes the program die with us: otherwise it would run on with no process waiting for it."""
+    """Return a function that makes the program die with us, so that it does not run on unattended."""
     if not sys.platform.startswith("linux"):
         return lambda: None
     control = kernel.process_control()

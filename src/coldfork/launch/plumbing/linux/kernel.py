@@ -1,4 +1,4 @@
-"""Linux features for isolation that Python does not offer: adopting orphans, dying with a parent, names."""
+"""Linux features that Python does not offer: adopting orphans, dying with a parent, the ends of processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SET_CHILD_SUBREAPER = 36
 
 
 def process_control() -> Callable[..., int]:
-    """Return `prctl` of the C library."""
+    """Return the C library's function `prctl`."""
     return _function("prctl")
 
 
@@ -53,7 +53,7 @@ _SLICE_NANOSECONDS = 100_000
 
 
 def come_first() -> None:
-    """Have this process run as soon as it wakes, even where others keep every processor busy.
+    """Run this process as soon as it is woken, even if others keep every processor busy.
 
     As root by real-time scheduling; otherwise by asking for short time slices, which come sooner (from Linux
     6.12 on; older kernels ignore it). Processes started from then on do not inherit it.
@@ -73,17 +73,17 @@ def adopt_orphans(control: Callable[..., int]) -> bool:
 
 
 def die_with_parent(control: Callable[..., int]) -> None:
-    """Be killed when the parent ends, or rather the thread of it that forked: it must have no other."""
+    """Be killed when the thread that forked this process ends: it must be the parent's only thread."""
     hear_of_parent(control, int(_signal.SIGKILL))
 
 
 def hear_of_parent(control: Callable[..., int], number: int) -> None:
-    """Receive this signal when the parent ends, or the thread of it that forked."""
+    """Receive this signal when the thread that forked this process ends, as it does with the parent."""
     control(_SET_DEATH_SIGNAL, number, 0, 0, 0)
 
 
 def descendants(of: int) -> list[int]:
-    """Return the processes below one, children before grandchildren, from the kernel's lists."""
+    """Return all descendants of a process from the kernel's lists, children before grandchildren."""
     try:
         return _below(of, children)
     except NotImplementedError:
@@ -102,7 +102,7 @@ def _below(of: int, children: Callable[[int], Iterable[int]]) -> list[int]:
 
 
 def children(pid: int) -> Iterator[int]:
-    """Yield a process's children from the kernel's lists; `NotImplementedError` where it keeps none."""
+    """Yield a process's children from the kernel's lists; raise `NotImplementedError` if there are none."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -113,7 +113,7 @@ def children(pid: int) -> Iterator[int]:
                 listed = stream.read()
         except FileNotFoundError:
             if os.path.exists(f"/proc/{pid}/task/{thread}/stat"):
-                # A kernel that was built without these lists.
+                # This kernel was built without lists of children.
                 raise NotImplementedError from None
             continue
         except OSError:
@@ -122,7 +122,7 @@ def children(pid: int) -> Iterator[int]:
 
 
 def _by_parents() -> dict[int, list[int]]:
-    """Return the children of each process, by the parent that every process names."""
+    """Return the children of each process, found by reading every process's parent."""
     children: dict[int, list[int]] = {}
     for pid in processes():
         found = standing(pid)
@@ -132,19 +132,19 @@ def _by_parents() -> dict[int, list[int]]:
 
 
 def stands_still(pid: int) -> bool:
-    """Return whether a process was stopped, by a signal or by a tracer."""
+    """Return whether a process is stopped, by a signal or a tracer."""
     found = standing(pid)
     return found is not None and found.is_stopped
 
 
 def runs(pid: int) -> bool:
-    """Return whether a process exists and has not ended; a zombie has."""
+    """Return whether a process exists and is still running, which a zombie is not."""
     found = standing(pid)
     return found is not None and not found.has_ended
 
 
 def processes() -> Iterator[int]:
-    """Yield the number of every visible process of this machine."""
+    """Yield the number of every process that is visible here."""
     try:
         names = os.listdir("/proc")
     except OSError:
@@ -153,7 +153,7 @@ def processes() -> Iterator[int]:
 
 
 def signal_all(pids: list[int], number: int) -> int:
-    """Send a signal to processes; return how many still existed."""
+    """Send a signal to processes; return the number of those that still existed."""
     reached = 0
     for pid in pids:
         try:
@@ -165,7 +165,7 @@ def signal_all(pids: list[int], number: int) -> int:
 
 
 def reap(pid: int) -> None:
-    """Wait for a child's end; where SIGCHLD is ignored the system itself has taken its status."""
+    """Wait for a child's end; if SIGCHLD is ignored, the system has reaped it already."""
     try:
         os.waitpid(pid, 0)
     except ChildProcessError:
@@ -173,7 +173,7 @@ def reap(pid: int) -> None:
 
 
 def name(pid: int) -> str:
-    """Return the short name of a process; empty when it is gone."""
+    """Return the short name of a process; empty if it has ended."""
     try:
         with open(f"/proc/{pid}/comm", "rb") as stream:
             return stream.read().decode("utf-8", "backslashreplace").strip()
@@ -182,7 +182,7 @@ def name(pid: int) -> str:
 
 
 def end_marked(variable: str, values: set[str]) -> int:
-    """Kill the processes that carry one of these values in a variable; return how many there were.
+    """Kill the processes whose variable has one of these values; return how many there were.
 
     For what is left of a run whose supervisor was killed. It reaches every process that has not cleared its
     environment.
@@ -205,7 +205,7 @@ def end_marked(variable: str, values: set[str]) -> int:
 
 
 def has_process_descriptors() -> bool:
-    """Return whether this kernel, and this Python, have process descriptors (`pidfd`)."""
+    """Return whether this kernel and this Python support process descriptors (pidfd)."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except (AttributeError, OSError):
@@ -214,7 +214,7 @@ def has_process_descriptors() -> bool:
 
 
 def is_single_threaded() -> bool:
-    """Return whether this process has no other thread, so that a fork copies nothing half done."""
+    """Return whether this process has a single thread, so that no other holds a lock during a fork."""
     try:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:
@@ -222,16 +222,16 @@ def is_single_threaded() -> bool:
 
 
 def supported() -> bool:
-    """Return whether this machine can supervise: Linux, with /proc mounted."""
+    """Return whether this machine can run supervisors: Linux, with `/proc` mounted."""
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")
 
 
-#: For a number with two names, the one that people know.
+#: Of a number with two names, the one that is well known.
 _KNOWN_AS = {"SIGCLD": "SIGCHLD", "SIGIOT": "SIGABRT", "SIGPOLL": "SIGIO"}
 
 
 def signal_name(number: int) -> str:
-    """Return `SIGSEGV` for 11, without the module `signal`, which loads a good deal."""
+    """Return a signal's name, `SIGSEGV` for 11, without importing the large module `signal`."""
     for name, value in vars(_signal).items():
         if name.startswith("SIG") and not name.startswith("SIG_") and value == number:
             return _KNOWN_AS.get(str(name), str(name))

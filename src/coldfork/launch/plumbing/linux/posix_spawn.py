@@ -1,4 +1,4 @@
-"""Start a process by `posix_spawn` of the C library.
+"""Start a process with the C library's `posix_spawn`.
 
 `subprocess` and `os.posix_spawn` hold the interpreter's lock until the new process has become its program. On
 a busy machine that delays other threads noticeably, an event loop above all; this releases the lock.
@@ -15,7 +15,7 @@ from functools import cache
 
 from coldfork.launch.plumbing.streams import lifted
 
-#: Larger than the structure of any C library.
+#: Larger than this structure in any C library.
 _ROOM = 1024
 _SET_SIGNAL_MASK = 0x08
 _SET_SESSION = 0x80
@@ -23,7 +23,7 @@ _SET_SESSION = 0x80
 
 @contextmanager
 def _opaque(library: ctypes.CDLL, name: str) -> Iterator[ctypes.Array[ctypes.c_char]]:
-    """Make a structure of the C library, and destroy it at the end, by its own functions."""
+    """Make a structure of the C library with its own functions, and destroy it at the end of the block."""
     held = ctypes.create_string_buffer(_ROOM)
     _checked(getattr(library, f"{name}_init")(held))
     try:
@@ -44,7 +44,7 @@ def spawn(
     *,
     own_session: bool,
 ) -> int:
-    """Start a command with all signals blocked and these descriptors; return its pid. Raises `OSError`.
+    """Start a command with all signals blocked and these descriptors; return its pid, or raise `OSError`.
 
     The error has the name of the program where the system would not start that.
 
@@ -58,7 +58,8 @@ def spawn(
         _opaque(library, "posix_spawnattr") as attributes,
     ):
         for theirs, ours in descriptors.items():
-            # Copied above all its target numbers: assigning one must not overwrite another.
+            # Copied to a number above all targets, so that assigning one target does not overwrite another's
+            # source.
             copy = lifted(ours, above)
             opened.callback(os.close, copy)
             _checked(library.posix_spawn_file_actions_adddup2(actions, copy, theirs))

@@ -1,4 +1,4 @@
-"""Fork a process whose parent is the parent of the one that forks.
+"""Fork a process as a sibling: its parent is the parent of the process that forks.
 
 The server asks the kernel for children of its own parent, so that a caller can wait for its workers, and they
 see the caller as their parent, as if it had forked them itself. The C library's `fork` has no such option;
@@ -22,7 +22,7 @@ _GET_TID_ADDRESS = 40
 
 
 class _Calls:
-    """The system calls' numbers on one kind of machine, and where `clone` expects the thread's number."""
+    """One processor type's system call numbers, and which argument of `clone` is for the thread number."""
 
     def __init__(self, clone: int, set_robust_list: int, get_robust_list: int, tid_argument: int) -> None:
         self.clone = clone
@@ -35,14 +35,15 @@ _CALLS = {"x86_64": _Calls(56, 273, 274, 3), "aarch64": _Calls(220, 99, 100, 4)}
 
 
 class SiblingFork:
-    """Forks siblings; make it in the thread that is going to fork, which must be the only one."""
+    """A way to fork siblings; made in the thread that will fork, which must be the only one."""
 
     def __init__(self) -> None:
         known = _CALLS.get(os.uname().machine)
         if known is None:
             raise OSError(f"not known for {os.uname().machine}")
         self._calls = known
-        # Keeps the interpreter's lock: nothing may run between the handlers and the fork.
+        # PyDLL keeps the interpreter's lock, so that no other code runs between the fork handlers and the
+        # fork.
         self._library = ctypes.PyDLL(None, use_errno=True)
         self._library.syscall.restype = ctypes.c_long
         self._tid = ctypes.c_ulong()

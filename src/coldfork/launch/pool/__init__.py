@@ -1,1 +1,1 @@
-"""Run tasks on warm workers; each task fails by itself, and its caller is told how it ended."""
+"""Run tasks on warm workers; a failing task affects no other, and its caller learns how it ended."""

@@ -1,4 +1,4 @@
-"""Check the arguments of a pool and of its tasks as they come in.
+"""Check the arguments of a pool and of its tasks when they are passed.
 
 This happens before a pool's server is started, so this module imports next to nothing.
 """
@@ -22,7 +22,7 @@ _SERVICE = "coldfork.launch.pool.local.service"
 
 
 def counted(name: str, value: object, least: int = 1) -> int | None:
-    """Check a count, and return it; None where none is given."""
+    """Check a count, and return it; None if it was left out."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -57,7 +57,7 @@ def require_callable(initializer: object) -> None:
 
 
 def workers_wanted(workers: object, max_workers: object, mp_context: object) -> int | None:
-    """Return the number of workers asked for, by the pool's own name for it or by that of executors."""
+    """Return the number of workers wanted, by the pool's own parameter or by that of executors."""
     if mp_context is not None:
         raise UsageError(
             "leave out mp_context: this pool's processes always come from a clean server, whatever start "
@@ -68,13 +68,13 @@ def workers_wanted(workers: object, max_workers: object, mp_context: object) -> 
     if workers is not None:
         raise UsageError("give workers or max_workers, not both: they are the same")
     if isinstance(max_workers, int) and max_workers <= 0:
-        # The error that every executor raises.
+        # The same error as that of executors in the standard library.
         raise ValueError("max_workers must be greater than 0")
     return counted("max_workers", max_workers)
 
 
 def environment(env: Mapping[str, str | None] | None) -> Mapping[str, str | None]:
-    """Check the variables for workers: each value is a text, or None to unset it."""
+    """Check the variables for workers: each value is a string, or None to remove the variable."""
     given: Mapping[Any, Any] = env or {}
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str | None):
@@ -85,9 +85,9 @@ def environment(env: Mapping[str, str | None] | None) -> Mapping[str, str | None
 
 
 def require_found(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, str | None]) -> None:
-    """Refuse modules that do not exist before a server spends time to find that out."""
+    """Refuse missing modules now, before a server spends time on starting."""
     if isinstance(preload, os.PathLike) or any(name.startswith("PYTHON") for name in env):
-        # They are named in a file, or are found on another path.
+        # A file lists the modules, or another import path applies: the server checks them.
         return
     from importlib.util import find_spec
 
@@ -102,5 +102,5 @@ def require_found(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, s
 
 
 def server_terms(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, str | None]) -> dict[str, Any]:
-    """Check the terms for the server of a pool's workers, and return them."""
+    """Check the options for the server that forks a pool's workers, and return them."""
     return {**terms(preload, "fail"), "environment": dict(env), "ready": [_SERVICE]}

@@ -1,4 +1,4 @@
-"""Keep track of tasks and workers: which tasks wait, which worker has which, and who gets the next.
+"""Keep track of tasks and workers: the waiting tasks, each worker's tasks, and the next task's worker.
 
 All of it is called by the pool's thread.
 """
@@ -27,7 +27,7 @@ _TOGETHER = 16
 
 
 class Worker(ABC):
-    """A worker as the dispatcher sees it: what it was given, and whether it takes more."""
+    """A worker as the dispatcher sees it: its tasks, and whether it takes more."""
 
     pid: int
     """The process ID."""
@@ -54,31 +54,31 @@ class Worker(ABC):
 
     @abstractmethod
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Send it as many of these tasks as fit together; False if there is no room just now."""
+        """Send the worker as many of these tasks as fit together; False if there is no room just now."""
 
     def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
-        """Return C functions to call, with their arguments, to give it this task; none if it takes more."""
+        """Return C functions with arguments that give the worker this task; none if it takes no more."""
         return ()
 
     @abstractmethod
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take back tasks that it has not reached, in their order, and return their numbers."""
+        """Take back tasks that the worker has not reached; return their numbers in order."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Have it discard what was taken back, when that leaves no room for more."""
+        """Have the worker discard tasks that were taken back, if they leave no room for more."""
 
     @abstractmethod
     def kill(self) -> None:
-        """Kill it and every process that it has started."""
+        """Kill the worker and every process that it has started."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Let it end, because no more tasks come."""
+        """Let the worker end, because no more tasks come."""
 
 
 class Assignments:
-    """The tasks of a pool that have not ended, and the workers that are ready for them."""
+    """The unfinished tasks of a pool, and the workers that are ready for tasks."""
 
     def __init__(self, max_tasks: int | None, wake: Callable[[], None]) -> None:
         """`wake` is called when a task gets a deadline earlier than all others."""
@@ -108,12 +108,12 @@ class Assignments:
             self.give_out()
 
     def given_at_once(self, worker: Worker, task: Task) -> None:
-        """Note that a caller has given a task directly to this worker, without queueing it."""
+        """Note that a caller has given a task directly to this worker, bypassing the queue."""
         worker.given.append(task)
         self._note([task], worker)
 
     def unsent(self, worker: Worker, task: Task) -> None:
-        """Take back a task that a caller was about to give to a worker, and that never reached it."""
+        """Queue a task again that a caller failed to give to a worker directly."""
         if task in worker.given:
             worker.given.remove(task)
             worker.taken -= 1
@@ -124,7 +124,7 @@ class Assignments:
             self.feed(worker)
 
     def give_out(self) -> None:
-        """Give waiting tasks to workers that are idle, or that will be free soon."""
+        """Give waiting tasks to workers that are idle, or soon will be."""
         while self.waiting and (worker := self._any_idle()):
             self.feed(worker)
         if self._ahead > 1 and len(self.waiting) >= _TOGETHER:
@@ -139,15 +139,15 @@ class Assignments:
             return None
 
     def _is_free(self, worker: Worker) -> bool:
-        """Return whether a worker may be given something from here, and no caller is about to do so."""
+        """Return whether the pool's thread may give a worker tasks, and no caller is doing so."""
         if worker.given:
             return True
         return worker in self.idle and self.idle.pop(worker, self) is None
 
     def feed(self, worker: Worker) -> None:
-        """Give a worker as many waiting tasks as it may have; it ends if it may have no more."""
+        """Give a worker as many waiting tasks as it may have; end it if it may have no more tasks."""
         if worker.is_clearing:
-            # Until it reports that it is clear, it discards all that it is sent.
+            # Until the worker reports that it is clear, it discards every task that it receives.
             return
         while self.waiting and worker.takes_more:
             batch = self._batch(worker)
@@ -164,7 +164,7 @@ class Assignments:
             self.idle[worker] = None
 
     def _batch(self, worker: Worker) -> list[Task]:
-        """Return what a worker gets next: one task if that has a timeout, several if tasks are quick."""
+        """Return the next tasks for a worker: one if that has a timeout, several if tasks are quick."""
         room = self._ahead - len(worker.given)
         if worker.given and (room <= 0 or worker.given[0].timeout is not None):
             return []
@@ -192,14 +192,14 @@ class Assignments:
         if not worker.give(batch):
             self.waiting.extendleft(reversed(batch))
             if not worker.given and not worker.is_clearing:
-                # What was taken back from it is still in its pipe.
+                # The worker's pipe is still full of tasks that were taken back.
                 worker.is_clearing = True
                 worker.clear()
             return False
         worker.given.extend(batch)
         self._note(batch, worker)
         if batch[0].timeout is not None:
-            # A task with a timeout is alone: it is only given to a worker that has nothing else to do.
+            # A task with a timeout is never queued behind another one in a worker, so its time begins now.
             worker.deadline = monotonic() + batch[0].timeout
             self.timed += 1
             self._wake()
@@ -222,11 +222,11 @@ class Assignments:
         for task in batch:
             if task.submitted is not None:
                 durations.waits.add(now - task.submitted)
-                # What is taken back from a worker has already been counted as waiting.
+                # A task that was taken back and given again must not be counted as waiting a second time.
                 task.submitted = None
 
     def _take_from_others(self, idle: Worker) -> None:
-        """Give an idle worker tasks that others were given ahead and have not reached."""
+        """Give an idle worker tasks that were given to others ahead, and that they have not begun."""
         most = max(self.workers.values(), key=lambda worker: len(worker.given), default=idle)
         if len(most.given) < 2:
             return
@@ -236,7 +236,7 @@ class Assignments:
             self._give(idle, batch)
 
     def take_back(self, worker: Worker, most: int | None = None) -> None:
-        """Queue a worker's unreached tasks again, first the one that it would do next."""
+        """Queue the tasks that a worker has not begun again, in their order, at the front."""
         numbers = set(worker.take_back(most))
         if wire.CLEAR in numbers:
             numbers.remove(wire.CLEAR)
@@ -250,7 +250,7 @@ class Assignments:
             self.waiting.extendleft(reversed(back))
 
     def withdraw(self, task: Task) -> bool:
-        """Take a task out of the queue; False if it is not in it."""
+        """Take a task out of the queue; False if it is not there."""
         if task not in self.waiting:
             return False
         self.waiting.remove(task)
@@ -259,7 +259,7 @@ class Assignments:
     # --- how tasks end ---
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """Note that a worker has done these tasks, each in so many seconds, and give it waiting ones."""
+        """Note the tasks that a worker has done, with their seconds, and give it waiting ones."""
         done = []
         if self.durations is not None:
             for _, seconds in answers:
@@ -277,7 +277,7 @@ class Assignments:
         return done
 
     def remove(self, worker: Worker) -> list[Task]:
-        """Remove a worker that has ended: return the tasks that it had begun, and queue the rest again."""
+        """Remove an ended worker: return the tasks that it had begun, and queue its others again."""
         del self.workers[worker.place]
         self.take_back(worker)
         self._forget_deadline(worker)
@@ -289,12 +289,12 @@ class Assignments:
         return begun
 
     def next_deadline(self) -> float | None:
-        """Return when a running task will have run too long."""
+        """Return the earliest time at which a running task exceeds its timeout; None without such a task."""
         deadlines = (worker.deadline for worker in self.workers.values())
         return min((moment for moment in deadlines if moment is not None), default=None)
 
     def overdue(self) -> list[Worker]:
-        """Return the workers whose tasks have run too long by now, each of them once."""
+        """Return the workers whose tasks have exceeded their timeouts, each once."""
         now = monotonic()
         workers = self.workers.values()
         late = [worker for worker in workers if worker.deadline is not None and worker.deadline <= now]

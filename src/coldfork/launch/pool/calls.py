@@ -29,7 +29,7 @@ def mapped(
     buffersize: int | None,
     progress: Progress | bool,
 ) -> Iterator[Any]:
-    """Yield the results of calls in order; with `buffersize`, this many are submitted ahead.
+    """Yield the results of calls in order; `buffersize` limits how many are submitted ahead.
 
     `timeout` is the caller's total wait, as with every executor.
     """
@@ -44,7 +44,7 @@ def _results(
 ) -> Iterator[Any]:
     try:
         while ahead:
-            # The future is dropped before its result is handed out.
+            # Drop the future first, so that it does not keep the result alive.
             result = [_result(ahead.popleft(), until)]
             ahead.extend(submit(*call) for call in itertools.islice(calls, 1))
             yield result.pop()
@@ -74,7 +74,7 @@ def call_all(function: Callable[..., Any], chunk: tuple[tuple[Any, ...], ...]) -
 
 
 async def awaited(future: Any) -> Any:
-    """Await a task's result; when the awaiting coroutine is cancelled, the task is killed."""
+    """Await a task's result; if the awaiting coroutine is cancelled, kill the task."""
     import asyncio
 
     try:
@@ -87,7 +87,7 @@ async def awaited(future: Any) -> Any:
 async def streamed(
     submit: Submit, calls: Iterator[tuple[Any, ...]], ahead: int, *, ordered: bool
 ) -> AsyncIterator[Any]:
-    """Yield the results of calls, in order or as they come, with `ahead` of them under way at once."""
+    """Yield the results of calls, in order or as they finish, with `ahead` calls in progress at once."""
     import asyncio
 
     waiting: dict[asyncio.Future[Any], Any] = {}
@@ -105,13 +105,13 @@ async def streamed(
             yield done.result()
     finally:
         for awaiting, future in waiting.items():
-            # Otherwise asyncio would report each exception that nobody retrieves.
+            # Cancelled, because asyncio would report every exception that nobody retrieved.
             awaiting.cancel()
             future.kill()
 
 
 def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
-    """Report how many of these futures are done, each time one is."""
+    """Report the number of finished futures, each time one finishes."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     tell = progress if callable(progress) else _bar if progress and is_terminal else None
     if tell is None:

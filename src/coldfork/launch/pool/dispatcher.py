@@ -21,14 +21,14 @@ _MANY = 16
 
 
 class Dispatcher(PoolLife):
-    """A pool as its callers have it. They change nothing themselves: its thread or a single C call does."""
+    """A pool as callers use it. They change no state: the pool's thread or a single C call does."""
 
     def ask(self, request: Callable[[], object]) -> None:
-        """Have the pool's thread do this soon."""
+        """Have the pool's thread run this request soon."""
         self._requests.ask(request)
 
     def submit(self, task: Task) -> None:
-        """Accept a task; after the pool's end raise `RuntimeError`, as every executor does."""
+        """Accept a task; raise `RuntimeError` after the pool's end, like every executor."""
         if self._assigned.durations is not None:
             task.submitted = monotonic()
         self._check()
@@ -40,19 +40,19 @@ class Dispatcher(PoolLife):
             self._requests.ask_when(self._has_room, task)
 
     def _is_given_at_once(self, task: Task) -> bool:
-        """Give a task to an idle worker, if it has no timeout and none waits; return whether it was given."""
+        """Give a task without a timeout to an idle worker if none waits; return whether it was given."""
         if task.timeout is not None or task.payload.is_large or self._waiting():
             return False
         try:
             worker = next(reversed(self._assigned.idle))
         except (StopIteration, RuntimeError):
-            # There is none, or another thread is taking one at this moment.
+            # No worker is idle, or another thread is just taking the last one.
             return False
         task.begun = task.begun or task.future.set_running_or_notify_cancel()
         try:
             return self._requests.hand_over(self._assigned.idle, worker, task)
         except (OSError, ValueError):
-            # The worker has died, and the pool is about to learn of it.
+            # The worker has died, and the pool's thread has yet to notice.
             self.ask(partial(self._assigned.unsent, worker, task))
             return True
 
@@ -68,25 +68,26 @@ class Dispatcher(PoolLife):
 
     @property
     def many_wait(self) -> bool:
-        """Return whether what is submitted now will wait behind others for a while."""
+        """Return whether tasks submitted now will wait behind others for a while."""
         return self._waiting() > _MANY
 
     def kill(self, task: Task) -> bool:
-        """Kill a task, wherever it is; False if it has ended already."""
+        """Kill a task, waiting or running; False if it has ended already."""
         return not task.future.done() and self._requests.answer(partial(self._kill, task))
 
     def close(self, *, cancel: bool, kill: bool = False) -> None:
-        """Accept no more tasks; the workers end when nothing is left to do."""
+        """Accept no more tasks; the workers end when no task is left."""
         self._closing = True
         close = partial(self._close, cancel=cancel, kill=kill)
         if cancel:
-            # On return the tasks are cancelled, unless a callback waits for something that this caller holds.
+            # On return, tasks are cancelled; but a callback may wait for a lock that this caller holds, so
+            # not for ever.
             self._requests.answer(close, _LONGEST_CALLBACK)
         else:
             self.ask(close)
 
     def await_workers(self, wanted: int, timeout: float | None) -> bool:
-        """Wait for this many ready workers; False on timeout, `PoolBrokenError` if there can be none."""
+        """Wait for this many ready workers; False on timeout; `PoolBrokenError` if none can come."""
 
         def are_ready() -> bool:
             return len(self._assigned.workers) >= wanted
@@ -97,7 +98,7 @@ class Dispatcher(PoolLife):
         return are_ready()
 
     def await_end(self) -> None:
-        """Wait until no worker is left, unless the pool's own thread asks."""
+        """Wait until no worker is left; return at once in the pool's own thread."""
         if not self._requests.are_own:
             self._over.wait()
 
@@ -119,6 +120,6 @@ class Dispatcher(PoolLife):
         )
 
     def measure(self) -> Durations:
-        """Count durations from now on, or keep counting; return where they are counted."""
+        """Count durations from now on, and return the object with the counts."""
         self._assigned.durations = self._assigned.durations or Durations()
         return self._assigned.durations

@@ -1,4 +1,4 @@
-"""Errors of a pool and of its tasks; each says when it is raised."""
+"""Errors of a pool and of its tasks, each with the situation in which it is raised."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from coldfork.model.errors import ColdforkError
 
 
 class PoolError(ColdforkError, RuntimeError):
-    """Raised where a pool cannot be used like this: in another process, or during its own import."""
+    """Raised if a pool cannot be used here: in another process, or during its own import."""
 
 
 class PoolBrokenError(ColdforkError, BrokenExecutor):
-    """No worker can be started any more; the message says why. Every unfinished task fails with it."""
+    """No worker can be started any more; the message says why. Unfinished tasks fail with this error."""
 
 
 class WorkerDiedError(ColdforkError, RuntimeError):
-    """The worker that ran the task died, and the pool had not ended it. No other task fails because of it."""
+    """The worker that ran the task died, not ended by the pool. No other task fails because of it."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class WorkerDiedError(ColdforkError, RuntimeError):
 
 
 class MemoryCapError(WorkerDiedError):
-    """The worker that ran the task, with all it had started, exceeded `max_memory`."""
+    """The worker that ran the task, together with all its processes, exceeded `max_memory`."""
 
 
 class TaskTimeoutError(ColdforkError, TimeoutError):
@@ -56,7 +56,7 @@ class TaskKilledError(ColdforkError):
 
 
 def kind(error: BaseException) -> str:
-    """Return why a task failed, in one of the words of `health.FAILURES`."""
+    """Return the kind of a task's failure, one of the words in `health.FAILURES`."""
     kinds = (
         (MemoryCapError, "memory-cap"),
         (WorkerDiedError, "worker-died"),
@@ -68,7 +68,7 @@ def kind(error: BaseException) -> str:
 
 
 class RemoteError(ColdforkError):
-    """A task raised or returned something that cannot be handed over; this says what it was."""
+    """A task raised or returned an object that cannot be sent; the message describes it."""
 
 
 class RemoteTraceback(Exception):

@@ -1,4 +1,4 @@
-"""Report the state of a pool: which workers are warm, which are not, and why."""
+"""Report a pool's state: which workers are warm, which are not, and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENDS = ("max-tasks", "max-memory", "memory-cap", "timed-out", "killed", "shutdow
 
 @dataclass(slots=True)
 class Counts:
-    """Everything that was counted in a pool since it began."""
+    """All counts of a pool since it was opened."""
 
     submitted: int = 0
     done: int = 0
@@ -41,7 +41,7 @@ class Counts:
     """How many workers ended for each reason."""
 
     def count(self, error: BaseException | None) -> None:
-        """Count a task that has ended, with this error if it failed."""
+        """Count a task that has ended, successfully or with this error."""
         if error is None:
             self.done += 1
         else:
@@ -54,7 +54,7 @@ class Counts:
 
 
 class Durations:
-    """Durations in seconds, counted once someone asks; only the pool's thread adds to them."""
+    """Durations in seconds, counted only after a request; only the pool's thread adds to them."""
 
     __slots__ = ("starts", "tasks", "waits")
 
@@ -91,7 +91,7 @@ class PoolHealth:
 
     @property
     def ok(self) -> bool:
-        """Whether a task that is submitted now would be done."""
+        """Return whether a task that is submitted now would run."""
         return self.warm > 0 and not self.broken and not self.closed
 
     def __str__(self) -> str:

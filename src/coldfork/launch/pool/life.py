@@ -1,4 +1,4 @@
-"""A pool's life as its thread runs it: tasks are accepted, workers come and go, everything comes to an end.
+"""A pool's life, run by its thread: tasks are accepted, workers come and go, and everything is ended.
 
 It knows nothing of processes. A backend starts workers, reports what becomes of them, and is told by `wake`
 to call `attend`. Only the pool's thread changes anything here. Callers hand it requests, so that no
@@ -64,7 +64,7 @@ class PoolLife:
         self._over = threading.Event()
 
     def open(self, turn: Callable[[], object], end: Callable[[], object]) -> None:
-        """Ask for the workers, and start a thread that takes turns until nothing is left, and then ends."""
+        """Request the workers, and start a thread that calls `turn` until nothing is left, and then `end`."""
         self.staff()
         threading.Thread(target=self._run, args=(turn, end), name="worker pool", daemon=True).start()
 
@@ -75,7 +75,7 @@ class PoolLife:
                 turn()
         except BaseException as error:
             self._write(partial(_LOG.error, "the pool's thread has failed", exc_info=error))
-            # So that no task waits for ever.
+            # Fail all tasks, so that no caller waits for ever.
             self.give_up(f"the pool's thread has failed, and the pool cannot go on: {error!r}", unheard=True)
         finally:
             try:
@@ -89,20 +89,21 @@ class PoolLife:
         return not (self._requests or self._assigned.workers or self._assigned.waiting)
 
     def attend(self) -> None:
-        """Handle requests and deadlines: the pool's thread does this in each of its turns."""
+        """Handle requests and deadlines, once in each turn of the pool's thread."""
         self._requests.is_asleep = False
         self.hear_requests()
         if self._closing and not self._is_letting_go:
-            # The caller that closed the pool was interrupted before it could say how.
+            # The caller was interrupted after it had marked the pool closed, before it could request the
+            # closing.
             self._close(cancel=False, kill=False)
         self._see_to_deadlines()
 
     def hear_requests(self) -> None:
-        """Handle all requests, before anything else that may follow from them."""
+        """Handle all requests, before any events that may follow from them."""
         self._requests.see_to(self._take_on, self._note)
 
     def may_sleep(self) -> bool:
-        """Return whether the pool's thread may wait now; any request from here on wakes it."""
+        """Return whether the pool's thread may sleep; from now on, each request wakes it."""
         self._requests.is_asleep = True
         return not self._requests
 
@@ -133,7 +134,7 @@ class PoolLife:
         self._requests.tell()
 
     def failed_to_start(self, place: int, why: str, *, for_good: bool = False) -> bool:
-        """Note that a worker could not be started; return whether another attempt makes sense."""
+        """Note that a worker could not be started; return whether to try again."""
         self._starting.discard(place)
         self._failures += 1
         self._counts.failed_starts += 1
@@ -147,7 +148,7 @@ class PoolLife:
         return not hopeless
 
     def give_up(self, why: str, *, unheard: bool = False) -> None:
-        """End the pool: waiting tasks fail, and with `unheard` also those that workers were given."""
+        """End the pool: waiting tasks fail, and with `unheard` also those that workers have."""
         if self._broken is None:
             self._broken = PoolBrokenError(why)
             self._starting.clear()
@@ -166,12 +167,12 @@ class PoolLife:
             self.settle(task, error=PoolBrokenError(str(self._broken)))
 
     def stop_worker(self, worker: Worker, error: BaseException) -> None:
-        """Kill a worker that endangers the machine; the task that it runs fails with this error."""
+        """Kill a worker that uses too much memory; the task that it runs fails with this error."""
         if self._assigned.workers.get(worker.place) is worker:
             self._end(worker, error)
 
     def retire(self, worker: Worker) -> None:
-        """Have a worker replaced when it has finished what it has begun."""
+        """Replace a worker as soon as it has finished the tasks that it has begun."""
         if self._assigned.workers.get(worker.place) is worker and worker.takes_more:
             self._withhold(worker)
             self._counts.recycled += 1
@@ -180,7 +181,7 @@ class PoolLife:
             self._assigned.feed(worker)
 
     def died(self, worker: Worker, error: BaseException) -> None:
-        """Handle a worker's end: the task that it had begun fails, and the others go to other workers."""
+        """Handle a worker's end: the task that it had begun fails, its others go to other workers."""
         self._withhold(worker)
         failed: list[tuple[Task, BaseException]] = []
         begun = self._assigned.remove(worker)
@@ -189,7 +190,7 @@ class PoolLife:
         self._counts.ends[is_ours or "died"] += 1
         for task in begun:
             if task.is_on_its_way:
-                # It never got there; the caller that was about to send it learns of that.
+                # The task never reached the worker; the caller that was about to send it will notice.
                 self._assigned.waiting.appendleft(task)
                 continue
             if task.stopped is None:
@@ -210,13 +211,13 @@ class PoolLife:
         self.staff()
 
     def _withhold(self, *workers: Worker) -> None:
-        """Let no caller give tasks to these workers from now on, and note what callers have given them."""
+        """Keep callers from giving tasks to these workers, and note the tasks already given to them."""
         for worker in workers:
             self._assigned.idle.pop(worker, None)
         self.hear_requests()
 
     def _end(self, worker: Worker, why: BaseException) -> None:
-        """Kill a worker, with the task that it has begun and no other."""
+        """Kill a worker together with the task that it has begun; its other tasks are not affected."""
         self._withhold(worker)
         self._assigned.take_back(worker)
         for task in worker.given:
@@ -225,7 +226,7 @@ class PoolLife:
         worker.kill()
 
     def _let_go_when_done(self) -> None:
-        """Let the workers end when nothing is left for them to do."""
+        """Let the workers end if no task is left for them."""
         if not self._is_letting_go:
             return
         self._withhold(*self._assigned.workers.values())
@@ -239,7 +240,7 @@ class PoolLife:
 
     def _take_on(self, task: Task) -> None:
         if self._broken is not None:
-            # It was submitted while the pool broke.
+            # The task was submitted while the pool broke.
             self.settle(task, error=PoolBrokenError(str(self._broken)))
             return
         self._counts.submitted += 1
@@ -264,7 +265,7 @@ class PoolLife:
             if task in worker.given:
                 self._end(worker, why)
                 return True
-        # It waits, perhaps again because its worker died or was busy; or its answer has just come.
+        # The task is waiting, perhaps after its worker died or was busy; or its answer has just come.
         if not self._assigned.withdraw(task):
             return False
         if worker is not None:
@@ -279,7 +280,7 @@ class PoolLife:
                 self._end(worker, TaskKilledError("the pool was ended while the task ran"))
         dropped = [task for task in self._assigned.waiting if kill or (cancel and not task.begun)]
         if dropped and not (kill or self._counts.started or self._last_chance is not None):
-            # Another executor would have begun it by now, and its submitter relies on that.
+            # The standard executors would have begun one task by now, and the submitter may rely on that.
             del dropped[0]
             self._last_chance = monotonic() + _LONGEST_START
         for task in dropped:
@@ -287,13 +288,13 @@ class PoolLife:
         self._let_go_when_done()
         self._requests.tell()
         for task in dropped:
-            # A task that was begun once cannot be cancelled any more.
+            # A task that was begun before, in a worker that died, can no longer be cancelled.
             if not task.cancel():
                 self.settle(task, error=TaskKilledError("the pool was ended before the task had begun"))
         return True
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """Note that a worker has done tasks, return them to be settled, and give it waiting ones."""
+        """Note that a worker has done tasks, give it waiting ones, and return the done ones to be settled."""
         done = self._assigned.answered(worker, answers)
         self._counts.seconds += sum(seconds for _, seconds in answers)
         if self._terms.max_queue is not None:
@@ -302,19 +303,19 @@ class PoolLife:
         return done
 
     def cleared(self, worker: Worker) -> None:
-        """Note that a worker has discarded what was taken back from it."""
+        """Note that a worker has discarded the tasks that were taken back from it."""
         worker.is_clearing = False
         self._assigned.feed(worker)
 
     def next_deadline(self) -> float | None:
-        """Return when the thread has to look again at the latest."""
+        """Return when the pool's thread must check deadlines again; None if there are none."""
         if not self._assigned.timed and self._last_chance is None:
             return None
         moments = (self._assigned.next_deadline(), self._last_chance)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _see_to_deadlines(self) -> None:
-        """End tasks that have run too long."""
+        """End the tasks that have exceeded their timeouts."""
         if not self._assigned.timed and self._last_chance is None:
             return
         for worker in self._assigned.overdue():
@@ -325,7 +326,7 @@ class PoolLife:
             self._last_chance = None
 
     def settle(self, task: Task, value: object = None, error: BaseException | None = None) -> None:
-        """Tell a task's caller how it ended, and count it."""
+        """Settle a task's future with its result or error, and count the task."""
         self._counts.count(error)
         for raised in task.settle(value, error):
             self._write(

@@ -1,1 +1,1 @@
-"""Pickle by value: take apart functions and classes that another process cannot import, and rebuild them."""
+"""Pickle by value: take apart functions and classes that cannot be imported elsewhere, and rebuild them."""

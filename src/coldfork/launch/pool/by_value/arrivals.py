@@ -1,4 +1,4 @@
-"""Rebuild the functions and classes that arrive as copies of another process's."""
+"""Rebuild functions and classes that arrive as copies from another process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIMPLE = (bool, bytes, complex, float, int, str, type(None))
 
 
 def is_simple(value: object) -> bool:
-    """Return whether a value can be compared at no cost and without running foreign code."""
+    """Return whether comparing a value is cheap and runs no code from outside this module."""
     return type(value) in _SIMPLE
 
 
@@ -37,7 +37,7 @@ def _is_same(value: object, other: object) -> bool:
 
 
 class Origins:
-    """The classes and type variables that travel by value, from here or to here."""
+    """The classes and type variables that travel by value, to or from this process."""
 
     def __init__(self) -> None:
         self._identities: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -46,7 +46,7 @@ class Origins:
         """The plain attribute values that each copy last received; None before any came."""
 
     def identity(self, thing: Any) -> str:
-        """Return the name by which every process knows `thing`."""
+        """Return the name under which all processes know `thing`."""
         known = self._identities.get(thing)
         return self._called(thing, os.urandom(12).hex()) if known is None else known
 
@@ -56,11 +56,11 @@ class Origins:
         return identity
 
     def known(self, identity: str) -> Any:
-        """Return the object with this identity in this process, or None."""
+        """Return this process's object with this identity, or None."""
         return self._by_identity.get(identity)
 
     def came(self, identity: str, thing: Any) -> None:
-        """Remember that `thing` was made here as the copy of another process's object with this identity."""
+        """Remember `thing` as this process's copy of another process's object with this identity."""
         self._called(thing, identity)
         self._received[thing] = None
 
@@ -83,7 +83,7 @@ class Origins:
 
 
 class Legacy:
-    """The globals that functions of another process's main module assigned here, kept for later calls.
+    """Globals that copies of another main module's functions have assigned here, kept for later calls.
 
     Each call brings the globals that it needs, and so sees what its sender has now. What an earlier call
     assigned with a `global` statement (`global model; model = load()`) does not concern the sender, and later
@@ -96,7 +96,7 @@ class Legacy:
         self._sent: Globals = {}
 
     def settle(self, target: Globals, sent: Globals, used: frozenset[str], assigned: frozenset[str]) -> None:
-        """Fill the globals of one call with what its sender has, and with what earlier calls have left."""
+        """Fill the globals of one call with the sender's values, and with those left by earlier calls."""
         for name in used | assigned:
             home = self._homes.get(name, {})
             is_old = name not in sent or _is_same(sent[name], self._sent.get(name, _MISSING))
@@ -121,7 +121,7 @@ def origins() -> Origins:
 
 @cache
 def _legacy(_sender: str) -> Legacy:
-    """Return what functions of this sender's main module have left in their globals."""
+    """Return the globals that functions of this sender's main module have assigned here."""
     return Legacy()
 
 
@@ -135,7 +135,7 @@ def main_module() -> Globals:
 
 
 def make_cell() -> CellType:
-    """Make a variable of an enclosing function, without a value yet."""
+    """Make a variable of an enclosing function, with no value yet."""
     return CellType()
 
 
@@ -145,17 +145,17 @@ def imported_globals(module: str) -> Globals:
 
 
 def own_globals(module: str, package: str | None) -> Globals:
-    """Return globals for the functions of one pickle that were defined in the same place."""
+    """Return new globals, shared by the functions of one pickle that were defined in the same module."""
     return {"__name__": module, "__package__": package, "__builtins__": builtins}
 
 
 def make_function(code: CodeType, namespace: Globals, name: str, cells: tuple[CellType, ...]) -> FunctionType:
-    """Make a function without what it refers to, because that may in turn refer to the function."""
+    """Make a function without the objects it refers to, because these may in turn refer to the function."""
     return FunctionType(code, namespace, name, None, cells or None)
 
 
 def fill_function(function: FunctionType, state: tuple[Any, ...]) -> None:
-    """Give a function the globals it uses, its variables and its attributes."""
+    """Give a function its globals, enclosing variables and attributes."""
     sender, by_name, sent, used, assigned, modules, cells, attributes, own = state
     for module in modules:
         importlib.import_module(module)
@@ -164,7 +164,7 @@ def fill_function(function: FunctionType, state: tuple[Any, ...]) -> None:
         namespace.update(sent)
     else:
         _legacy(sender).settle(namespace, sent, used, assigned)
-    if by_name:  # this process has the main module, where an initializer may have assigned more
+    if by_name:  # here an initializer may have added to the main module
         main = main_module()
         for name in used & main.keys() - namespace.keys():
             namespace[name] = main[name]
@@ -181,7 +181,7 @@ def fill_attributes(thing: Any, attributes: dict[str, Any]) -> None:
 
 
 def make_lru_cache(function: Any, maximum: int | None, typed: bool) -> Any:
-    """Put a function behind an empty cache of the same size."""
+    """Wrap a function in an empty `lru_cache` of the original's size."""
     return lru_cache(maxsize=maximum, typed=typed)(function)
 
 
@@ -191,7 +191,7 @@ def make_lru_cache(function: Any, maximum: int | None, typed: bool) -> Any:
 def make_class(
     identity: str, metaclass: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]
 ) -> type:
-    """Return the class with this identity, or make it, without attributes yet.
+    """Return the class with this identity, or make it, with no attributes yet.
 
     Neither its metaclass nor its bases run any code: what they did to the original comes with it.
     """
@@ -206,7 +206,7 @@ def make_class(
 
 
 def fill_class(made: type, state: tuple[dict[str, Any], Sequence[type]]) -> None:
-    """Give a copy the attributes that its original has now; an original that came home keeps its own."""
+    """Update a copy with the original's present attributes; an original that has come home keeps its own."""
     if not origins().is_copy(made):
         return
     attributes, registered = state
@@ -221,7 +221,7 @@ def fill_class(made: type, state: tuple[dict[str, Any], Sequence[type]]) -> None
 
 
 def known_class(identity: str, name: str) -> Any:
-    """Return this process's own class, of which another process has a copy."""
+    """Return this process's own class, whose copy another process has sent back."""
     found = origins().known(identity)
     if found is None:
         raise pickle.UnpicklingError(
@@ -231,7 +231,7 @@ def known_class(identity: str, name: str) -> Any:
 
 
 def make_tuple(kind: type[tuple[Any, ...]], content: tuple[Any, ...]) -> Any:
-    """Make a named tuple, even if its class does not know yet how its instances are made."""
+    """Make a named tuple even if its class is still incomplete."""
     return tuple.__new__(kind, content)
 
 
@@ -265,7 +265,7 @@ def _set_attributes(made: type, attributes: dict[str, Any]) -> None:
 
 @contextmanager
 def _without_hooks(bases: tuple[type, ...]) -> Iterator[None]:
-    """Suppress `__init_subclass__`: the class has no attributes yet, and its keywords are unknown."""
+    """Suppress `__init_subclass__` while a class still lacks its attributes and keyword arguments."""
     hooks = {c: c.__dict__["__init_subclass__"] for base in bases for c in base.__mro__ if _has_hook(c)}
     for owner in hooks:
         type.__setattr__(owner, "__init_subclass__", classmethod(lambda made, **keywords: None))
@@ -281,10 +281,10 @@ def _has_hook(owner: type) -> bool:
 
 
 def _tell_importable_base(made: type) -> bool:
-    """Tell an importable base of its new subclass, which a registry of subclasses relies on."""
+    """Report a new subclass to its importable base, which may keep a registry of subclasses."""
     owner = next((c for c in made.__mro__[1:] if _has_hook(c)), None)
     if owner is None or owner.__module__ in ("typing", "typing_extensions") or origins().is_copy(owner):
         return False
-    with suppress(Exception):  # takes keywords known only to the `class` statement
+    with suppress(Exception):  # `__init_subclass__` may need keywords that only the `class` statement had
         super(made, made).__init_subclass__()  # type: ignore[arg-type]
     return True

@@ -1,4 +1,4 @@
-"""Tell which parts of functions, classes and other objects travel, and which every process has itself."""
+"""Decide which parts of functions, classes and other objects travel, and which every process already has."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ASSIGNING = frozenset((opmap["STORE_GLOBAL"], opmap["DELETE_GLOBAL"]))
 
 @lru_cache(maxsize=1024)
 def names_in(code: CodeType) -> tuple[Names, Names, Names]:
-    """Return the globals read, the globals assigned, and all names in a function's code and any code inside.
+    """Return the globals read, the globals assigned, and all names, in a function's code and any code inside.
 
     A class body's own names count as read, because it looks up both in the same way. Assigned, or deleted, is
     only what a `global` statement names.
@@ -59,7 +59,7 @@ def names_in(code: CodeType) -> tuple[Names, Names, Names]:
 
 
 def imported_parts(package: str, words: Names) -> Iterator[str]:
-    """Yield the imported modules below a package that code may mean by `package.part`."""
+    """Yield the imported submodules of a package that code may refer to as `package.part`."""
     for word in words:
         name = f"{package}.{word}"
         if name in sys.modules:
@@ -68,12 +68,12 @@ def imported_parts(package: str, words: Names) -> Iterator[str]:
 
 
 def can_be_imported(module: ModuleType) -> bool:
-    """Return whether a module was loaded from somewhere, and not made while the program ran."""
+    """Return whether a module was loaded by an import, and not created while the program ran."""
     return getattr(module, "__spec__", None) is not None or getattr(module, "__file__", None) is not None
 
 
 def is_found_by_name(thing: Any, module: object) -> bool:
-    """Return whether importing this module gives this very object under its qualified name."""
+    """Return whether importing this module yields this very object under its qualified name."""
     found: Any = sys.modules.get(module) if isinstance(module, str) else None
     if found is None or not (module in MAINS or can_be_imported(found)):
         return False
@@ -86,7 +86,7 @@ def is_found_by_name(thing: Any, module: object) -> bool:
 
 def has_content(cell: CellType) -> bool:
     """Return whether a variable of an enclosing function has a value yet."""
-    # Cells compare their contents only where both have some.
+    # An empty cell equals another empty one, and differs from every cell with a value.
     return cell != CellType()
 
 
@@ -94,14 +94,14 @@ def has_content(cell: CellType) -> bool:
 
 
 def attributes_of(function: FunctionType) -> dict[str, Any]:
-    """Return what is set on the copy of a function, beside its own `__dict__`."""
+    """Return the attributes to set on a function's copy, besides its own `__dict__`."""
     given = {name: getattr(function, name, None) for name in _OF_FUNCTIONS}
     named = {"__module__": function.__module__, "__qualname__": function.__qualname__}
     return {**named, **{name: value for name, value in given.items() if value}}
 
 
 def attributes_of_class(value: type) -> dict[str, Any]:
-    """Return what is set on the copy of a class: all that making it does not give it."""
+    """Return the attributes to set on a class's copy: those that creating the class does not set."""
     attributes = {}
     for name, item in value.__dict__.items():
         is_slot = type(item) in (GetSetDescriptorType, MemberDescriptorType) and item.__objclass__ is value
@@ -117,7 +117,7 @@ def attributes_of_class(value: type) -> dict[str, Any]:
 
 
 def builtin_type(value: type) -> Any:
-    """Return how a type of the interpreter travels: some, like `function`, are not really in `builtins`."""
+    """Return how an interpreter's own type travels: some, like `function`, cannot be found in `builtins`."""
     if value.__module__ == "builtins" and getattr(builtins, value.__name__, None) is not value:
         for name, item in vars(types).items():
             if item is value:
@@ -126,13 +126,13 @@ def builtin_type(value: type) -> Any:
 
 
 def sentinel_of_dataclasses(value: object) -> Any:
-    """Return the name of a sentinel of dataclasses: for a missing default, or for a kind of field."""
+    """Return the name of a sentinel of `dataclasses`: for a missing default, or for a kind of field."""
     named = vars(sys.modules["dataclasses"]).items()
     return next((name for name, item in named if item is value), NotImplemented)
 
 
 def is_type_variable(value: object) -> bool:
-    """Return whether `typing` knows this by identity, so that pickling by name alone would lose it."""
+    """Return whether a value is a type variable or alias of `typing`, which pickling by name would lose."""
     kind = type(value)
     return kind.__module__ == "typing" and kind.__name__ in _TYPE_VARIABLES
 

@@ -1,4 +1,4 @@
-"""Tell which global of which function cannot be sent to another process."""
+"""Find out which function uses a global that cannot be sent to another process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CannotBeSentError(ColdforkError, pickle.PicklingError):
-    """Raised where a task is submitted: its function refers to something that cannot be sent."""
+    """Raised on submission if the task's function refers to an object that cannot be sent."""
 
     def __init__(self, message: str, user: str, name: str, kind: str) -> None:
         super().__init__(message, user, name, kind)
@@ -33,12 +33,12 @@ class CannotBeSentError(ColdforkError, pickle.PicklingError):
 
 
 def explained(failed: Any) -> CannotBeSentError | None:
-    """Return the error that names the function or class whose use of an object made this `Sender` fail."""
+    """Return an error that names the function or class that uses the object at which this `Sender` failed."""
     wider: CannotBeSentError | None = None
     for thing in reversed(failed.taken_apart):
         for how, name, value in _uses(thing, failed):
             if isinstance(value, FunctionType | type) and failed.is_by_value(value):
-                continue  # it has uses of its own
+                continue  # its own uses are examined separately
             trial = failed.like_this()
             try:
                 trial.dump(value)
@@ -61,7 +61,7 @@ def _refusal(user: Any, how: str, name: str, value: object, culprit: object) -> 
 
 
 def _uses(thing: Any, failed: Any) -> Iterator[tuple[str, str, object]]:
-    """Yield what a function or class refers to: how, under which name, and the object."""
+    """Yield each object that a function or class refers to, with how it does and the object's name."""
     if isinstance(thing, FunctionType):
         code = thing.__code__
         for name in sorted(names_in(code)[0]):

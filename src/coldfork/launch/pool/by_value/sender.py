@@ -1,4 +1,4 @@
-"""Pickle by value what another process cannot import: lambdas, nested functions, what a notebook defines.
+"""Pickle by value what another process cannot import: lambdas, nested functions, a notebook's definitions.
 
 The result is loaded with `pickle.loads`, in a process that can import coldfork and runs the same Python.
 
@@ -63,7 +63,7 @@ def dumps(value: object, apart: Apart | None = None, *, main_by_value: bool, onw
 
 
 class Sender(pickle.Pickler):
-    """A pickler that takes apart functions and classes that cannot be imported."""
+    """A pickler that takes functions and classes apart if they cannot be imported elsewhere."""
 
     def __init__(self, file: io.BytesIO, apart: Apart | None, main_by_value: bool, onward: bool) -> None:
         super().__init__(file, 5, buffer_callback=apart)
@@ -82,11 +82,11 @@ class Sender(pickle.Pickler):
         """Objects that exist once in every process, by identity, with the place where each is found."""
 
     def like_this(self) -> Sender:
-        """Return another pickler of the same kind, whose output is discarded."""
+        """Return a pickler with the same settings, whose output is discarded."""
         return Sender(io.BytesIO(), lambda buffer: None, self.main_by_value, self.onward)
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how `value` is rebuilt; NotImplemented where pickle does that well itself."""
+        """Return how `value` is rebuilt; `NotImplemented` if pickle's own way will do."""
         self.last = value
         kind = type(value)
         reduce = _REDUCERS.get(kind)
@@ -107,7 +107,7 @@ class Sender(pickle.Pickler):
         return NotImplemented
 
     def is_by_value(self, thing: Any) -> bool:
-        """Return whether the other process could not import it under its name."""
+        """Return whether the other process cannot import `thing` under its name."""
         module = getattr(thing, "__module__", None)
         if module in MAINS and self.main_by_value:
             return True
@@ -116,7 +116,7 @@ class Sender(pickle.Pickler):
     # --- functions -----------------------------------------------------------------------------------------
 
     def function(self, value: FunctionType) -> Any:
-        """Reduce a function by value: bare at first, so that what it refers to may refer back to it."""
+        """Reduce a function by value: an empty function first, because its objects may refer back to it."""
         if not self.is_by_value(value):
             return NotImplemented
         self.taken_apart.append(value)
@@ -146,7 +146,7 @@ class Sender(pickle.Pickler):
         return _called(os.getpid()) if main else None, main and not self.main_by_value, sent, used, assigned
 
     def _modules_meant(self, function: FunctionType) -> list[str]:
-        """Return the modules that `package.module` in the code means, where only the package is a global."""
+        """Return the submodules used as `package.module` in the code, if only the package is a global."""
         words = names_in(function.__code__)[2]
         inside = (cell.cell_contents for cell in function.__closure__ or () if parts.has_content(cell))
         packages = {
@@ -170,12 +170,12 @@ class Sender(pickle.Pickler):
         return shared
 
     def cell(self, value: CellType) -> Any:
-        """Reduce a variable of an enclosing function; its value comes with the first function that has it."""
+        """Reduce a variable of an enclosing function; the first function that uses it brings its value."""
         made = (arrivals.make_cell, ())
         return (*made, (None, {"cell_contents": value.cell_contents})) if self._is_news(value) else made
 
     def _is_news(self, cell: CellType) -> bool:
-        """Return whether a variable's value still has to be sent, and note that it now is."""
+        """Return whether a variable's value has not been sent yet, and note that it is sent now."""
         if id(cell) in self._sent or not parts.has_content(cell):
             return False
         self._sent[id(cell)] = cell
@@ -214,7 +214,7 @@ class Sender(pickle.Pickler):
         return arrivals.make_class, made, state, None, None, arrivals.fill_class
 
     def _goes_home(self, thing: Any) -> bool:
-        """Return whether it is a copy for which a reference to the original is enough."""
+        """Return whether the receiver has the original of this copy, so that a reference is enough."""
         return not self.onward and origins().is_copy(thing)
 
     def _member(self, value: Enum) -> Any:
@@ -225,7 +225,7 @@ class Sender(pickle.Pickler):
         made = (kind, name, value.__getnewargs__() if hasattr(value, "__getnewargs__") else ())
         own = dict(value.__dict__)
         if own.get("_inverted_") is not None:
-            own["_inverted_"] = None  # remembered by flags, and not itself a member
+            own["_inverted_"] = None  # a cache of `enum.Flag` that must not travel
         return arrivals.make_member, made, own, None, None, arrivals.fill_attributes
 
     def _type_variable(self, value: Any) -> Any:
@@ -234,7 +234,7 @@ class Sender(pickle.Pickler):
         if is_found and not (value.__module__ in MAINS and self.main_by_value):
             return NotImplemented
         if type(value).__name__ == "TypeAliasType":
-            # Aliases that mean the same are interchangeable.
+            # Type aliases need no identity: copies with the same meaning are interchangeable.
             return arrivals.make_type_variable, (None, *parts.described(value))
         identity = origins().identity(value)
         if self._goes_home(value):
@@ -251,7 +251,7 @@ class Sender(pickle.Pickler):
         return import_module, (name,)
 
     def method(self, value: MethodType) -> Any:
-        """Reduce a bound method, which pickle would look up on an object that may not have it yet."""
+        """Reduce a bound method, which pickle would look up on an object that may still be incomplete."""
         function = value.__func__
         owner = value.__self__ if isinstance(value.__self__, type) else type(value.__self__)
         if self._goes_home(owner):
@@ -263,7 +263,7 @@ class Sender(pickle.Pickler):
 
 
 class _Globals:
-    """Stands for the globals that the functions of one pickle share."""
+    """A placeholder for globals that the functions of one pickle share."""
 
     def __init__(self, reduced: tuple[Any, ...]) -> None:
         self.reduced = reduced
@@ -271,7 +271,7 @@ class _Globals:
 
 @cache
 def _called(pid: int) -> str:
-    """Return the name under which other processes know this one; a forked child is another sender."""
+    """Return this process's name for others; a forked child is another sender, so it gets its own name."""
     return f"{pid}-{os.urandom(8).hex()}"
 
 

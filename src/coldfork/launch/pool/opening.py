@@ -1,4 +1,4 @@
-"""Open a pool, and end it if its caller was interrupted or has gone without shutting it down."""
+"""Open a pool, and end it if its caller was interrupted or is gone without having shut it down."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NO_THREAD = "can't start new thread"
 
 
 class Opening:
-    """A pool that is being opened by its own thread, because the caller may be interrupted at any moment.
+    """A pool that is opened by a thread of its own, because its caller may be interrupted at any moment.
 
     What the thread has begun is then complete all the same, and ends as soon as it is known that no caller
     has it.
     """
 
     def __init__(self, backend: str, server: dict[str, Any]) -> None:
-        """`server` holds the terms of the server that starts workers on this machine."""
+        """`server` holds the options for the server that forks workers on this machine."""
         self._is_local = backend == LOCAL
         self._server = server
         self._home = os.getpid()
@@ -47,7 +47,7 @@ class Opening:
         self._error: BaseException | None = None
 
     def begin(self) -> None:
-        """Start the server, and return meanwhile."""
+        """Start the server in a thread, without waiting for it."""
         if not self._is_local:
             return
         try:
@@ -55,13 +55,14 @@ class Opening:
         except RuntimeError as error:
             self._error = error
         else:
-            # A caller that imports at once would leave the thread no time.
+            # Wait for the thread to begin: the caller's imports would otherwise keep it from running.
             self._began.wait()
 
     def dispatcher(self, terms: PoolTerms) -> Dispatcher:
-        """Have workers started; return the dispatcher that gives them their tasks."""
+        """Start the workers; return the dispatcher that gives them tasks."""
         if self._is_local:
-            # Imported by the caller, which may hold an import lock itself.
+            # Imported in the caller's thread, because the caller may hold an import lock that the other
+            # thread would need.
             import coldfork.launch.pool.local.backend  # noqa: F401
 
             self._handed.put(terms)
@@ -70,7 +71,7 @@ class Opening:
         else:
             from coldfork.launch.pool.on_ray.backend import RayBackend
 
-            # Connecting to a cluster needs the main thread.
+            # Ray must be connected from the main thread.
             self._opened(RayBackend(terms).dispatcher)
         if self._dispatcher is None:
             assert self._error is not None
@@ -102,7 +103,7 @@ class Opening:
             self.abandon()
 
     def abandon(self) -> None:
-        """Give up the pool: it ends when its accepted tasks are done."""
+        """Abandon the pool: it ends when its accepted tasks are done."""
         self._is_abandoned = True
         self._handed.put(None)
         if self._dispatcher is not None and os.getpid() == self._home:
@@ -110,7 +111,7 @@ class Opening:
 
 
 def check_backend(backend: str, max_memory: object, log_dir: object, max_device_memory: object) -> None:
-    """Refuse an unknown backend, or one that cannot keep these terms."""
+    """Refuse an unknown backend, or options that the backend cannot provide."""
     if backend not in BACKENDS:
         raise UsageError(f"there is no backend {backend!r}; choose {', '.join(BACKENDS)}")
     if backend == RAY:
@@ -121,7 +122,7 @@ def check_backend(backend: str, max_memory: object, log_dir: object, max_device_
 
 
 def usual_workers(backend: str) -> int:
-    """Return the default number of workers: one for each processor that the pool may use."""
+    """Return the default number of workers: the number of processors that the pool may use."""
     if backend == LOCAL:
         return len(os.sched_getaffinity(0))
     from coldfork.launch.pool.on_ray.cluster import cluster
@@ -132,22 +133,20 @@ def usual_workers(backend: str) -> int:
 
 @cache
 def _living(home: int) -> weakref.WeakSet[Dispatcher]:
-    """Return this process's pools; its end waits for them as for those of `concurrent.futures`."""
+    """Return this process's open pools; the process waits for them at its end, like `concurrent.futures`."""
     living: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
 
     def end() -> None:
         if os.getpid() != home:
-            # A forked child of this process inherits the set with its memory, but not the threads to wait
-            # for.
+            # A forked child inherits the set of pools, but not the threads to wait for.
             return
         for dispatcher in list(living):
-            # After an uncaught Ctrl-C nothing waits for pending tasks.
+            # After an uncaught Ctrl-C, pending tasks are cancelled instead of awaited.
             interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
             dispatcher.close(cancel=interrupted, kill=interrupted)
         for dispatcher in list(living):
             dispatcher.await_end()
 
-    # This runs before threads are joined, as in `concurrent.futures`; functions of `atexit` would come too
-    # late.
+    # This runs before threads are joined, as in `concurrent.futures`; `atexit` functions would run too late.
     threading._register_atexit(end)  # type: ignore[attr-defined]
     return living

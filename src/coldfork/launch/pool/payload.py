@@ -1,4 +1,4 @@
-"""Pack values that travel between a pool and its workers, and take apart the objects in them.
+"""Pack values to be sent between a pool and its workers, and reduce the objects in them.
 
 Every worker imports this, so it imports little.
 """
@@ -27,14 +27,14 @@ copied here, as everything else is.
 
 
 def reducers() -> dict[type, Callable[[Any], Any]]:
-    """Return how objects of some classes are taken apart, beyond what `pickle` knows."""
+    """Return reducers for classes that `pickle` itself cannot reduce."""
     known = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     return _joined(len(copyreg.dispatch_table), len(known))
 
 
 @cache
 def _joined(_generally: int, _to_processes: int) -> dict[type, Callable[[Any], Any]]:
-    """Join the tables again only when they have grown: joining takes longer than pickling a value."""
+    """Merge the reducers' tables only when one has grown, because merging takes longer than pickling."""
     known: dict[type, Callable[[Any], Any]] = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     return {**copyreg.dispatch_table, **{each: known[each] for each in known if each.__module__ in _OPEN}}
 
@@ -54,24 +54,24 @@ class Payload:
 
     @property
     def is_large(self) -> bool:
-        """Whether it has a memory file, or will have one when it is sent."""
+        """Return whether the payload has a memory file, or will have one when it is sent."""
         return self.memory >= 0 or bool(self.kept)
 
     def open(self) -> None:
-        """Put what is kept into a memory file, which is sent next."""
+        """Put the kept content into a memory file, just before it is sent."""
         if self.kept and self.memory < 0:
             self.memory = channel.holding("coldfork", *self.kept)
 
     def close(self) -> None:
         """Close the memory file."""
-        # Two threads may come here at once, and the number belongs to another file once it is closed.
+        # Take the number first: two threads may close at once, and a closed number may be reused.
         memory, self.memory = self.memory, -1
         if memory >= 0:
             os.close(memory)
 
 
 class LostDescriptorError(OSError):
-    """Something large was sent in a memory file, and this process had no free descriptor to receive it."""
+    """A large value was sent in a memory file, and this process had no free descriptor to receive it."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""The pool as its caller has it: an executor of `concurrent.futures` whose tasks fail one at a time."""
+"""The pool as its caller sees it: an executor of `concurrent.futures` whose tasks fail one at a time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class WorkerPool(Executor):
-    """Runs functions in warm processes that are started in milliseconds, and fail one at a time.
+    """An executor that runs functions in warm processes, which start in milliseconds and fail one at a time.
 
     `workers` processes are forked from a server that has imported what `preload` names and has proven itself
     clean: see `coldfork.zygote`. `env` is added to their environment before the server's interpreter starts.
@@ -96,9 +96,9 @@ class WorkerPool(Executor):
             from coldfork.launch.pool.terms import capped
 
             given = capped(given, max_device_memory)
-        # First, so that the server starts while this process imports the rest of what it needs.
+        # First, so that the server starts while this process is still importing modules.
         opening = Opening(backend, server_terms(preload, given))
-        # Registered before there is anything to close: an interrupted caller would never get the pool.
+        # Registered early, because a caller interrupted during opening never gets a pool to close.
         self._closed = weakref.finalize(self, opening.abandon)
         self._closed.atexit = False
         try:
@@ -111,7 +111,7 @@ class WorkerPool(Executor):
                 preload=preload,
                 devices=devices,
                 env=given,
-                # The nodes of a cluster have no such file, or a different one.
+                # Ray's nodes do not have the file of the main module, or have a different one.
                 main=preparation() if backend == LOCAL else {},
                 timeout=seconds("timeout", timeout),
                 initializer=initializer,
@@ -146,7 +146,7 @@ class WorkerPool(Executor):
     def submit(  # type: ignore[misc]
         self, fn: Callable[..., Any], /, *args: Any, timeout: float | None = None, **kwargs: Any
     ) -> PoolFuture[Any]:
-        """Have a worker call this function; return its future.
+        """Have a worker call a function; return the call's future.
 
         The call is pickled now, so later changes make no difference. `timeout` is in seconds from when a
         worker begins, and is not passed to the function: use `functools.partial` for a parameter of that
@@ -164,10 +164,10 @@ class WorkerPool(Executor):
             timeout = seconds("timeout", timeout)
             refuse_two_timeouts(fn)
         try:
-            # Each memory file needs a descriptor, and a waiting task can do without.
+            # Each memory file uses up a descriptor, so waiting tasks get theirs only when they are sent.
             payload = pack((fn, args, kwargs), self._dumps, keep=self._dispatcher.many_wait)
         except Exception as error:
-            # As every executor does, so that one unsendable call among many fails alone.
+            # Like every executor, so that one call that cannot be sent fails alone.
             future.set_running_or_notify_cancel()
             future.set_exception(error)
             return future
@@ -189,7 +189,7 @@ class WorkerPool(Executor):
         buffersize: int | None = None,
         progress: Progress | bool = False,
     ) -> Iterator[T]:
-        """Return the results of a call for each group of arguments, in order.
+        """Return an iterator over the results of a call for each group of arguments, in order.
 
         `timeout` is how long the caller waits for all of them. With `chunksize`, this many calls form one
         task, which fails as one. With `buffersize`, this many tasks are submitted ahead of the results that
@@ -218,7 +218,7 @@ class WorkerPool(Executor):
         async def arun(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 
     async def arun(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """`submit`, and await the result; when that is cancelled, the task is killed."""
+        """Submit a call, and await the result; if the awaiting is cancelled, kill the task."""
         return await awaited(self.submit(fn, *args, **kwargs))
 
     def astream(
@@ -229,7 +229,7 @@ class WorkerPool(Executor):
         ahead: int | None = None,
         ordered: bool = True,
     ) -> AsyncIterator[T]:
-        """Yield the results of a call for each group of arguments, for `async for`; in order or as they come.
+        """Yield the results of a call for each group of arguments, in order or as they finish.
 
         `ahead` is how many calls are under way at once, by default twice the number of workers. `timeout` is
         that of each task. What is under way when the loop is left is killed.
@@ -257,7 +257,7 @@ class WorkerPool(Executor):
             self._dispatcher.await_end()
 
     def wait(self, workers: int | None = None, timeout: float | None = None) -> WorkerPool:
-        """Wait until all workers, or this many, are ready; `PoolError` says why they are not."""
+        """Wait until all workers, or this many, are ready; raise `PoolError` if that cannot happen."""
         wanted = self._dispatcher.health().workers if workers is None else workers
         if not self._dispatcher.await_workers(wanted, timeout):
             raise PoolError(f"{wanted} workers were not ready within {timeout:g} s: {self.health()}")
@@ -265,15 +265,15 @@ class WorkerPool(Executor):
 
     @property
     def _max_workers(self) -> int:
-        """How many workers there are, under the name by which dask and others ask an executor for it."""
+        """Return the number of workers, under the name by which dask and others look it up in an executor."""
         return self._terms.workers
 
     def health(self) -> PoolHealth:
-        """Return the pool's state: which workers are warm, busy or starting, and why any failed to start."""
+        """Return the pool's state: which workers are warm, busy or starting, and why starts have failed."""
         return self._dispatcher.health()
 
     def _measure(self) -> tuple[Durations, Callable[[], PoolHealth]]:
-        """Count durations from now on; return them, and a health function that does not hold the pool."""
+        """Count durations from now on; return them, and a health function that keeps no pool alive."""
         return self._dispatcher.measure(), self._dispatcher.health
 
     def __exit__(

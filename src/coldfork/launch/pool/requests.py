@@ -1,4 +1,4 @@
-"""Requests of callers to the pool's thread, and how callers wait for the outcome.
+"""Requests of callers to the pool's thread, and the callers' wait for the outcome.
 
 Nothing here is changed in two steps. A caller may be interrupted anywhere, and a signal handler may run this
 code while its thread does; so there is no lock that the pool's thread would ever wait for.
@@ -29,10 +29,10 @@ ENDED = "cannot schedule new futures after shutdown"
 
 
 class Requests:
-    """The requests of callers in order, each a task or a call; and the callers that wait."""
+    """The requests of callers in order, each a task or a call, and the waiting callers."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        """`wake` has the pool's thread handle them."""
+        """`wake` wakes the pool's thread to handle requests."""
         self._wake = wake
         self._asked: deque[Task | Request] = deque()
         self._in_hand = 0
@@ -53,28 +53,28 @@ class Requests:
         return len(self._asked) + self._in_hand
 
     def begin(self) -> None:
-        """Handle requests in this thread from now on."""
+        """Make this thread the one that handles requests."""
         self._thread = threading.current_thread()
 
     @property
     def are_own(self) -> bool:
-        """Return whether the caller is the pool's thread, in a callback."""
+        """Return whether the caller is the pool's thread itself, in a callback."""
         return threading.current_thread() is self._thread
 
     def ask(self, request: Task | Request) -> None:
-        """Have the pool's thread handle this soon."""
+        """Have the pool's thread handle a request soon."""
         self._asked.append(request)
         if self.is_asleep:
             self._wake()
         if len(self._asked) > _MANY and not self.are_own:
-            # A caller that asks without a pause would leave the thread no time to handle any of it.
+            # A caller that asks without pause must wait, or the thread would get no time to handle requests.
             self.await_change(lambda: len(self._asked) <= _MANY, _MOMENT)
         if self._unattended:
-            # The thread found it when it ended, or the next caller does here.
+            # No thread is left to handle requests, so the caller refuses this one itself.
             self._refuse()
 
     def hand_over(self, offered: dict[Worker, None], worker: Worker, task: Task) -> bool:
-        """Give a task to an offered worker; False if another caller was quicker.
+        """Give a task to an idle worker directly; False if another caller was quicker.
 
         Raises `OSError` or `ValueError` where it could not be sent. It is a single call that runs no Python
         code, so that no signal handler can interrupt it; and the worker is noted before it can answer.
@@ -96,7 +96,7 @@ class Requests:
         return True
 
     def ask_when(self, may: Callable[[], bool], request: Task | Request) -> None:
-        """Have the thread handle this once it may be asked to.
+        """Have the pool's thread handle a request as soon as `may` returns True.
 
         A callback is not kept waiting: it would wait for itself.
         """
@@ -109,7 +109,7 @@ class Requests:
         self.ask(request)
 
     def answer(self, request: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Have the pool's thread do this, and return its answer; False when the time is up."""
+        """Have the pool's thread run a request, and return its answer; False on timeout."""
         if self.are_own:
             return request()
         answers: list[bool] = []
@@ -123,7 +123,7 @@ class Requests:
         return answers == [True]
 
     def see_to(self, take_on: Callable[[Task], None], note: Callable[[Worker, Task], None]) -> None:
-        """Handle all requests: `take_on` gets new tasks, and `note` those that workers have by now."""
+        """Handle all requests: `take_on` gets new tasks, `note` those that callers have given to workers."""
         asked, handed_over = self._asked, self.handed_over
         while asked or handed_over:
             while handed_over:
@@ -135,7 +135,7 @@ class Requests:
                 asked.popleft()
                 request()
             else:
-                # A count of the waiting tasks then finds it in at least one place.
+                # Counted before it leaves the queue, so that a count of waiting tasks never misses it.
                 self._in_hand += 1
                 asked.popleft()
                 take_on(request)
@@ -143,7 +143,7 @@ class Requests:
         self.tell()
 
     def end(self) -> None:
-        """Handle no more requests: tasks are refused, and waiting callers return."""
+        """Handle no more requests: refuse tasks, and let waiting callers return."""
         self._unattended = True
         self._refuse()
         self._is_over = True
@@ -161,12 +161,12 @@ class Requests:
                 request.settle(None, RuntimeError(ENDED))
 
     def await_change(self, is_so: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait until the pool's thread has made a condition true; False when the time is up."""
+        """Wait until the pool's thread has made a condition true; False on timeout."""
         until = None if timeout is None else monotonic() + timeout
         while True:
             waiter = allocate_lock()
             waiter.acquire()
-            # Registered before the check, so that no change goes unnoticed.
+            # Registered before the check, so that no change is missed in between.
             self._waiters.append(waiter)
             if is_so():
                 return True
@@ -177,6 +177,6 @@ class Requests:
                 return is_so()
 
     def tell(self) -> None:
-        """Let waiting callers look again."""
+        """Let waiting callers check their conditions again."""
         while self._waiters:
             self._waiters.popleft().release()

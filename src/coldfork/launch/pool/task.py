@@ -1,4 +1,4 @@
-"""A task of a pool, and the future through which its caller learns how it ended."""
+"""A task of a pool, and the future through which its caller gets the outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PoolFuture(Future["T"]):
-    """The future that `submit` returns: it knows which worker has the task, and can end it."""
+    """The future that `submit` returns; it records the task's worker, and can kill the task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class PoolFuture(Future["T"]):
         """The exceptions of callbacks that the pool's thread has called."""
 
     def _invoke_callbacks(self) -> None:
-        """Call the callbacks; keep every exception that one raises in the pool's thread."""
+        """Call the callbacks; collect exceptions raised in the pool's thread, which reports them."""
         if self._raised is None:
             super()._invoke_callbacks()  # type: ignore[misc]
             return
@@ -41,7 +41,7 @@ class PoolFuture(Future["T"]):
                 self._raised.append(error)
 
     def kill(self) -> bool:
-        """End the task, even while it runs: its worker is killed and replaced. False if it has ended already.
+        """Kill the task, even while it runs: its worker is killed and replaced. False if it has ended.
 
         A task that had not begun is cancelled. One that runs raises `TaskKilledError`.
         """
@@ -91,11 +91,11 @@ class Task:
         """Why the pool is killing its worker, if it is."""
 
     def settle(self, value: object, error: BaseException | None) -> list[BaseException]:
-        """Tell its caller how it ended; return the exceptions of callbacks."""
+        """Settle the task's future; return the exceptions that callbacks raised."""
         self.payload.close()
         future = self.future
         raised = future._raised = []
-        # Otherwise a reference cycle would keep both until the next garbage collection.
+        # Break the reference cycle, which would keep task and future until the next garbage collection.
         future._killer = None
         if error is None:
             future.set_result(value)
@@ -104,7 +104,7 @@ class Task:
         return raised
 
     def cancel(self) -> bool:
-        """Cancel it, if no worker has begun it."""
+        """Cancel the task, if no worker has begun it."""
         if not self.future.cancel():
             return False
         self.future.set_running_or_notify_cancel()

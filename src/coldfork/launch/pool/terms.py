@@ -1,4 +1,4 @@
-"""The options of a pool, as one object that travels to the backend."""
+"""The options of a pool, in one object that is passed to the backend."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOG = getLogger("coldfork")
 
 @dataclass(frozen=True, slots=True)
 class PoolTerms:
-    """The options that a pool was made with, checked."""
+    """The checked options that a pool was made with."""
 
     workers: int
     preload: Sequence[str] | os.PathLike[str] = ()
@@ -44,12 +44,12 @@ class PoolTerms:
 
 
 def variables(env: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the environment of workers: this process's, changed by these variables."""
+    """Return the environment of workers: this process's, with these changes."""
     return {name: value for name, value in {**os.environ, **env}.items() if value is not None}
 
 
 def capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -> dict[str, str | None]:
-    """Return the variables for the workers, with a cap on the memory that each may hold of each device."""
+    """Return the variables for workers, extended by a cap on each worker's memory on each device."""
     if max_device_memory is None:
         return dict(env)
     from coldfork.launch.devices.memory_cap import cap
@@ -61,7 +61,7 @@ def capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -
 
 
 def log_folder(path: str | os.PathLike[str]) -> Path:
-    """Make the folder for the workers' logs, and return it."""
+    """Make the folder for workers' logs, and return its path."""
     folder = Path(os.path.abspath(os.fsdecode(path)))
     try:
         folder.mkdir(parents=True, exist_ok=True)

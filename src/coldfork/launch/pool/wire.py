@@ -1,4 +1,4 @@
-"""How tasks travel to a worker, and answers back.
+"""The formats in which tasks travel to a worker, and answers back.
 
 Tasks travel several to a message, over a socket that can carry a memory file with one of them. A *permit*
 follows for each, over a pipe: a worker reads one before it begins a task, and the pool may read one too, to
@@ -69,13 +69,13 @@ END = (1 << 64) - 1
 """In place of a task's number: no more tasks will come."""
 _ROOM = 2 * INLINE + 4096
 _MOST_TOGETHER = 64
-# Plain numbers, because combining enumeration members takes longer than sending.
+# Plain integers: combining enumeration members takes longer than sending a message.
 _QUIETLY = int(socket.MSG_NOSIGNAL)
 AT_ONCE = int(socket.MSG_NOSIGNAL | socket.MSG_DONTWAIT)
 
 
 def reopened(descriptor: int) -> int:
-    """Open the reading end of a pipe once more, for reading without blocking."""
+    """Open the reading end of a pipe a second time, for reading without blocking."""
     return os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
@@ -97,25 +97,25 @@ def by_reference(value: object, apart: Apart | None = None) -> bytes:
 
 
 def by_value(value: object, apart: Apart | None = None) -> bytes:
-    """Pickle a value for a process that cannot: this program is a notebook, or came from a command line."""
+    """Pickle a value for a process that cannot import this program's main module, such as a notebook."""
     from coldfork.launch.pool.by_value.sender import dumps
 
     return dumps(value, apart, main_by_value=True)
 
 
 def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> Payload:
-    """Pack a value for travel; raises what `pickle` raises where it cannot.
+    """Pack a value to be sent; raise the error of `pickle` if that is impossible.
 
     With `keep` it is copied into this process, and needs no descriptor until it is opened.
     """
     buffers: list[pickle.PickleBuffer] = []
 
     def apart(buffer: pickle.PickleBuffer) -> bool:
-        """Keep a large buffer out of the pickle; True leaves it inside."""
+        """Return False, which keeps a large buffer out of the pickle, or True to leave it inside."""
         try:
             small = buffer.raw().nbytes < _APART or len(buffers) >= _MOST_APART
         except BufferError:
-            # It is not contiguous.
+            # The buffer is not contiguous.
             return True
         if not small:
             buffers.append(buffer)
@@ -143,14 +143,14 @@ def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> P
 
 
 def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
-    """Return the value of a payload; the memory file is closed."""
+    """Unpack the value of a payload, and close the memory file."""
     if memory == LOST:
         raise LostDescriptorError
     if memory < 0:
         return pickle.loads(data)
     layout: list[tuple[int, int, bool]] = pickle.loads(data)
     try:
-        # A private mapping: changes stay with this worker, because others may be sent the same file.
+        # A private mapping, because other workers may be sent the same file: they must not see changes.
         pages = memoryview(mmap.mmap(memory, os.fstat(memory).st_size, access=mmap.ACCESS_COPY))
     finally:
         os.close(memory)
@@ -166,7 +166,7 @@ def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
 
 
 def together(tasks: Sequence[Task]) -> int:
-    """Return how many of the first of these fit into one message."""
+    """Return how many tasks, from the first on, fit into one message."""
     size = count = 0
     for task in tasks:
         if task.payload.is_large:
@@ -179,19 +179,19 @@ def together(tasks: Sequence[Task]) -> int:
 
 
 def send_tasks(to: socket.socket, permits: FileIO, tasks: Sequence[Task]) -> None:
-    """Send these to a worker in one message; raise `OSError`, and send nothing, if there is no room now."""
+    """Send tasks to a worker in one message; raise `OSError`, having sent nothing, if there is no room."""
     content = b"".join([task_message(task) for task in tasks])
     send(to, content, tasks[0].payload.memory, AT_ONCE)
     permits.write(b"".join([PERMIT.pack(task.number) for task in tasks]))
 
 
 def task_message(task: Task) -> bytes:
-    """Return one task as it stands in a message."""
+    """Return a task in the form that it has in a message."""
     return _TASK.pack(task.number, len(task.payload.data)) + task.payload.data
 
 
 def tasks_in(content: bytes) -> Iterator[tuple[int, memoryview]]:
-    """Yield the tasks of a message with their numbers."""
+    """Yield the number and the data of each task in a message."""
     view, position = memoryview(content), 0
     while position < len(content):
         number, length = _TASK.unpack_from(content, position)
@@ -215,12 +215,12 @@ def answer(pipe: int, over: socket.socket, kind: int, number: int, payload: Payl
 
 
 def end_of_worker(status: int) -> bytes:
-    """Return the frame that says how a worker has ended."""
+    """Return the frame that reports a worker's exit status."""
     return _ANSWER.pack(_BEGIN, ENDED, 0, status, 0.0) + _END
 
 
 def large(over: socket.socket, number: int) -> tuple[bytes, int] | None:
-    """Receive the data and the memory file of an announced answer; None where something else has come."""
+    """Receive the data and memory file of an announced answer; None if another message has come."""
     try:
         message = receive(over, socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -231,7 +231,7 @@ def large(over: socket.socket, number: int) -> tuple[bytes, int] | None:
 
 
 class Answers:
-    """Reads the frames that come out of a worker's pipe."""
+    """A reader of the frames that a worker writes into its pipe."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -240,7 +240,7 @@ class Answers:
         """Whether something else has written to the pipe: what follows cannot be trusted."""
 
     def read(self) -> list[tuple[int, int, float, bytes]] | None:
-        """Return the frames that are there now, as kind, number, seconds and data; None at the pipe's end."""
+        """Return the frames that have arrived, as kind, number, seconds and data; None at the pipe's end."""
         try:
             content = os.read(self._pipe, _ROOM)
         except BlockingIOError:
@@ -270,7 +270,7 @@ class Answers:
 
 
 def raised(error: BaseException) -> Payload:
-    """Pack an exception for travel, with its traceback.
+    """Pack an exception, with its traceback, to be sent.
 
     One that cannot be pickled, or not unpickled again, travels as its name and its message.
     """
@@ -289,8 +289,8 @@ def raised(error: BaseException) -> Payload:
 
 
 def arrived(data: bytes, memory: int) -> BaseException:
-    """Return the exception that a worker has sent."""
-    # Not imported at the top: every caller has it loaded, and a worker does not need it.
+    """Return an exception that a worker has sent."""
+    # Imported here, because callers have it loaded already, and workers do not need it.
     from coldfork.launch.pool.errors import RemoteError, RemoteTraceback
 
     content, named, text = unpack(data, memory)
@@ -306,7 +306,7 @@ def arrived(data: bytes, memory: int) -> BaseException:
 
 
 def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
-    """Do a task; return how it ended, and its result."""
+    """Do a task; return how it ended, and its packed result."""
     try:
         function, arguments, keywords = unpack(data, memory)
         return RETURNED, pack(function(*arguments, **keywords))
@@ -315,7 +315,7 @@ def outcome(data: memoryview, memory: int) -> tuple[int, Payload]:
 
 
 def ended(kind: int, data: bytes, memory: int) -> tuple[object, BaseException | None]:
-    """Return a task's result, or the error that it raised."""
+    """Return a task's result and None, or None and the error that it raised."""
     try:
         return (unpack(data, memory), None) if kind == RETURNED else (None, arrived(data, memory))
     except BaseException as error:
@@ -331,7 +331,7 @@ def ended(kind: int, data: bytes, memory: int) -> tuple[object, BaseException | 
 
 
 def send(to: socket.socket, content: bytes, memory: int = -1, flags: int = _QUIETLY) -> None:
-    """Send a message, with a memory file that stays open here."""
+    """Send a message with a memory file, which stays open here."""
     if memory < 0:
         to.send(content, flags)
     else:
@@ -339,7 +339,7 @@ def send(to: socket.socket, content: bytes, memory: int = -1, flags: int = _QUIE
 
 
 def receive(source: socket.socket, flags: int = 0) -> tuple[bytes, int] | None:
-    """Receive the next message and its memory file; None when the other end is closed."""
+    """Receive the next message and its memory file; None if the other end is closed."""
     received = channel.receive_bytes(source, _ROOM, 1, flags)
     if received is None:
         return None

@@ -1,1 +1,1 @@
-"""Workers of a pool that are processes of this machine, forked by a zygote, and the code they run."""
+"""Workers of a pool that are forked on this machine by a zygote, and the code that they run."""

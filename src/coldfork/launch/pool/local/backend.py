@@ -1,4 +1,4 @@
-"""The threads that start the workers of a pool, read their answers, and watch their memory and their ends."""
+"""The threads that start a pool's workers, read their answers, and watch for memory use and ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MUCH = 0.75
 
 
 class LocalBackend:
-    """The workers of a pool that are processes of this machine."""
+    """The workers of a pool, as processes of this machine."""
 
     def __init__(self, terms: PoolTerms, zygote: Zygote) -> None:
         with ExitStack() as undoing:
@@ -47,7 +47,7 @@ class LocalBackend:
                 undoing.callback(lease.release)
             self._terms = terms
             self._zygote = zygote
-            # Only after the checks that may refuse, because it opens files.
+            # Made only after the checks that may refuse the options, because it opens files.
             self._outputs = OutputPump()
             undoing.callback(self._outputs.end)
             self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
@@ -105,7 +105,7 @@ class LocalBackend:
     # --- the pool's thread ---
 
     def _unbegun(self, place: int, error: Exception) -> None:
-        """Report why a worker was not started, and whether every further start would fail too."""
+        """Report why a worker was not started, and whether every further attempt would fail too."""
         if isinstance(error, ZygoteError):
             for_good = error.module is not None
         else:
@@ -135,7 +135,7 @@ class LocalBackend:
                 self._finishing[worker] = worker.finishing_since
 
     def _hear(self, worker: LocalWorker) -> bool:
-        """Read what a worker has answered by now; False if that is nothing."""
+        """Read the answers that a worker has sent; False if there are none."""
         self.dispatcher.hear_requests()
         answers = worker.incoming.read()
         if answers is None:
@@ -163,7 +163,7 @@ class LocalBackend:
             for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
                 self.dispatcher.settle(task, *wire.ended(kind & ~wire.LARGE, data, memory))
         if worker.incoming.is_garbled:
-            # After garbage nothing that it says can be told from an answer.
+            # After bytes that are no frame, no later answer can be recognised.
             self._loop.forget(worker.answers)
             worker.kill()
             return False
@@ -197,7 +197,7 @@ class LocalBackend:
     def _end(self) -> None:
         self._ending.set()
         self._wanted.put(None)
-        # The thread may be waiting for a slow server: that ends now, unless others use it too.
+        # The starting thread may be waiting for a slow server: end the server, unless other pools use it too.
         self._zygote.leave()
         if self._starting.is_alive() and not self._zygote.is_waiting_with_others:
             self._starting.join()
@@ -217,7 +217,7 @@ class LocalBackend:
 
 
 class _WorkersMemory:
-    """A thread that watches the memory of each worker's processes, and kills a worker above its cap."""
+    """A thread that watches the memory of workers' processes, and kills workers above their cap."""
 
     def __init__(self, most: int, dispatcher: Dispatcher, workers: dict[int, LocalWorker]) -> None:
         self._most = most
@@ -241,7 +241,7 @@ class _WorkersMemory:
             pause = min((self._look(*each) for each in self._watches.items()), default=0.1)
 
     def _look(self, worker: LocalWorker, watch: MemoryWatch) -> float:
-        """Check one worker; return how long it can be left alone."""
+        """Check one worker's memory; return the seconds until its next check."""
         if watch.look(worker.processes()):
             if not worker.taken:
                 held = f"an idle one holds {spoken(watch.held)}"
@@ -261,7 +261,7 @@ class _WorkersMemory:
 
 
 def _leases(terms: PoolTerms) -> list[Lease]:
-    """Make a lease for each worker, on devices that this process and the workers may see."""
+    """Lease devices for each worker, from those that this process and the workers may use."""
     if terms.devices is None:
         return []
     from coldfork.launch.devices.leases import take

@@ -1,4 +1,4 @@
-"""The caller's main module in a worker: imported only when something in it is asked for.
+"""The caller's main module in a worker: imported only when one of its attributes is needed.
 
 So a task whose function is defined in another module needs no `if __name__ == "__main__":` in the script, and
 a script that imports slowly delays no worker.
@@ -26,14 +26,14 @@ _NAMES = ("__main__", "__mp_main__")
 
 
 class AwaitedMain(ModuleType):
-    """Stands in for the main module until something in it is asked for."""
+    """A stand-in for the main module until one of its attributes is needed."""
 
     def __init__(self, preparation: Mapping[str, Any]) -> None:
         super().__init__("__main__")
         self.__dict__["_preparation"] = dict(preparation)
 
     def __getattr__(self, name: str) -> Any:
-        """Import the main module now, and return this attribute of it."""
+        """Import the main module, and return this attribute of it."""
         preparation = self.__dict__["_preparation"]
         if name.startswith("__") or not preparation or is_inheriting():
             raise AttributeError(f"module '__main__' has no attribute {name!r}")
@@ -41,23 +41,23 @@ class AwaitedMain(ModuleType):
 
 
 def preparation() -> dict[str, Any]:
-    """Return how another process imports this one's main module; empty where it cannot."""
+    """Return the data with which another process imports this one's main module; empty if none can."""
     said = preparation_data("coldfork")
     path = said.get("init_main_from_path")
     if path is not None and not os.path.isfile(path):
-        # A program read from standard input claims to be in a file of that name.
+        # A program read from standard input has a file name, but there is no such file.
         return {}
     if path is not None and not _is_guarded(path):
-        # Otherwise the whole script would run again in every worker.
+        # Without a test of `__name__`, the whole script would run again in every worker.
         return {}
     if str(said.get("init_main_from_name")).endswith(".__main__"):
-        # multiprocessing imports no module that was made to be run.
+        # Like multiprocessing, do not import a `__main__` module, which was made to be run.
         return {}
     return {name: said[name] for name in KEYS if name in said}
 
 
 def _is_guarded(path: str) -> bool:
-    """Return whether a script tests `__name__`; without that it cannot tell a worker from its caller."""
+    """Return whether a script tests `__name__`; otherwise its code cannot tell a worker from the caller."""
     try:
         with open(path, "rb") as stream:
             return _COMPARED.search(stream.read()) is not None
@@ -66,7 +66,7 @@ def _is_guarded(path: str) -> bool:
 
 
 def await_main(preparation: Mapping[str, Any]) -> None:
-    """Have the main module imported on demand, unless the server has imported it already."""
+    """Have the main module imported on demand, unless the server has already imported it."""
     if sys.modules["__main__"].__name__ == "__mp_main__":
         return
     awaited = AwaitedMain(preparation)
@@ -90,5 +90,5 @@ def _imported(preparation: dict[str, Any]) -> ModuleType:
 
 
 def is_inheriting() -> bool:
-    """Return whether this is a worker that is only importing its caller's main module."""
+    """Return whether this process is a worker that is just importing its caller's main module."""
     return bool(getattr(process.current_process(), "_inheriting", False))

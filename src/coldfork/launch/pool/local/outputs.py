@@ -1,4 +1,4 @@
-"""Pass on what workers write to their standard streams, keep it in a file, and remember its last lines."""
+"""Pass on the output of workers, keep it in a file, and remember its last lines."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PATIENCE = 1.0
 
 
 class OutputStream:
-    """The output of one worker, read by one thread while the worker lives, and by another at its end."""
+    """The output of one worker: one thread reads it while the worker lives, another at its end."""
 
     def __init__(self, sink: Callable[[bytes], None]) -> None:
-        """`sink` takes what is read, and may block."""
+        """`sink` is called with the output, and may block."""
         pipe = os.pipe2(os.O_CLOEXEC)
         self.reading: int = pipe[0]
         self.writing: int = pipe[1]
@@ -44,7 +44,7 @@ class OutputStream:
         self._open = True
 
     def read(self) -> bytes | None:
-        """Read what there is; None when nothing more will come."""
+        """Read the output that is there now; None if no more will come."""
         with self._lock:
             if not self._open:
                 return None
@@ -58,23 +58,23 @@ class OutputStream:
             return content or None
 
     def drain(self) -> None:
-        """Read everything that a worker had written when it ended."""
+        """Read all output that was written before the worker ended."""
         while readable([self.reading], 0) and (content := self.read()):
             self._rest.append(content)
 
     def rest(self) -> bytes:
-        """Hand out what was drained, once."""
+        """Return the drained output, once."""
         rest, self._rest = self._rest, []
         return b"".join(rest)
 
     def last_lines(self) -> str:
-        """Return its last lines without secrets: errors go to logs and reports."""
+        """Return the output's last lines without secrets, because errors end up in logs and reports."""
         lines = self._tail.decode("utf-8", "backslashreplace").splitlines()
         said = "\n".join(lines[-_LAST_LINES:])
         return hidden(said, secret_spans(said), REDACTED)
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading and close the pipe."""
         with self._lock:
             if self._open:
                 self._open = False
@@ -82,7 +82,7 @@ class OutputStream:
 
 
 class OutputPump:
-    """A thread that passes on what the workers of a pool write.
+    """A thread that passes on the output of a pool's workers.
 
     The reader at the other end may be slow, or absent: then only this thread waits.
     """
@@ -94,15 +94,15 @@ class OutputPump:
         """Other things to write, such as the last output of workers that have ended."""
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
-        # A message, not a closed end: a child that the program forks holds a copy of every end.
+        # A message ends the thread, because closing an end may not: a forked child may hold a copy of it.
         self._bell = Bell(self._loop, self._pass_on)
 
     def open(self) -> None:
-        """Start the thread if the interpreter still can; at its shutdown the pool goes on without."""
+        """Start the thread, or do nothing if the interpreter is shutting down and can start none."""
         self._thread.start()
 
     def add(self, stream: OutputStream) -> None:
-        """Pass on what comes from this stream."""
+        """Pass on this stream's output from now on."""
         pump = self._pumping[stream] = partial(self._pump, stream)
         self._loop.watch(stream.reading, pump)
 
@@ -124,30 +124,30 @@ class OutputPump:
             stream.sink(content)
 
     def remove(self, stream: OutputStream) -> None:
-        """Stop reading this stream, so that it may be closed; it has only what was drained."""
+        """Stop reading this stream, so that it may be closed; pass on only the output already drained."""
         self._forget(stream)
         content = stream.rest()
         if content:
             self.write(partial(stream.sink, content))
 
     def write(self, action: Callable[[], object]) -> None:
-        """Have the thread do something that may have to wait for a reader."""
+        """Have the thread run an action that may block until output is read."""
         self._left.append(action)
         self._bell.ring()
 
     def log(self, action: Callable[[], object]) -> None:
-        """Have the thread log something once there is room in the log's destination."""
+        """Have the thread write a log message once the log's destination has room."""
         self.write(partial(_with_room, action))
 
     def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
         if pump is not None:
-            # Only then may it be closed; a second caller finds it already forgotten.
+            # The stream may be closed only after this; a second caller finds it forgotten already.
             self._loop.forget(stream.reading, pump)
             self._pumping.pop(stream, None)
 
     def end(self) -> None:
-        """End the thread; if its output is not read, it goes on by itself."""
+        """End the thread; if nobody reads its output, it may go on after this returns."""
         self._going_on = False
         if self._thread.ident is None:
             self._close()
@@ -161,7 +161,7 @@ class OutputPump:
 
 
 def to_standard_error(content: bytes) -> None:
-    """Write this to the program's standard error, which is a cell's output in a notebook."""
+    """Write bytes to the program's standard error, which in a notebook is a cell's output."""
     stream = sys.stderr
     try:
         is_own = stream is not None and stream.fileno() == 2
@@ -175,12 +175,12 @@ def to_standard_error(content: bytes) -> None:
         else:
             stream.write(content.decode("utf-8", "backslashreplace"))
     except (OSError, ValueError):
-        # Nobody reads it.
+        # Standard error has no reader.
         pass
 
 
 def _with_room(log: Callable[[], object]) -> None:
-    """Log without holding the lock of a standard error that nobody reads.
+    """Log a message once standard error has room, so that its lock is not held while nobody reads it.
 
     Any other thread that flushes it meanwhile, as multiprocessing does at each start, would wait for that
     lock. A program with handlers of its own decides itself where its log goes.
@@ -194,12 +194,12 @@ def _with_room(log: Callable[[], object]) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that no other user may read: a worker's output may be confidential."""
+    """Open a file that no other user may read, because a worker's output may be confidential."""
     return os.open(path, flags, 0o600)
 
 
 class LogFile:
-    """A file of limited size that keeps what a worker writes."""
+    """A file of limited size that keeps the output of workers."""
 
     def __init__(self, path: Path, most: int) -> None:
         self._path = path
@@ -207,9 +207,9 @@ class LogFile:
         self._failed = False
 
     def take(self, content: bytes) -> None:
-        """Write this; on a full disk it is lost, which is reported once, and no task fails."""
+        """Write output to the file; on a full disk it is lost, which is reported once and fails no task."""
         try:
-            # Its size is asked each time: earlier workers and other pools write to it as well.
+            # The size is read each time, because earlier workers and other pools write to the file as well.
             with open(self._path, "ab", buffering=0, opener=_private) as stream:
                 if stream.tell() + len(content) <= self._most or stream.tell() == 0:
                     stream.write(content)

@@ -1,4 +1,4 @@
-"""The reaper, a process above each worker: all that the worker starts ends with it, and both with the caller.
+"""The reaper, a process above each worker: it ends whatever the worker has started, and all with the caller.
 
 A task may fork children that outlive it in sessions of their own. Only an ancestor that adopts orphans can
 find those once the worker is dead, and the pool's process is the user's program, which adopts nothing.
@@ -23,13 +23,13 @@ _PATIENCE = 5.0
 
 
 def stay_above(caller: int, answers: int, permits: int) -> None:
-    """Return in a child of this process; this one stays above it as its reaper and ends as it does.
+    """Return in a child of this process, the worker; this process stays above it as its reaper.
 
     It reports how the worker has ended through the pipe of its `answers`, because the caller may not be able
     to wait for it. The writing end of `permits` is open in the caller alone, even after an exec.
     """
     control = kernel.process_control()
-    # A group of its own, so that neither a terminal's Ctrl-C nor what a task does to its group ends it.
+    # In a group of its own, the reaper survives Ctrl-C at a terminal, and tasks that signal their own group.
     os.setpgid(0, 0)
     if not kernel.adopt_orphans(control):
         return
@@ -42,7 +42,7 @@ def stay_above(caller: int, answers: int, permits: int) -> None:
         os.setpgid(0, 0)
         return
     try:
-        # Continues a stopped reaper, which then notices that the caller has gone.
+        # SIGCONT wakes even a stopped reaper, which then notices that the caller is gone.
         kernel.hear_of_parent(control, signal.SIGCONT)
         status = _watched(worker, caller, answers, permits)
         _tell(answers, status)
@@ -53,8 +53,8 @@ def stay_above(caller: int, answers: int, permits: int) -> None:
 
 
 def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
-    """Wait for the worker's end, or the caller's, and end all that is left; return the worker's status."""
-    # A discarded object must not close a descriptor whose number belongs to another file by then.
+    """Wait for the end of the worker or the caller, and kill what is left; return the worker's status."""
+    # A collected object could otherwise close a descriptor whose number was reused.
     gc.disable()
     _close_all_but({answers, permits})
     waking = _woken_by_children()
@@ -62,14 +62,14 @@ def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     hearing = select.poll()
     hearing.register(waking, select.POLLIN)
-    # The worker reads it; here it only shows that its other end is closed.
+    # The worker reads permits; the reaper only waits for their other end to be closed.
     hearing.register(permits, 0)
     try:
         hearing.register(os.pidfd_open(caller), select.POLLIN)
     except ProcessLookupError:
         os.kill(worker, signal.SIGKILL)
     except OSError:
-        # Without pidfd, the caller's end shows in the permits, whose other end closes with it.
+        # Without pidfds, the caller's end shows in the permits pipe, which closes with the caller.
         pass
     status = None
     while status is None:
@@ -92,26 +92,26 @@ def _close_all_but(kept: set[int]) -> None:
 
 
 def _tell(answers: int, status: int) -> None:
-    """Report how the worker has ended, if there is room: never wait for the reader."""
+    """Report how the worker has ended, if the pipe has room: the reaper never waits for a reader."""
     with suppress(OSError):
         if writable(answers, 0):
             os.write(answers, wire.end_of_worker(status))
 
 
 def _woken_by_children() -> int:
-    """Return a descriptor that becomes readable when a child has ended."""
+    """Return a descriptor that becomes readable when a child ends."""
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    # The pool's process may have blocked the signal, and this process inherits that.
+    # The reaper inherits the signal mask of the pool's process, which may block SIGCHLD.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    # One may have ended before the handler was set.
+    # A child may have ended before the handler was set.
     os.write(writing, b"\0")
     return reading
 
 
 def _reaped(worker: int) -> int | None:
-    """Wait for the children that have ended; return the worker's status if it is one of them."""
+    """Wait for children that have ended; return the worker's status if it is among them."""
     status = None
     while True:
         try:
@@ -125,7 +125,7 @@ def _reaped(worker: int) -> int | None:
 
 
 def _end_all() -> None:
-    """Kill every descendant, and wait for their ends."""
+    """Kill every descendant, and wait for them to end."""
     until = monotonic() + _PATIENCE
     while monotonic() < until:
         kernel.signal_all(kernel.descendants(os.getpid()), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Run a worker: prepare it once, then do one task after the other until there are no more."""
+"""Run a worker: prepare it once, then do one task after another until no more come."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AWAKE_SECONDS = 0.0002
 
 
 class Descriptor:
-    """A descriptor that travels to a worker with the process that it runs."""
+    """A descriptor that travels to a worker together with the worker's process object."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -44,7 +44,7 @@ def _arrived(duplicate: Any) -> Descriptor:
 
 
 class Initializer:
-    """A function and its arguments, which a worker unpickles once it can import its main module.
+    """The initializer and its arguments, unpickled in the worker once it can import its main module.
 
     They are pickled together with the process, so that they may hold what only new processes can be given:
     queues, locks.
@@ -89,7 +89,7 @@ def serve(
     how the main module is imported, and `initializer` is an `Initializer` or None. `caller` is the pool's
     process; without it the worker ends.
     """
-    # First, so that the pool learns of anything that fails from here on.
+    # First of all, so that the pool hears of any later failure.
     _take_outputs(outputs)
     stay_above(caller, answers.number, permits.number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -101,7 +101,7 @@ def serve(
 
 
 class Desk:
-    """Where a worker gets its tasks and leaves its answers."""
+    """The place where a worker gets its tasks and leaves its answers."""
 
     def __init__(self, tasks: socket.socket, permits: int, answers: int) -> None:
         self._tasks = tasks
@@ -112,7 +112,7 @@ class Desk:
         self._waiting: deque[tuple[int, memoryview, int]] = deque()
 
     def next(self) -> tuple[int, memoryview, int] | None:
-        """Return the next task's number, its data and its memory file; None when no more will come."""
+        """Return the next task's number, data and memory file; None if no more will come."""
         permit = self._permit()
         if not permit:
             return None
@@ -132,12 +132,12 @@ class Desk:
             task = self._waiting.popleft()
             if task[0] == wanted:
                 return task
-            # The pool has taken it back.
+            # The pool has taken this task back.
             _let_go(task[2])
 
     def _permit(self) -> bytes:
-        """Return the next permit, or nothing when no more will come."""
-        # Waking a sleeping processor takes longer than a caller takes to send the next task.
+        """Return the next permit; empty if no more will come."""
+        # Poll for a while before sleeping: waking up takes longer than a caller needs to send its next task.
         until = perf_counter() + self._awake_seconds
         while True:
             try:
@@ -147,7 +147,7 @@ class Desk:
                     return os.read(self._permits, wire.PERMIT.size)
 
     def _clear(self) -> None:
-        """Discard what the pool has taken back."""
+        """Discard the tasks that the pool has taken back."""
         for _, _, memory in self._waiting:
             _let_go(memory)
         self._waiting.clear()
@@ -159,7 +159,7 @@ class Desk:
         self.answer(wire.CLEARED, 0, Payload(b""))
 
     def answer(self, kind: int, number: int, payload: Payload, seconds: float = 0.0) -> None:
-        """Report how a task ended, or the worker's own state."""
+        """Report how a task ended, or the worker's own readiness or failure."""
         wire.answer(self._answers, self._tasks, kind, number, payload, seconds)
 
 
@@ -173,13 +173,13 @@ def _take_outputs(outputs: dict[int, Descriptor]) -> None:
         os.dup2(descriptor.number, number)
         os.close(descriptor.number)
     for stream in (sys.stdout, sys.stderr):
-        # After a crash people look for what was written just before it.
+        # Write each line at once: after a crash, the last lines matter most.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(line_buffering=True)
     try:
         faulthandler.enable(file=2, all_threads=False)
     except (OSError, RuntimeError, ValueError):
-        # Without a standard error there is nowhere to write it to.
+        # Without a standard error there is nowhere to write the traceback.
         pass
 
 
@@ -204,14 +204,14 @@ def _work(desk: Desk) -> None:
         number, began = task[0], perf_counter()
         kind, payload = wire.outcome(task[1], task[2])
         if os.getpid() != home:
-            # A child that the task forked has returned from it: the answer is for its parent to give.
+            # A child that the task forked has returned here: only its parent may answer.
             os._exit(0)
-        # The task's arguments are not kept while the worker waits for the next one.
+        # Drop the task, so that its arguments are not kept while the worker waits for the next one.
         task = None
         try:
             desk.answer(kind, number, payload, perf_counter() - began)
         except BrokenPipeError:
-            # The pool has gone: there is no reader.
+            # The pool is gone, so nobody reads the answer.
             return
         if payload.memory >= 0:
             payload.close()

@@ -1,4 +1,4 @@
-"""Start workers that are processes of this machine, give them tasks, and handle their ends."""
+"""Start workers as processes of this machine, give them tasks, and handle their ends."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _TOO_LARGE = "the task's arguments are large, and could not be put into a memory
 
 
 class LocalWorker(Worker):
-    """A worker's process with its connections to the pool: a socket for tasks, pipes for the rest."""
+    """A worker's process and its connections to the pool: a socket for tasks, and pipes."""
 
     def __init__(self, place: int, sink: Callable[[bytes], None]) -> None:
-        """`sink` takes the output of the worker."""
+        """`sink` is called with the worker's output."""
         super().__init__(place)
         self.process: Popen
         """The reaper above the worker, once started; it ends when the worker does."""
@@ -56,7 +56,7 @@ class LocalWorker(Worker):
             opened.callback(self._their_tasks.close)
             opened.callback(self.tasks.close)
             self._their_permits, permitting = _pipe(opened)
-            # An object and no bare number, which could be another file's by the time it is written to.
+            # A file object, because a bare number could belong to another file by the time of a write.
             self._permitting = FileIO(permitting, "wb")
             self._permits_back = wire.reopened(self._their_permits)
             opened.callback(os.close, self._permits_back)
@@ -69,7 +69,7 @@ class LocalWorker(Worker):
         self.incoming: wire.Answers = wire.Answers(self.answers)
 
     def start(self, zygote: Zygote, terms: PoolTerms, lease: Lease | None) -> None:
-        """Have a server fork its process."""
+        """Have a server fork the worker's process."""
         initializer = None
         if terms.initializer is not None:
             initializer = Initializer(terms.initializer, terms.initargs, main_by_value=not terms.main)
@@ -92,23 +92,23 @@ class LocalWorker(Worker):
             self._close()
             raise
         finally:
-            # The worker has its ends by now, or never will.
+            # By now the worker has its own copies of these ends, or never will.
             self._their_tasks.close()
             os.close(self._their_permits)
             os.close(self._answering)
             os.close(self.output.writing)
         self.device: str | None = None if lease is None else lease.device
-        # The reaper's, until the worker is ready.
+        # The reaper's pid, until the worker reports its own.
         self.pid: int = self.process.pid
         self.asked: float = monotonic()
 
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Send it tasks in one message; False if there is no room for that just now."""
+        """Send the worker tasks in one message; False if there is no room just now."""
         payload = tasks[0].payload
         try:
             payload.open()
         except OSError as error:
-            # The error's traceback belongs to its own task.
+            # Pack the error's text only: its traceback would keep other objects alive.
             said = f"{error.strerror}: {_TOO_LARGE}"
             tasks[0].payload = payload = wire.pack((_fail, (error.errno, said), {}))
         try:
@@ -121,11 +121,11 @@ class LocalWorker(Worker):
         return True
 
     def awaits(self, number: int, after: int) -> bool:
-        """Return whether this is the task that it answers next, after `after` others."""
+        """Return whether the worker's next answer, after `after` others, is for this task."""
         return after < len(self.given) and self.given[after].number == number
 
     def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
-        """Return calls for a message and a permit, where neither needs a file."""
+        """Return calls that send a task's message and its permit; none if the task needs a memory file."""
         if task.payload.is_large:
             return ()
         return (
@@ -134,11 +134,11 @@ class LocalWorker(Worker):
         )
 
     def whole(self, kind: int, number: int, data: bytes) -> tuple[bytes, int] | None:
-        """Return an answer's data and its memory file, however large; None if the frame is no answer."""
+        """Return an answer's data and its memory file; None if the announced answer is not there."""
         return wire.large(self.tasks, number) if kind & wire.LARGE else (data, -1)
 
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take the permits of tasks that it has not reached, so that it never will."""
+        """Remove the permits of tasks that the worker has not reached, so that it never begins them."""
         try:
             size = _ALL_PERMITS if most is None else most * wire.PERMIT.size
             permits = os.read(self._permits_back, size)
@@ -151,47 +151,48 @@ class LocalWorker(Worker):
         return numbers
 
     def clear(self) -> None:
-        """Have it discard what was taken back, when that leaves no room for more."""
+        """Have the worker discard tasks that were taken back, if they leave no room for more."""
         self._permit(wire.CLEAR)
 
     def _permit(self, number: int) -> None:
-        # The worker may have ended, and the pipe may be closed.
+        # The worker may have ended, or the pipe may be closed.
         with suppress(OSError, ValueError):
             self._permitting.write(wire.PERMIT.pack(number))
 
     def kill(self) -> None:
-        """Kill it and every process that it has started."""
+        """Kill the worker and every process that it has started."""
         if not self._gone:
             above = [self.process.pid]
             below = self.processes()
             kernel.signal_all(below or above, signal.SIGKILL)
             if below:
-                # The reaper ends after the others, and finds what they started meanwhile.
+                # The reaper, continued if it was stopped, ends last, and kills processes that were started
+                # meanwhile.
                 kernel.signal_all(above, signal.SIGCONT)
 
     def processes(self) -> list[int]:
-        """Return its process and all that it has started."""
+        """Return the worker's process and all that it has started."""
         return kernel.descendants(self.process.pid)
 
     def finish(self) -> None:
-        """Let it end when it has done what it has permits for."""
+        """Let the worker end after the tasks that it has permits for."""
         if self.finishing_since is None:
             self.finishing_since: float | None = monotonic()
-            # Said with a permit, because closing the pipe is not enough: a forked child of the program holds
-            # it open.
+            # A permit says so, because closing the pipe may not suffice: a forked child of the program may
+            # hold it open.
             self._permit(wire.END)
 
     def leave(self) -> int | None:
-        """Clean up after its end; return its status, where that is known."""
-        # Until it is waited for, its number cannot be reused.
+        """Clean up after the worker's end; return its exit status, or None if that is unknown."""
+        # After `poll` has waited for the process, its number may be reused.
         self._gone = True
         status = self.process.poll()
         self.output.drain()
-        # A program that ignores SIGCHLD, or waits for every child, has taken the status.
+        # A program that ignores SIGCHLD, or waits for every child, leaves no status to `poll`.
         return self.status if status is None else status
 
     def let_go(self) -> None:
-        """Close this process's ends of its connections."""
+        """Close this process's ends of the worker's connections."""
         if self.process.finalizer is not None:
             self.process.finalizer()
         self._close()
@@ -204,13 +205,13 @@ class LocalWorker(Worker):
         self.output.close()
 
     def ended_by(self, status: int | None) -> str:
-        """Say how it ended, in words."""
+        """Return a phrase that says how the worker ended."""
         if self.incoming.is_garbled:
             return "was killed, because the code that it ran has written to the pipe of its answers"
         return _ended_by(status)
 
     def died(self, status: int | None) -> WorkerDiedError:
-        """Make the error that its task gets."""
+        """Make the error for the task that the worker was running."""
         who = f"pid {self.pid}" if self.device is None else f"pid {self.pid}, {self.device}"
         errors = self.output.last_lines()
         said = f"the worker that ran the task ({who}) {self.ended_by(status)}"
@@ -228,7 +229,7 @@ def _pipe(opened: ExitStack) -> tuple[int, int]:
 
 
 def _fail(number: int, text: str) -> NoReturn:
-    """Stand in for a task that could not be sent: raise the reason."""
+    """Take the place of a task that could not be sent: raise the reason."""
     raise OSError(number, text)
 
 
@@ -243,10 +244,10 @@ def _ended_by(status: int | None) -> str:
 
 
 class WorkerPopen(Popen):
-    """A worker's process, which imports the main module only on demand."""
+    """A worker's process, which imports the caller's main module only on demand."""
 
-    # Flushing would wait for a thread that writes to them unread. And no process is forked here that could
-    # write their buffers a second time.
+    # No flush: it could wait for a stream that nobody reads, and no process forked here writes the buffers
+    # again.
     flushes = False
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
@@ -254,7 +255,7 @@ class WorkerPopen(Popen):
 
 
 class _Environment:
-    """A zygote, as a process sees it, that adds these variables to those of the caller."""
+    """A zygote that adds these variables to the environment of the workers that it starts."""
 
     def __init__(self, zygote: Zygote, variables: Mapping[str, str]) -> None:
         self._zygote = zygote

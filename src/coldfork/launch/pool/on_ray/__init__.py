@@ -1,1 +1,1 @@
-"""Workers of a pool that are actors of Ray, on the nodes of its cluster."""
+"""Workers of a pool that are Ray actors, on the nodes of a cluster."""

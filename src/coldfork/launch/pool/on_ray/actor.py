@@ -1,4 +1,4 @@
-"""A worker on Ray: an actor that is prepared once, and does the tasks that it is sent.
+"""A worker on Ray: an actor that is prepared once, and then does the tasks that it receives.
 
 It runs on a node of the cluster, where coldfork and the same Python are installed.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where a worker runs."""
+    """The place where a worker runs: its node, process and devices."""
 
     pid: int
     node: str
@@ -40,10 +40,10 @@ class Whereabouts:
 
 
 class TaskActor:
-    """The class that Ray runs in a worker's process, call after call, in its main thread."""
+    """The class that Ray instantiates in a worker process; its methods run one by one, in the main thread."""
 
     def prepare(self, preload: tuple[str, ...], initializer: bytes | None) -> Whereabouts | str:
-        """Get ready for tasks, or return a text that says why that is not possible."""
+        """Get ready for tasks; return the worker's place, or a text that says why that failed."""
         doing = ""
         try:
             for module in preload:
@@ -68,12 +68,12 @@ class TaskActor:
         try:
             given = received(parcel)
         except OSError:
-            # There was no room for it, or no descriptor: the task fails as it would on this machine.
+            # There was no memory or descriptor for the task's data: it fails as it would on this machine.
             kind, payload = wire.outcome(memoryview(b""), wire.LOST)
         else:
             kind, payload = wire.outcome(memoryview(given.data), given.memory)
         if os.getpid() != home:
-            # A child that the task forked has returned from it: the answer is for its parent to give.
+            # A child that the task forked has returned here: only its parent may answer.
             os._exit(0)
         try:
             return number, kind, perf_counter() - began, sent(payload)
@@ -82,19 +82,19 @@ class TaskActor:
             _flush()
 
     def look(self) -> None:
-        """Do nothing: an answer shows that the worker lives."""
+        """Do nothing: Ray's answer to this call shows that the worker lives."""
 
 
 def _flush() -> None:
-    """Flush what a task has printed, so that it is shown even if the next one ends the process."""
+    """Flush a task's output, so that it is shown even if the next task ends the process."""
     for stream in (sys.stdout, sys.stderr):
-        # A task may have closed the stream, or replaced it.
+        # A task may have closed or replaced the stream.
         with suppress(Exception):
             stream.flush()
 
 
 def sent(payload: Payload) -> Parcel:
-    """Return what is handed to Ray, which copies it."""
+    """Return a payload in the form in which it is passed to Ray, which copies it."""
     if payload.memory >= 0:
         size = os.fstat(payload.memory).st_size
         pages = mmap.mmap(payload.memory, size, access=mmap.ACCESS_READ)
@@ -103,7 +103,7 @@ def sent(payload: Payload) -> Parcel:
 
 
 def received(parcel: Parcel) -> Payload:
-    """Put what Ray delivers into a memory file of its own: writable, and not bound to a node."""
+    """Copy a parcel from Ray into a memory file of its own, which is writable and independent of Ray."""
     data, pieces = parcel
     payload = Payload(data, kept=tuple(memoryview(piece).cast("B") for piece in pieces))
     payload.open()

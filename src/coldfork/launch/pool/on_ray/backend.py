@@ -1,4 +1,4 @@
-"""The thread that receives from the actors of a pool: their answers, their ends, and their deadlines."""
+"""The thread that receives the answers of a pool's actors, and handles their ends and deadlines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_PAUSE = 2.0
 
 
 class RayBackend:
-    """The workers of a pool that are actors of a cluster."""
+    """The workers of a pool, as actors of a Ray cluster."""
 
     def __init__(self, terms: PoolTerms) -> None:
         share = share_of(terms)
@@ -54,7 +54,7 @@ class RayBackend:
         self.dispatcher.open(self._turn, self._end)
 
     def _tell_of_shortage(self, gpus: float) -> None:
-        """Warn if the cluster has too few devices: Ray waits for more without a word."""
+        """Warn if the cluster has too few devices, because Ray itself waits silently for more."""
         there = self._ray.cluster_resources().get("GPU", 0) if gpus else 0
         if there < gpus:
             _LOG.warning(
@@ -72,7 +72,7 @@ class RayBackend:
 
     def _wake(self) -> None:
         """Have the thread check the deadlines, and whether the pool has ended."""
-        # Waking up is enough.
+        # An empty call suffices, because the thread checks after each one.
         self._post(lambda: None)
 
     def _post(self, event: Callable[[], object]) -> None:
@@ -100,7 +100,7 @@ class RayBackend:
         return max(0.0, min(moment for moment in moments if moment is not None) - monotonic())
 
     def _go_round(self) -> None:
-        """Check what does not report itself."""
+        """Check for troubles that nobody reports: a lost Ray, and dead idle actors."""
         if not self._is_connected():
             return
         now = monotonic()
@@ -112,7 +112,7 @@ class RayBackend:
                 worker.look()
 
     def _is_connected(self) -> bool:
-        """Return whether Ray is still there; without it no actor can report."""
+        """Return whether Ray is still connected; without it no actor can report, so the pool ends."""
         if self._connection.lasts():
             return True
         self._workers.clear()
@@ -123,7 +123,7 @@ class RayBackend:
     # --- reports of actors ---
 
     def _hire(self, place: int) -> None:
-        """Request an actor."""
+        """Start an actor for a worker."""
         if not self._is_connected():
             return
         try:
@@ -135,7 +135,7 @@ class RayBackend:
             self.dispatcher.failed_to_start(place, f"{type(error).__name__}: {error}", for_good=True)
 
     def _prepared(self, worker: RayWorker, future: Future[Any]) -> None:
-        """Handle an actor's report that it is ready, or its failure."""
+        """Handle an actor's report that it is ready or has failed."""
         if not self._has(worker):
             return
         error = future.exception()
@@ -152,7 +152,7 @@ class RayBackend:
             self._again = monotonic() + self._pause
 
     def _answered(self, worker: RayWorker, future: Future[Any]) -> None:
-        """Handle a task's answer, or the actor's death during it."""
+        """Handle a task's answer, or its actor's death during the task."""
         if not self._has(worker):
             return
         error = future.exception()
@@ -174,7 +174,7 @@ class RayBackend:
         self.dispatcher.settle(task, *wire.ended(kind, data, memory))
 
     def _undelivered(self, worker: RayWorker, error: BaseException) -> None:
-        """Fail a task because its arguments or its result could not be handed over."""
+        """Fail a task whose arguments or result could not be delivered."""
         number = worker.next()
         (task,) = self.dispatcher.answered(worker, [(number, 0.0)])
         failure = RemoteError(f"Ray could not hand over the task's arguments or its result: {error}")
@@ -182,7 +182,7 @@ class RayBackend:
         self.dispatcher.settle(task, error=failure)
 
     def _found(self, worker: RayWorker, future: Future[Any]) -> None:
-        """Handle the answer of an actor that was checked, or its absence."""
+        """Handle an actor's answer to a check, or the news that it is lost."""
         error = future.exception()
         if error is None:
             worker.found()
@@ -200,7 +200,7 @@ class RayBackend:
 
     def _let_go(self, worker: RayWorker) -> None:
         del self._workers[worker.place]
-        # Ray may have lost it only for a while: what it does then has no use.
+        # Ray may have lost the actor only for a while: its further work would be useless.
         worker.dismiss()
 
     def _end(self) -> None:
@@ -215,15 +215,15 @@ class RayBackend:
     # --- what Ray's errors mean ---
 
     def _is_end(self, error: BaseException) -> bool:
-        """Return whether this error says that an actor is lost, and not just that one of its calls failed."""
+        """Return whether an error means that an actor is lost, and not only that one of its calls failed."""
         errors = self._ray.exceptions
         vain = (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)
         return isinstance(error, errors.RayError) and not isinstance(error, vain)
 
     def _is_hopeless(self, error: BaseException) -> bool:
-        """Return whether this failure means that no actor will ever be ready."""
+        """Return whether a failure means that no actor can ever become ready."""
         errors = self._ray.exceptions
         if isinstance(error, errors.RayTaskError | errors.RuntimeEnvSetupError):
             return True
-        # The constructor does nothing, so coldfork cannot be imported there.
+        # The constructor does nothing of its own, so this means that the node cannot import coldfork.
         return isinstance(error, errors.RayActorError) and error.actor_init_failed

@@ -1,4 +1,4 @@
-"""The Ray that the pools of this process use: the caller's, or one that the first of them started.
+"""The Ray connection that this process's pools share: the caller's, or one that the first pool made.
 
 Also what each worker asks of it, and which terms of a pool no cluster can keep.
 """
@@ -36,9 +36,9 @@ _MOMENT = 0.2
 
 
 def ray_package() -> Any:
-    """Return Ray itself; raise `UsageError` that says how to get it where it is not installed."""
+    """Return the package `ray`; raise `UsageError` with an install hint if it is missing."""
     found = find_spec("ray")
-    # Next to a script, the folder in which Ray keeps its sessions is an empty package of this name.
+    # In the folder of a script, Ray's session folder `ray` may look like an empty package of this name.
     if found is None or found.origin is None:
         raise UsageError(
             "backend=\"ray\" needs Ray, which is not installed here: pip install 'coldfork[ray]'"
@@ -49,7 +49,7 @@ def ray_package() -> Any:
 
 
 def await_answer(address: str, patience: float) -> None:
-    """Wait until something listens at the address of a cluster; raise `PoolError` when the time is up.
+    """Wait until a cluster's address accepts connections; raise `PoolError` on timeout.
 
     An address without host and port is left to Ray.
     """
@@ -80,30 +80,30 @@ def await_answer(address: str, patience: float) -> None:
 
 
 class Connection:
-    """This process's connection to Ray, which its caller may end at any time."""
+    """This process's connection to Ray, which the caller may end at any time."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self._which = _which(ray)
 
     def lasts(self) -> bool:
-        """Return whether it is still there. Without this check, a call of Ray would start a cluster."""
+        """Return whether the connection still exists; without one, a call to Ray would start a cluster."""
         return bool(self._which) and _which(self._ray) == self._which
 
     def kill(self, actor: Any) -> None:
-        """End an actor, for good."""
+        """End an actor for good."""
         if self.lasts():
             with suppress(Exception):
                 self._ray.kill(actor, no_restart=True)
 
 
 def _which(ray: Any) -> str:
-    """Return what tells a connection from later ones; empty where there is none."""
+    """Return an identifier of the present connection; empty without one."""
     return str(ray.get_runtime_context().get_worker_id()) if ray.is_initialized() else ""
 
 
 class Cluster:
-    """The cluster that this process is connected to, while any of its pools needs it."""
+    """The cluster that this process is connected to, as long as any of its pools needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class Cluster:
         """The connection that a pool has made; the last pool ends it."""
 
     def connect(self) -> None:
-        """Make sure that there is a connection. One that the caller has made is left as it is.
+        """Connect to a cluster, unless the caller has already done so.
 
         Otherwise Ray decides, as for every program that names no cluster: RAY_ADDRESS, the cluster that `ray
         start` has begun on this machine, or one for this process alone.
@@ -121,7 +121,7 @@ class Cluster:
         with self._lock:
             if ray.is_initialized():
                 return
-            # Ray retries silently for ten minutes.
+            # Checked first, because Ray would retry silently for ten minutes.
             await_answer(os.environ.get("RAY_ADDRESS", ""), _PATIENCE)
             try:
                 ray.init(include_dashboard=False)
@@ -130,14 +130,14 @@ class Cluster:
             self._mine = Connection(ray)
 
     def enter(self) -> Connection:
-        """Register one more pool that uses the connection."""
+        """Register a pool as a user of the connection, and return the connection."""
         self.connect()
         with self._lock:
             self._users += 1
             return Connection(ray_package())
 
     def leave(self) -> None:
-        """Release the connection. The last pool ends what a pool has started."""
+        """Unregister a pool. After the last one, end a connection that a pool has made."""
         with self._lock:
             self._users -= 1
             if self._users == 0 and self._mine is not None:
@@ -146,7 +146,7 @@ class Cluster:
                 self._mine = None
 
     def processors(self) -> int:
-        """Return how many processors its nodes have."""
+        """Return the number of processors in the cluster."""
         return max(1, int(ray_package().cluster_resources().get("CPU", 1)))
 
 
@@ -162,14 +162,14 @@ def cluster() -> Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The resources and settings that a worker asks for."""
+    """The resources and settings that each worker requests from Ray."""
 
     gpus: float = 0.0
     variables: Mapping[str, str] = field(default_factory=dict)
     preload: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
-        """Return them as Ray's options. Ray never restarts an actor or one of its tasks.
+        """Return the request as Ray's options; Ray shall never restart an actor or repeat its tasks.
 
         An actor takes no processor from Ray's count, which is Ray's default: a pool may have more workers
         than there are processors, one worker may use several, and after the loss of a node the others take
@@ -184,7 +184,7 @@ class Share:
 
 
 def refuse_what_ray_lacks(max_memory: object, log_dir: object, max_device_memory: object = None) -> None:
-    """Refuse options that Ray cannot offer, rather than ignore them silently."""
+    """Refuse options that Ray cannot provide, rather than ignore them silently."""
     if max_memory is not None:
         raise UsageError(
             'max_memory is not for backend="ray": Ray watches the memory of whole nodes '
@@ -203,7 +203,7 @@ def refuse_what_ray_lacks(max_memory: object, log_dir: object, max_device_memory
 
 
 def share_of(terms: PoolTerms) -> Share:
-    """Return what each worker of a pool on these terms asks for."""
+    """Return the resources and settings that each worker of a pool with these options requests."""
     preload = tuple(preload_terms(terms.preload, "fail")["preload"])
     taken = sorted(name for name, value in terms.env.items() if value is None)
     gpus = _gpus(terms.devices, terms.workers)
@@ -216,7 +216,7 @@ def share_of(terms: PoolTerms) -> Share:
 
 
 def _gpus(devices: object, workers: int) -> float:
-    """Return how many devices each worker gets; Ray chooses which."""
+    """Return how many devices each worker gets, which may be a fraction; Ray chooses the devices."""
     if devices is None:
         return 0.0
     if isinstance(devices, str) and devices.strip() in AUTO:
@@ -230,5 +230,5 @@ def _gpus(devices: object, workers: int) -> float:
         raise UsageError(
             f'devices={devices} cannot be divided evenly among {workers} workers, as backend="ray" needs'
         )
-    # Ray counts in ten-thousandths: rounded up, the last worker would wait for ever.
+    # Ray counts in ten-thousandths, and rounding up would leave the last worker waiting for ever.
     return devices / workers if devices >= workers else devices * 10_000 // workers / 10_000

@@ -1,4 +1,4 @@
-"""A worker of a pool, as the pool's process holds it: an actor's handle, its tasks, and why it ended."""
+"""A worker as its pool's process sees it: the handle of an actor, its tasks, and why it ended."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _UNAVAILABLE = re.compile(
 
 
 class RayWorker(Worker):
-    """A worker that is an actor.
+    """A worker that is a Ray actor.
 
     Tasks that it is given ahead wait here, and go to the actor one at a time. So when the actor dies, it is
     certain which task it had, and that it had begun none of the others.
     """
 
     def __init__(self, place: int, actor: Any, connection: Connection, post: Post) -> None:
-        """`post` has the backend's thread call a function."""
+        """`post` runs a function in the backend's thread."""
         super().__init__(place)
         self.pid = 0
         self.at: Whereabouts | None = None
@@ -65,18 +65,18 @@ class RayWorker(Worker):
     # --- called by the backend ---
 
     def prepare(self, preload: tuple[str, ...], initializer: bytes | None, heard: Heard) -> None:
-        """Have it prepared; the outcome goes to `heard`."""
+        """Prepare the actor; `heard` gets the outcome."""
         self._hear(self._actor.prepare.remote(preload, initializer), heard)
 
     def begin(self, at: Whereabouts, answered: Heard, heard: Heard) -> None:
-        """Note that it is ready. `answered` is called for each task, and `heard` after each check."""
+        """Note that the actor is ready. `answered` is called after each task, `heard` after each check."""
         self.at, self._answered, self._heard = at, answered, heard
         self.pid: int = at.pid
         if at.devices:
             self.device: str | None = f"GPU {', '.join(at.devices)}"
 
     def next(self) -> int:
-        """Return the number of the task that it has finished, and send the next one."""
+        """Return the number of the task that has just finished, and send the next one."""
         with self._lock:
             done = self._at_work
             task = self._at_work = self._waiting.popleft() if self._waiting else None
@@ -86,17 +86,17 @@ class RayWorker(Worker):
         return done.number
 
     def look(self) -> None:
-        """Check it, if it is idle: nothing else would show that it has died."""
+        """Check the actor if it is idle: otherwise its death would go unnoticed."""
         with self._lock:
             if self._at_work is not None or self._asked_after:
                 return
         self.ask_after()
 
     def ask_after(self) -> None:
-        """Request an answer, which comes when it reaches this call or has died before."""
+        """Call the actor: its answer, or Ray's error, shows whether it lives."""
         assert self._heard is not None
         if not self._connection.lasts():
-            # The backend finds out on its next round.
+            # The backend notices the lost connection on its next round.
             return
         self._asked_after = True
         try:
@@ -105,51 +105,52 @@ class RayWorker(Worker):
             self._fail(self._heard, error)
 
     def found(self) -> None:
-        """Note that it lives."""
+        """Note that the actor lives."""
         self._asked_after = False
 
     def died(self, error: BaseException) -> WorkerDiedError:
-        """Make the error that its task gets."""
+        """Make the error for the task that the actor was running."""
         assert self.at is not None
         return death(error, self.at, self.device)
 
     def dismiss(self) -> None:
-        """End its actor, if it has not ended."""
+        """End the actor, unless it has ended already."""
         self._connection.kill(self._actor)
 
     # --- called by the dispatcher, from any thread ---
 
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Give it tasks; the first is sent now, if it is idle."""
+        """Give the worker tasks; if it is idle, the first is sent now."""
         with self._lock:
             self._waiting.extend(tasks)
             if self._at_work is not None:
                 return True
             task = self._at_work = self._waiting.popleft()
         if task.payload.is_large:
-            # Ray copies it before it returns, and the caller holds the dispatcher's lock.
+            # Posted, because Ray copies the task before it returns, and the caller holds the dispatcher's
+            # lock.
             self._post(partial(self._send, task))
         else:
             self._send(task)
         return True
 
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take back tasks that it was not sent."""
+        """Take back tasks that the actor was not sent yet."""
         with self._lock:
             count = len(self._waiting) if most is None else min(most, len(self._waiting))
             return [self._waiting.popleft().number for _ in range(count)]
 
     def clear(self) -> None:
-        """Do nothing: what was taken back was never sent."""
+        """Do nothing: tasks that were taken back were never sent."""
 
     def kill(self) -> None:
-        """End it, and what it has started in its process group."""
+        """Kill the actor's process, and those in its process group."""
         self.dismiss()
-        # A running task reports the end by itself; without one, the actor has to be asked.
+        # A running task reports the actor's end by itself; an idle actor must be asked.
         self._post(self.ask_after)
 
     def finish(self) -> None:
-        """Let it end, because no more tasks come."""
+        """Let the worker end, because no more tasks come."""
         if self.finishing_since is None:
             self.finishing_since: float | None = monotonic()
             if self._connection.lasts():
@@ -171,7 +172,7 @@ class RayWorker(Worker):
             self._hear(ref, self._answered)
 
     def _hear(self, ref: Any, heard: Heard) -> None:
-        # Ray calls this in one of its threads, which must not be blocked.
+        # Ray calls this in one of its own threads, which must not be blocked.
         ref.future().add_done_callback(lambda future: self._post(partial(heard, self, future)))
 
     def _fail(self, heard: Heard, error: Exception) -> None:
@@ -181,7 +182,7 @@ class RayWorker(Worker):
 
 
 def reason(error: BaseException) -> str:
-    """Return why an actor has ended, in Ray's words without its boilerplate."""
+    """Return why an actor ended, in Ray's words but without its boilerplate."""
     text = _COLOUR.sub("", str(error)).strip()
     unavailable = _UNAVAILABLE.match(text)
     if unavailable is not None:
@@ -202,7 +203,7 @@ def unready(error: BaseException) -> str:
 
 
 def death(error: BaseException, at: Whereabouts, device: str | None) -> WorkerDiedError:
-    """Make the error for a task whose worker was ready and has died."""
+    """Make the error for a task whose worker was ready, but died."""
     who = f"pid {at.pid} on node {at.node}"
     if device is not None:
         who += f", {device}"

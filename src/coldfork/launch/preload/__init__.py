@@ -1,1 +1,1 @@
-"""Find what a server may import ahead of its workers: by reading, by trying, and by proof in forks."""
+"""Find the modules that a server may import ahead of its workers: by reading, trying, and proof in forks."""

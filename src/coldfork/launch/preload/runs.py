@@ -1,4 +1,4 @@
-"""Start the processes that try imports, and read their reports."""
+"""Start the processes that try imports, and turn their reports into results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     origins: Origins,
     **more: Any,
 ) -> Run:
-    """Have a fresh interpreter do a task within this many seconds; `hear` gets its events as they come."""
+    """Run a task in a fresh interpreter for at most this many seconds; `hear` gets each event as it comes."""
     with tempfile.TemporaryDirectory(prefix="coldfork-preload-") as folder:
         result = Path(folder, "result")
         result.touch(mode=0o600)
@@ -67,7 +67,7 @@ def run(
 
 
 class Run:
-    """The events of one process and its children, in the model's terms, and how it ended."""
+    """The events of one process and its children, and how the process ended."""
 
     def __init__(self, told: Sequence[Event], ended: Ended, origins: Origins) -> None:
         self._told = told
@@ -79,25 +79,25 @@ class Run:
         return [event for event in self._told if event.get("event") in kinds]
 
     def last(self, kind: str) -> Event | None:
-        """Return the last event of a kind."""
+        """Return the last event of a kind; None if there is none."""
         found = self.of(kind)
         return found[-1] if found else None
 
     @property
     def accepted(self) -> list[str]:
-        """Return the modules that were found clean, in the order of their import."""
+        """Return the modules found clean, in the order of their import."""
         return [name for event in self.of("accepted") for name in event["modules"]]
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Return how long each module took to import, with everything that it imports."""
+        """Return each module's import time, including the modules that it imports."""
         return {event["module"]: float(event["seconds"]) for event in self.of("loaded")}
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Return the modules that were found unclean."""
+        """Return the modules found unclean, with the reasons."""
         told = self.of("left")
-        # Where the responsible part was found, report that part and not the whole.
+        # If the part of a module that is responsible was found, report only that part.
         parts = {event["kind"] for event in told if not event.get("whole")}
         return tuple(
             self._left_out(event) for event in told if not event.get("whole") or event["kind"] not in parts
@@ -105,12 +105,12 @@ class Run:
 
     @property
     def reads(self) -> tuple[VariableUse, ...]:
-        """Return the variables that were read."""
+        """Return the environment variables that imports have read."""
         return self._uses("read")
 
     @property
     def writes(self) -> tuple[VariableUse, ...]:
-        """Return the variables that were set or removed."""
+        """Return the environment variables that imports have set or removed."""
         return self._uses("written")
 
     def _uses(self, kind: str) -> tuple[VariableUse, ...]:
@@ -122,7 +122,7 @@ class Run:
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """Return the modules that were proven, in order."""
+        """Return the modules that were proven clean, in order."""
         seconds: dict[str, float] = {}
         tried: tuple[str, ...] = ()
         found: list[Kept] = []
@@ -137,19 +137,19 @@ class Run:
 
     @property
     def rest(self) -> float | None:
-        """Return how long a worker still took for its other imports."""
+        """Return the seconds that a worker took for its remaining imports; None if it did not finish them."""
         event = self.last("rest")
         return None if event is None or event["seconds"] is None else float(event["seconds"])
 
     @property
     def present(self) -> frozenset[str]:
-        """Return the modules that the list brings along."""
+        """Return the modules that are loaded once the list is imported."""
         event = self.last("present")
         return frozenset(() if event is None else event["modules"])
 
     @property
     def trouble(self) -> str | None:
-        """Return what a worker could not do."""
+        """Return why a worker failed to import the rest or to use the device; None if it did both."""
         event = self.last("rest")
         if event is not None:
             return None if event["device"] is None else str(event["device"])
@@ -157,7 +157,7 @@ class Run:
         return None if raised is None else f"importing {raised['module']} raised {_said(raised['error'])}"
 
     def unproven(self, before: Run) -> dict[str, LeftOut]:
-        """Return, by name, the modules of a list that keep a process from importing it and staying clean."""
+        """Return, by name, the modules that make a process with this list unclean."""
         last = self.last("importing")
         proven = {one.module for one in self.kept}
         if last is not None and last["module"] not in proven:
@@ -166,11 +166,11 @@ class Run:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Return the variables read whose values differ between workers."""
+        """Return the variables that imports have read and whose values differ between workers."""
         return tuple(sorted({event["name"] for event in self.of("own")}))
 
     def _frozen(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
-        """Yield the modules that come out different when a variable has another value."""
+        """Yield the modules whose content depends on a variable that differs between workers."""
         earlier = {(event["name"], event["module"]): event for event in before.of("own")}
         frozen: dict[str, list[tuple[str, Event]]] = {}
         item: str | None = None
@@ -183,7 +183,7 @@ class Run:
                 frozen.setdefault(item, []).append((event["module"] or item, event))
         for item, found in frozen.items():
             module, event = found[0]
-            # With several variables, it cannot be seen which one changed the module.
+            # If several variables were read, it is unknown which of them changed the module.
             names = " or ".join(one["name"] for by, one in found if by == module)
             reason = f"its import reads {names}, which differs between workers, and keeps it"
             place = self._origins.place(event["path"], event["module"])
@@ -204,14 +204,14 @@ class Run:
         return LeftOut(module, Stain.ENDS, "its import ended the process")
 
     def seeds(self, before: Run) -> tuple[str, ...]:
-        """Return what each worker seeds anew beyond the usual generators, as module, colon and name."""
+        """Return the generators that each worker must seed anew, beyond the usual ones, as `module:name`."""
         names = (
             f"{event['module']}:{event['name']}" for _, event in self._differing(before) if event["seedable"]
         )
         return tuple(sorted(set(names)))
 
     def _drawn(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
-        """Yield the modules whose random numbers differ between processes and cannot be drawn anew."""
+        """Yield the modules with random numbers drawn at import that a worker cannot draw anew."""
         for item, event in self._differing(before):
             if event["seedable"]:
                 continue
@@ -221,7 +221,7 @@ class Run:
             yield item, LeftOut(event["module"] or item, Stain.SEEDS, reason, place, event["line"])
 
     def _differing(self, before: Run) -> Iterator[tuple[str, Event]]:
-        """Yield what another process has drawn differently, each with the module that brought it."""
+        """Yield the generators whose state differs between two processes, each with the imported module."""
         earlier = {key: event for key, _, event in before._generators()}
         for key, item, event in self._generators():
             other = earlier.get(key)

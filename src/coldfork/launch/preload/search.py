@@ -1,4 +1,4 @@
-"""Find out what may be preloaded for a worker, and whether a kept list still may be."""
+"""Find the modules that may be preloaded for a worker, and check whether a kept list is still clean."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPOKEN = {"bare": "importing", "descend": "searching", "prove": "proving"}
 
 @dataclass(frozen=True, slots=True)
 class PreloadRequest:
-    """A worker's imports, or a kept list, with the surroundings."""
+    """A worker's imports, or a kept list to check, and the interpreter to try them in."""
 
     wanted: tuple[str, ...]
     setup: ProbeSetup
@@ -42,7 +42,7 @@ class PreloadRequest:
 
 
 def preload(request: PreloadRequest, progress: Progress | None = None) -> Preloading:
-    """Search, or check a kept list; either way each of its modules is proven in a fork."""
+    """Search for modules to preload, or check a kept list; each module is then proven in a fork."""
     if not kernel.supported():
         raise UsageError("coldfork preload needs Linux with /proc, as a zygote does")
     return apart(lambda stop: _Search(request, progress, stop).result())
@@ -50,7 +50,7 @@ def preload(request: PreloadRequest, progress: Progress | None = None) -> Preloa
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The result of the trials."""
+    """The outcome of one search or check."""
 
     left: tuple[LeftOut, ...]
     searched: Run
@@ -59,7 +59,7 @@ class _Found:
 
 
 class _Search:
-    """One search."""
+    """One search, or one check of a kept list."""
 
     def __init__(self, request: PreloadRequest, progress: Progress | None, stop: Callable[[], bool]) -> None:
         self._request = request
@@ -79,7 +79,7 @@ class _Search:
             return self._report(bare, found, sources.result())
 
     def _found(self) -> _Found:
-        """Search, and drop modules that make a single process unclean, until the list is clean."""
+        """Search, then repeat without modules that make the whole list unclean, until it is clean."""
         left: dict[str, LeftOut] = {}
         for _ in range(_MOST_PROOFS):
             searched = self._descend(self._request.wanted, list(left))
@@ -91,7 +91,7 @@ class _Search:
         raise UsageError(f"no list was clean as a whole in {_MOST_PROOFS} tries")
 
     def _checked(self, kept: tuple[str, ...]) -> _Found:
-        """Tell whether a list is still clean, and if not, why."""
+        """Check a kept list; return the modules that are no longer clean, with reasons."""
         searched = self._descend(kept, [])
         if searched.left_out:
             return _Found(searched.left_out, searched, None)
@@ -106,8 +106,8 @@ class _Search:
         return done
 
     def _prove(self, modules: Sequence[str], searched: Run) -> Run:
-        # Python code is given other values of the variables that differ between workers: a module that comes
-        # out different has kept one.
+        # Python code sees changed values of the variables that differ between workers: a module that then
+        # comes out different has kept one of them.
         base = while_importing(self._setup.base)
         others = {name: pretended(name, base) for name in searched.own}
         wanted = list(self._request.wanted)
@@ -169,7 +169,7 @@ class _Search:
 
 
 def _refusal(done: Run, setup: ProbeSetup) -> str:
-    """Return why a worker could not import what it needs."""
+    """Return a message why a worker could not import the modules that it needs."""
     raised = done.last("raised")
     if raised is not None:
         error = raised["error"]
@@ -191,7 +191,7 @@ def _unfinished(done: Run) -> str:
 
 
 def _end(done: Run, after: str = "") -> str:
-    """Say how a process ended, and what it said last."""
+    """Return a phrase about how a process ended, with the last line of its output."""
     lines = done.ended.output.strip().splitlines()
     said = f": {lines[-1]}" if lines else ""
     return f"{done.ended.signal or f'status {done.ended.status}'}{after}{said}"

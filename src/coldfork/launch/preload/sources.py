@@ -1,4 +1,4 @@
-"""Use `coldfork check` to find what may wake a device elsewhere, although it did not here."""
+"""Use `coldfork check` to find lines that may wake a device on other machines, although none did so here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The result of reading the sources."""
+    """The lines that the sources contain, or why they could not be read."""
 
     doubts: tuple[Doubt, ...] = ()
     unread: str | None = None
@@ -40,7 +40,7 @@ class Sources:
 
 
 def read_sources(modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool]) -> Sources:
-    """Return the lines that may wake a device when one of these is imported, certainly or possibly."""
+    """Return the lines that certainly or possibly wake a device when one of these modules is imported."""
     try:
         found, version, folders = _places(modules, setup, stop)
         if not found:
@@ -56,7 +56,7 @@ def read_sources(modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], b
 def _places(
     modules: Sequence[str], setup: ProbeSetup, stop: Callable[[], bool]
 ) -> tuple[list[str], str, list[str]]:
-    """Return where the top packages lie, the Python version, and the folders of the import path."""
+    """Return the paths of the top-level packages, the Python version, and the folders of the import path."""
     tops = list(dict.fromkeys(module.partition(".")[0] for module in modules))
     done = _asked([setup.python, "-c", _FIND, *tops], setup, stop)
     if done.returncode:

@@ -1,1 +1,1 @@
-"""The code of the processes that try imports: only the standard library, beside what is tried."""
+"""The code of processes that try imports, which uses only the standard library beside the tried modules."""

@@ -40,7 +40,7 @@ _NO_DEVICE = 100
 
 
 def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float) -> bool:
-    """Import these, report everything they leave, and return whether a worker may be forked from here.
+    """Import modules, report all that they leave behind, and return whether a worker may be forked from here.
 
     A child that an import has forked, and that returns here, is ended.
     """
@@ -70,13 +70,13 @@ def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float
 
 
 def stains(observer: Observer) -> Iterator[Event]:
-    """Yield what would break a worker, each with the module and line that it comes from."""
+    """Yield a report of everything that would break a worker, with the responsible module and line."""
     yield from _awake(observer)
     for kind, text, module, (path, line) in observer.left_behind.left():
         yield _stain(kind, text, module, path, line)
     for lock in belongings.held_locks():
-        # A lock that no module holds belongs to a running function: one of ours, or of a thread reported
-        # already.
+        # A lock that no module holds belongs to a running function: ours, or that of a thread already
+        # reported.
         if lock.module is not None:
             path, line = line_of(lock.module, lock.name)
             yield _stain(LOCK, f"the lock {lock.module}.{lock.name} is held", lock.module, path, line)
@@ -99,7 +99,7 @@ def _stain(kind: str, text: str, module: str | None, path: str | None, line: int
 
 
 def tell_of_variables(observer: Observer, tell: Tell) -> None:
-    """Report which variables were read and set, and by which modules."""
+    """Report the variables that were read and set, and the modules that did so."""
     own = observer.variables.of_workers()
     for name, (module, (path, line)) in list(observer.variables.reads.items()):
         read = {"name": name, "module": module, "path": path, "line": line}
@@ -113,7 +113,7 @@ def tell_of_variables(observer: Observer, tell: Tell) -> None:
 
 
 def tell_of_generators(tell: Tell) -> None:
-    """Report the sources of random numbers; another process shows whether they are the same there."""
+    """Report the sources of random numbers, whose states are later compared with another process's."""
     for one, digest in belongings.generators():
         path, line = (None, None) if one.module is None else line_of(one.module, one.name)
         kind = type(one.thing).__qualname__
@@ -123,7 +123,7 @@ def tell_of_generators(tell: Tell) -> None:
 
 
 def try_in_child(limit: float) -> CanaryAnswer:
-    """Fork a child as a server forks a worker; it draws seeds, runs in parallel and uses the device.
+    """Fork a child like a server's worker, which draws seeds, starts thread pools and uses the device.
 
     It is killed when it takes too long.
     """
@@ -136,7 +136,7 @@ def try_in_child(limit: float) -> CanaryAnswer:
 
 
 def use_device() -> None:
-    """Use the device in this process in whatever way is available."""
+    """Use the device in this process by whatever loaded library can."""
     for trial in _devices():
         trial.attempt()
 
@@ -151,7 +151,7 @@ def _devices() -> Iterator[Trial]:
 
 
 def _use(torch: Any) -> None:
-    """Create a context, in a way that also works on the virtual device."""
+    """Create a context on the first device, by calls that a virtual device supports too."""
     if torch.cuda.is_available():
         torch.cuda.set_device(0)
         torch.cuda.synchronize()
@@ -163,7 +163,7 @@ def _initialise() -> None:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        # A machine without a device, or a virtual device that only torch finds.
+        # There is no device, or a virtual one that only torch sees.
         return
     code = driver.cuInit(0)
     if code not in (0, _NO_DEVICE):

@@ -1,4 +1,4 @@
-"""Find what modules keep in memory that copies must not share: held locks and sources of random numbers."""
+"""Find objects in memory that forked copies must not share: held locks and sources of random numbers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BOUND = ("method", "builtin_function_or_method", "method-wrapper", "frame", "li
 
 
 class Belonging:
-    """An object of interest, and its holder."""
+    """A lock or generator, and the module that holds it."""
 
     def __init__(self, thing: Any, module: str | None, name: str) -> None:
         self.thing = thing
@@ -52,12 +52,12 @@ class Belonging:
         """The name under which the module has it; empty where none was found."""
 
     def is_found(self) -> bool:
-        """Return whether the name leads back to it."""
+        """Return whether looking up the module and name yields this very object."""
         return self.module is not None and renewal.found(f"{self.module}:{self.name}") is self.thing
 
 
 def held_locks() -> list[Belonging]:
-    """Return the held locks that were made since the last `gc.freeze`."""
+    """Return the locks that are held, among those made since the last `gc.freeze`."""
     held = [one for one in gc.get_objects() if _is_held(one)]
     return [_belonging(one) for one in held]
 
@@ -72,7 +72,7 @@ def _is_held(thing: Any) -> bool:
 
 
 def generators() -> list[tuple[Belonging, str]]:
-    """Return the sources of random numbers made since the last `gc.freeze`, each with a digest.
+    """Return the sources of random numbers made since the last `gc.freeze`, each with a digest of its state.
 
     Generators that each worker seeds anew are left out.
     """
@@ -82,7 +82,7 @@ def generators() -> list[tuple[Belonging, str]]:
             found.setdefault(id(thing), _belonging(thing))
         elif type(thing) is ModuleType:
             for name, value in list(vars(thing).items()):
-                # Not every generator is tracked by the garbage collector.
+                # The garbage collector does not list every generator, so look for those in modules as well.
                 if _is_generator(value) and not gc.is_tracked(value):
                     found.setdefault(id(value), Belonging(value, vars(thing).get("__name__"), name))
     redrawn = [renewal.found(f"{module}:{name}") for module, name in _REDRAWN]
@@ -102,7 +102,7 @@ def _is_generator(thing: Any) -> bool:
 
 
 def _digest(thing: Any) -> str:
-    """Return a digest that tells whether two processes would draw the same."""
+    """Return a digest of a generator's state: equal digests mean equal random numbers."""
     for ask in ("getstate", "get_state"):
         state = getattr(thing, ask, None)
         if state is not None:
@@ -114,7 +114,7 @@ def _digest(thing: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Turn arrays into lists, because the text of a long array leaves out its middle."""
+    """Turn arrays into lists, because the text of a long array omits its middle."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
@@ -126,14 +126,14 @@ def _belonging(thing: Any) -> Belonging:
     found = list(_holders(thing, _DEEPEST, {id(thing)}))
     if not found:
         return Belonging(thing, None, "")
-    # Many modules hold it because they have imported it; one has made it.
+    # Many modules may hold the object because they have imported it; prefer the one that has made it.
     named = [_made_in(module, name) for module, name in found]
     best = min(named, key=lambda one: (not Belonging(thing, *one).is_found(), line_of(*one)[1] is None, one))
     return Belonging(thing, *best)
 
 
 def _made_in(module: str, name: str) -> tuple[str, str]:
-    """Return the object under the name of the module whose class it belongs to."""
+    """Return an object's place in the module that defines the class of its holder, if that is another one."""
     first, _, rest = name.partition(".")
     maker = getattr(getattr(sys.modules[module], first, None), "__module__", None) if rest else None
     if isinstance(maker, str) and getattr(sys.modules.get(maker), first, None) is not None:
@@ -142,7 +142,7 @@ def _made_in(module: str, name: str) -> tuple[str, str]:
 
 
 def _holders(thing: Any, depth: int, known: set[int]) -> Iterator[tuple[str, str]]:
-    """Yield the modules from which an object is reached, each with the names on the way."""
+    """Yield the modules that lead to an object, each with the dotted name of the way to it."""
     for holder in gc.get_referrers(thing):
         if id(holder) in known or type(holder).__name__ in _BOUND or isinstance(holder, ModuleType):
             continue

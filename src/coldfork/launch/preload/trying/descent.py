@@ -1,4 +1,4 @@
-"""Find the largest part of an import that leaves a process fit to fork, by forking before each step.
+"""Find the largest part of an import after which a process may still fork, by forking before each step.
 
 A child imports the next modules. If it is clean afterwards, it goes on in its parent's place, and the parent
 ends. If not, it has reported which module made it unclean, and the parent tries what was loaded beside that
@@ -38,7 +38,7 @@ _STOPPED = {HANGS: "its import did not end in time", ENDS: "its import ended the
 
 
 class Descent:
-    """The search in one chain of processes, each the child of the one before."""
+    """The search, in a chain of processes that are each the child of the one before."""
 
     def __init__(self, observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
         self._observer = observer
@@ -53,7 +53,7 @@ class Descent:
         self._steps = 0
 
     def run(self) -> None:
-        """Run the whole search; returns in the last process of the chain."""
+        """Run the whole search; only the last process of the chain returns."""
         self._survey()
         self._queue = [self._wanted]
         while self._queue:
@@ -62,7 +62,7 @@ class Descent:
                 continue
             heard = self._try(modules)
             if heard is None:
-                # In the child: these are imported here now.
+                # This is the child, which has now imported these modules.
                 continue
             if heard.clean:
                 os._exit(0)
@@ -71,7 +71,7 @@ class Descent:
         self._tell({"event": "complete"})
 
     def _survey(self) -> None:
-        """Import everything in a child, to see what is loaded and what that leaves behind."""
+        """Import everything in a child, to see which modules are loaded and what they leave behind."""
 
         def live(tell: Tell) -> None:
             self._observer.begin(tell)
@@ -105,14 +105,14 @@ class Descent:
         return fork_and_hear(live, self._patience, self._say)
 
     def _say(self, event: Event) -> None:
-        """Report the progress."""
+        """Report progress every 50 modules."""
         if event["event"] == "begin":
             self._steps += 1
             if self._steps % 50 == 0:
                 self._tell({"event": "progress", "loaded": self._steps, "module": event["module"]})
 
     def _is_tainted(self, name: str) -> bool:
-        """Return whether importing a module imports an unclean one: itself, or a package that it is in."""
+        """Return whether a module, or a package that contains it, is known to be unclean."""
         while name:
             if name in self._tainted:
                 return True
@@ -120,7 +120,7 @@ class Descent:
         return False
 
     def _expanded(self, names: Iterable[str]) -> list[str]:
-        """Return these without what is loaded; unclean ones are replaced by what they would load."""
+        """Return these names without loaded modules, and with unclean ones replaced by their clean parts."""
         found: list[str] = []
         for name in names:
             if name in sys.modules or name in found:
@@ -132,12 +132,12 @@ class Descent:
         return found
 
     def _below(self, name: str, tree: Tree | None = None) -> list[str]:
-        """Return the largest clean parts of what is loaded for a module, as far as that is known."""
+        """Return the largest clean parts among the modules that a module loads, as far as these are known."""
         node = self._known.get(name) or (tree and tree.items.get(name))
         return [one.name for one in untainted(node, self._is_tainted)] if node else []
 
     def _learn(self, heard: Heard, modules: Sequence[str]) -> None:
-        """Note which modules are unclean by what a child has reported."""
+        """Note the modules that are unclean according to a child's reports."""
         innermost = heard.tree.current
         if innermost.name and (heard.reached or heard.timed_out or not heard.ended):
             self._tainted.update(node.name for node in innermost.chain())
@@ -172,7 +172,7 @@ class Descent:
         self._leave_out(stain["kind"], stain["text"], node.name, place, node.steps(*place), waker)
 
     def _leave_out_whole(self, kind: str, text: str, module: str) -> None:
-        """Leave out a module, perhaps because of one that it imports."""
+        """Leave out a whole module, although a module that it imports may be responsible."""
         self._tainted.add(module)
         node = self._known.get(module)
         self._leave_out(kind, text, module, whole=node is not None and bool(node.children))
@@ -203,7 +203,7 @@ class Descent:
         )
 
     def _divide(self, heard: Heard, modules: list[str]) -> None:
-        """Put what is left to try of these in front of the queue."""
+        """Put the parts of these modules that are still to be tried at the front of the queue."""
         parts: list[list[str]] = [[]]
         for name in modules:
             node = heard.tree.items.get(name)
@@ -216,7 +216,7 @@ class Descent:
             self._tainted.add(name)
             parts += [self._below(name, heard.tree), []]
         if len(parts) == 1 and len(modules) > 1:
-            # It is not known yet which of them it was.
+            # No module was found responsible yet, so try the halves separately.
             half = len(modules) // 2
             parts = [modules[:half], modules[half:]]
         elif len(parts) == 1:
@@ -226,7 +226,7 @@ class Descent:
 
 
 def look_closer(module: str, accelerator: str, observer: Observer, patience: float) -> Event | None:
-    """Import the module in a child to see what wakes this accelerator; None when that was not seen."""
+    """Import a module in a child to find the line that wakes an accelerator; None if it was not found."""
 
     def live(tell: Tell) -> None:
         from coldfork.observe.watch import watch
@@ -240,7 +240,7 @@ def look_closer(module: str, accelerator: str, observer: Observer, patience: flo
         try:
             __import__(module)
         except BaseException:
-            # What was woken before has been reported.
+            # Any wake before the error has already been reported.
             pass
         watching.poll()
 

@@ -1,4 +1,4 @@
-"""One attempt in a forked child: its reports, until it is clean and continues, or is of no more use."""
+"""One attempt in a forked child: its reports, up to the moment when it is clean and goes on, or fails."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _MOST = 1 << 16
 
 
 def wait_for_the_end() -> NoReturn:
-    """Wait to be killed: while this process exists, what it has started can be found below it."""
+    """Wait to be killed; until then, processes that this one has started can be found as its descendants."""
     while True:
         pause()
 
 
 class Node:
-    """One module that was loaded, and those that were loaded for it, in order."""
+    """One loaded module, with the modules that it loaded in turn, in order."""
 
     __slots__ = ("by", "children", "line", "loaded", "name", "parent", "path", "seconds")
 
@@ -54,7 +54,7 @@ class Node:
         return [*above, self] if self.name else above
 
     def steps(self, path: str | None, line: int | None) -> list[Event]:
-        """Return the same with the line where each requests the next, and the last one's line."""
+        """Return the chain as events, each with the line that requests the next module, at last this line."""
         chain = self.chain()
         onward = [*((one.by, one.line) for one in chain[1:]), (path, line)]
         return [
@@ -63,14 +63,14 @@ class Node:
         ]
 
     def walk(self) -> Iterator[Node]:
-        """Yield this node and all below it."""
+        """Yield this node and all nodes below it."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 class Tree:
-    """Grows with the reported loads; `root` stands for no module."""
+    """The tree of loaded modules, built from reports; `root` stands for no module."""
 
     def __init__(self) -> None:
         self.root: Node = Node("", None, {})
@@ -80,9 +80,9 @@ class Tree:
         """The modules that were loaded for each requested module."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
-        """Take note of a load that begins or ends, or of what is imported next."""
+        """Record the report of a beginning or finished load, or of the next module to import."""
         if event["event"] == "item":
-            # A node without a name, because importing a module first loads the packages around it.
+            # The node gets its name later: importing a module first loads the packages that contain it.
             self.current = self.items[event["module"]] = Node("", self.root, {})
             self.root.children.append(self.current)
         elif event["event"] == "begin":
@@ -100,7 +100,7 @@ class Tree:
 
 
 def untainted(node: Node, is_tainted: Callable[[str], bool]) -> Iterator[Node]:
-    """Yield the largest parts below a node in which no module is tainted, in order."""
+    """Yield, in order, the largest subtrees below a node that contain no tainted module."""
     for child in node.children:
         if child.loaded and not any(is_tainted(one.name) for one in child.walk()):
             yield child
@@ -109,7 +109,7 @@ def untainted(node: Node, is_tainted: Callable[[str], bool]) -> Iterator[Node]:
 
 
 class Heard:
-    """The reports of a child about its attempt."""
+    """The reports of a child about its attempt, as the parent has received them."""
 
     def __init__(self) -> None:
         self.tree: Tree = Tree()
@@ -126,7 +126,7 @@ class Heard:
         self.timed_out = False
 
     def hear(self, event: Event) -> None:
-        """Take note of one event."""
+        """Record one event."""
         kind = event["event"]
         if kind in ("item", "begin", "end"):
             self.tree.hear(event)
@@ -149,7 +149,7 @@ class Heard:
 def fork_and_hear(
     live: Callable[[Tell], object], patience: float, also: Callable[[Event], None] = lambda event: None
 ) -> Heard | None:
-    """Fork a child that runs `live`, and return what it reports; None in the child, once it is clean.
+    """Fork a child that runs `live`, and return its reports; return None in the child once it is clean.
 
     It is killed, with all that it started, when it is finished or has reported nothing for this many seconds.
     """

@@ -1,4 +1,4 @@
-"""See what a process holds beside memory: threads, processes, connections, files, file locks."""
+"""Find what a process holds besides memory: threads, child processes, connections, files, file locks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SPOKEN = {
 
 
 class LeftBehind:
-    """Looks at this process again and again; what was there at the beginning is not reported."""
+    """A record of resources that have appeared in this process since the beginning."""
 
     def __init__(self, here: Callable[[], tuple[str | None, Site]], starts: Starts) -> None:
         self._here, self._starts = here, starts
@@ -44,13 +44,13 @@ class LeftBehind:
         self.seen: Seen = {}
 
     def begin(self) -> None:
-        """Report only what is new from here on."""
+        """Ignore everything that is there now."""
         self._before = frozenset(_present())
         self.seen = {}
         self._signature = _signature()
 
     def look(self) -> None:
-        """Note what is new; cheap when nothing is."""
+        """Record new resources; cheap if there are none."""
         signature = _signature()
         if signature == self._signature:
             return
@@ -60,7 +60,7 @@ class LeftBehind:
                 self.seen[key] = self._here()
 
     def left(self) -> list[tuple[str, str, str | None, Site]]:
-        """Return what is there to stay: its kind, what it is, and the module and line responsible."""
+        """Return the new resources that are still there: kind, description, responsible module and line."""
         self.look()
         found = []
         for key in self._staying():
@@ -100,7 +100,7 @@ def _present() -> list[Key]:
 
 
 def _kind_of(descriptor: int) -> tuple[str, str] | None:
-    """Return what a descriptor is, if a copy of the process should not share it."""
+    """Return the kind and description of a descriptor, if a forked copy should not share it."""
     target = os.readlink(f"/proc/self/fd/{descriptor}")
     if target in _SPOKEN:
         return "kernel", target
@@ -110,13 +110,13 @@ def _kind_of(descriptor: int) -> tuple[str, str] | None:
     if stat.S_ISFIFO(mode) and target.startswith("pipe:"):
         return "pipe", target
     if not stat.S_ISREG(mode) or not os.path.exists(target):
-        # A device is reported by its state; a file without a name is memory.
+        # Devices are reported by their states, and an unnamed file is memory.
         return None
     return ("file", target) if _writes_anywhere(descriptor) else None
 
 
 def _writes_anywhere(descriptor: int) -> bool:
-    """Return whether a file is open for writing, and not only at its end."""
+    """Return whether a file is open for writing, other than appending."""
     import fcntl
 
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
@@ -124,7 +124,7 @@ def _writes_anywhere(descriptor: int) -> bool:
 
 
 def _locked_files(process: int) -> list[str]:
-    """Return the files on which this process holds a lock, by device and number."""
+    """Return the files on which a process holds a lock, by device and number."""
     try:
         with open("/proc/locks", "rb") as stream:
             lines = [line.split() for line in stream]

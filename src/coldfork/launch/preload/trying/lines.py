@@ -1,4 +1,4 @@
-"""Find the lines that reports name: the one that runs, those that start things, those that define a name."""
+"""Find lines for reports: the line that runs now, lines that start things, and lines that define names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TAKING = ("acquire", "__enter__")
 
 
 def site() -> Site:
-    """Return file and line of the innermost module or class body that runs now; nothing outside any."""
+    """Return the file and line of the innermost module or class body that is running; None without one."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -37,14 +37,14 @@ def site() -> Site:
 
 def _is_machinery(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith("<"):
-        # Frames of importlib, and of code made from a text: the line that had it made is further out.
+        # Frames of importlib and of generated code are skipped: the responsible line is further out.
         return True
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and name.startswith(_OURS)
 
 
 class Starts:
-    """The latest line that started a thread, opened a socket or opened a file."""
+    """The latest lines that started a thread, opened a socket or opened a file."""
 
     def __init__(self) -> None:
         self.process: Site = (None, None)
@@ -57,7 +57,7 @@ class Starts:
         self._home = os.getpid()
 
     def listen(self) -> None:
-        """Record these from here on; an audit hook stays until the process ends."""
+        """Record such lines from now on; this audit hook stays until the process ends."""
         sys.addaudithook(self._heard)
         kind: Any = threading.Thread
         start = kind.start
@@ -83,7 +83,7 @@ class Starts:
 
 
 def line_of(module: str, name: str) -> Site:
-    """Return file and line where a lock is acquired, else where it is bound, as far as the source shows."""
+    """Return the file and line that acquires a lock, or else binds its name, as found in the source."""
     path = getattr(sys.modules.get(module), "__file__", None)
     tree = parsed(path)
     if tree is None:

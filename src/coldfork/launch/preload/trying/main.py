@@ -1,4 +1,4 @@
-"""The entry point of a process that tries imports; its task is in its environment."""
+"""The entry point of a process that tries imports; the environment holds its task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """Do what the environment asks of this process, and end it."""
+    """Do the task that is in the environment, and end this process."""
     session = WatchSession.current
     if session is None:
         sys.exit("coldfork: this process was not started to try imports")
@@ -35,7 +35,7 @@ def main() -> NoReturn:
 
 
 def _telling(path: str) -> Tell:
-    """Return a function that appends a line to the result, from here and from every fork of this process."""
+    """Return a function that appends a line to the result file, from this process and all its forks."""
     descriptor = high(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600))
     write = os.write
 
@@ -46,7 +46,7 @@ def _telling(path: str) -> Tell:
 
 
 def _bare(settings: dict[str, Any], tell: Tell) -> None:
-    """Import everything unwatched, and report what that costs."""
+    """Import everything unobserved, and report the time and the number of modules."""
     before, began = len(sys.modules), process_time()
     for name in settings["wanted"]:
         try:
@@ -59,13 +59,13 @@ def _bare(settings: dict[str, Any], tell: Tell) -> None:
 
 
 def _descend(settings: dict[str, Any], tell: Tell) -> None:
-    """Search in a chain of processes, and wait until the last of them has ended."""
+    """Search in a chain of processes, and wait for the last of them to end."""
     from coldfork.launch.plumbing.linux import kernel
     from coldfork.launch.preload.trying.descent import Descent
 
     observer = _observer()
     kernel.adopt_orphans(kernel.process_control())
-    # Otherwise no process further down could tell that a device was cold here.
+    # Otherwise a forked process could not know that a device was cold here.
     states.remember_for_children()
     over, ending = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
@@ -75,17 +75,17 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
             tell({"event": "trouble", "text": f"{type(error).__name__}: {error}{_place(error)}"})
             raise
         finally:
-            # In the last process of the chain; those before it end without coming here.
+            # Only the last process of the chain reaches this: the earlier ones end elsewhere.
             os.write(ending, b".")
             os._exit(0)
     os.close(ending)
     os.read(over, 1)
-    # Processes that modules have started and not ended.
+    # Kill processes that imported modules have started and not ended.
     kernel.signal_all(kernel.descendants(os.getpid()), SIGKILL)
 
 
 def _place(error: BaseException) -> str:
-    """Return where an error was raised."""
+    """Return a phrase with the line that raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -99,7 +99,7 @@ def _prove(settings: dict[str, Any], tell: Tell) -> None:
 
 
 def _observer() -> Observer:
-    """Make an observer that watches from here on; what is there by now is not looked at again."""
+    """Start an observer; it ignores the objects that exist by now."""
     from coldfork.launch.preload.trying.observer import Observer
 
     observer = Observer()

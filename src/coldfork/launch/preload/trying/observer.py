@@ -1,4 +1,4 @@
-"""See what imports do: which modules they load, from which lines, and what each of them leaves behind."""
+"""Observe imports: the modules that they load, the requesting lines, and what each module leaves behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _to_nobody(event: Event) -> None:
 
 
 class Observer:
-    """The observer of a process and all that it forks; `begin` makes it start afresh."""
+    """The observer of a process and its forks; each calls `begin` to start afresh."""
 
     def __init__(self) -> None:
         self.starts: Starts = Starts()
@@ -46,17 +46,17 @@ class Observer:
         self._home = get_ident()
 
     def install(self) -> None:
-        """Watch from here on."""
+        """Observe imports, variables and starts from now on."""
         self._imports.install()
         self.variables.listen()
         self.starts.listen()
 
     def remove(self) -> None:
-        """Stop watching imports."""
+        """Stop observing imports."""
         self._imports.remove()
 
     def begin(self, tell: Tell, taboo: Collection[str] = ()) -> None:
-        """Forget what was seen before, as in a forked child.
+        """Forget earlier observations, as a forked child must.
 
         The process ends as soon as a module of `taboo` would be loaded.
         """
@@ -68,11 +68,11 @@ class Observer:
         self.left_behind.begin()
 
     def module(self) -> str | None:
-        """Return the module that is being loaded now."""
+        """Return the name of the module that is being loaded now."""
         return self._open[-1][0].name if self._open else None
 
     def _here(self) -> tuple[str | None, Site]:
-        """Return the module that is being loaded now, with its line unless it has ended."""
+        """Return the module that is being loaded now, and the line of it that runs."""
         if not self._open:
             return None, (None, None)
         load = self._open[-1][0]
@@ -80,7 +80,7 @@ class Observer:
         return load.name, (path, line) if path == load.path else (load.path, None)
 
     def poll(self) -> None:
-        """Look once more."""
+        """Check once more for woken devices and new resources."""
         self._attribution.poll()
         self.left_behind.look()
 

@@ -1,4 +1,4 @@
-"""Import a list in one process as a server does, and prove after each module that a worker can work."""
+"""Import a list in one process as a server does, and prove after each module that workers can work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def prove(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
-    """Import each module, then have a worker import the rest; end at the first that is not clean."""
+    """Import each module, then let a worker import the rest; stop at the first unclean module."""
     pretend(settings["pretended"])
     for name in settings["modules"]:
         tell({"event": "importing", "module": name})
@@ -46,7 +46,7 @@ def prove(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
 
 
 def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) -> None:
-    """Report the chain of modules from the import to what made it unclean."""
+    """Report the chain of imports that leads from a module to the cause of its stain."""
     from coldfork.launch.preload.trying.forked_attempt import Tree
 
     tree = Tree()
@@ -61,7 +61,7 @@ def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) 
 
 
 def _rest(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
-    """Fork a worker that imports what it needs beyond the list, and uses the device."""
+    """Fork a worker that imports the modules beyond the list, and uses the device."""
 
     def live(_: Tell) -> None:
         observer.remove()

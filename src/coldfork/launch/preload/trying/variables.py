@@ -1,4 +1,4 @@
-"""Note which environment variables imports read and set, and what is kept of them."""
+"""Record the environment variables that imports read and set, and the values that modules keep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEEPEST = 3
 
 
 class Variables:
-    """The variables read and set since the last `forget`, each with the first and the last reader or writer.
+    """The variables read and set since the last `forget`, each with its first reader or latest writer.
 
     What C code reads does not show. Copying the whole environment counts as reading nothing here, because the
     aim is to find lines that freeze one variable; a server counts a copy as a read of all (`server.reads`).
@@ -40,15 +40,15 @@ class Variables:
         self.writes: dict[str, tuple[str | None, Use]] = {}
 
     def forget(self) -> None:
-        """Start afresh."""
+        """Forget all earlier reads and writes."""
         self.reads, self.writes = {}, {}
 
     def of_workers(self) -> dict[str, Use]:
-        """Return the variables read whose values differ between workers."""
+        """Return the recorded reads of variables whose values differ between workers."""
         return {name: use for name, use in self.reads.items() if is_workers_own(name, use[0])}
 
     def listen(self) -> None:
-        """Note every use of `os.environ` from here on."""
+        """Record every use of `os.environ` from now on."""
         kind: Any = type(os.environ)
         get, put, drop, names = kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__
 
@@ -88,7 +88,7 @@ class Variables:
 
 
 def pretend(values: dict[str, str | None]) -> None:
-    """Give Python code other values than there are; C code still reads the real ones."""
+    """Give Python code other values of variables; C code still sees the real ones."""
     environment: Any = os.environ
     for name, value in values.items():
         if value is None:
@@ -98,7 +98,7 @@ def pretend(values: dict[str, str | None]) -> None:
 
 
 def imprint(module: str | None) -> str:
-    """Return a digest of the plain values that a module keeps."""
+    """Return a digest of the plain values among a module's globals."""
     held = vars(sys.modules[module]) if module in sys.modules else {}
     plain = {
         name: value
@@ -115,7 +115,7 @@ def imprint(module: str | None) -> str:
 def _is_plain(value: Any, depth: int) -> bool:
     if value is None or type(value) in (bool, int, float, str, bytes):
         return True
-    # Not their subclasses, whose methods may do anything.
+    # Exact types only, because methods of subclasses may run any code.
     if depth and type(value) in (tuple, list):
         return all(_is_plain(one, depth - 1) for one in value)
     if depth and type(value) is dict:
@@ -124,7 +124,7 @@ def _is_plain(value: Any, depth: int) -> bool:
 
 
 def _on_its_way(path: object) -> set[str]:
-    """Return the names that a module's body reads again, and none of its functions."""
+    """Return the names that a module's top-level code reads, but none of its functions does."""
     tree = parsed(path)
     if tree is None:
         return set()
@@ -136,7 +136,7 @@ def _on_its_way(path: object) -> set[str]:
 
 
 def _body(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module outside its functions."""
+    """Yield the nodes of a module's syntax tree that lie outside functions."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _FUNCTIONS):
             yield child
@@ -148,7 +148,7 @@ def _read(nodes: Iterator[ast.AST]) -> set[str]:
 
 
 def _is_asked_for(name: str, module: str) -> bool:
-    """Return whether another loaded module has the name, or code that looks it up on an object."""
+    """Return whether another loaded module uses this name, as its own or as an attribute."""
     for other, loaded in list(sys.modules.items()):
         held = vars(loaded) if issubclass(type(loaded), ModuleType) else None
         if other == module or not isinstance(held, dict):
@@ -163,7 +163,7 @@ def _codes(held: dict[str, Any]) -> Iterator[CodeType]:
     for value in list(held.values()):
         members = list(vars(value).values()) if issubclass(type(value), type) else [value]
         for member in members:
-            # Nothing is read from other objects: they may run code of their own.
+            # Other objects are skipped, because inspecting them may run their own code.
             if type(member) in (staticmethod, classmethod):
                 member = member.__func__
             if type(member) is FunctionType:

@@ -1,4 +1,4 @@
-"""Compare a finding with the import of its module: woken, cold, or not testable."""
+"""Compare a finding with the result of importing its module: woken, cold, or not testable."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from coldfork.model.probes import ModuleProbe, ProbeStatus
 from coldfork.model.states import ImportSite, Waker
 from coldfork.virtual.profiles import PROFILES, parse
 
-#: Files that the drivers of NVIDIA, AMD, Intel and Windows' subsystem for Linux put under /dev.
+#: Files under /dev made by the drivers of NVIDIA, AMD, Intel, and the Windows Subsystem for Linux.
 _NODES = ("nvidiactl", "nvidia[0-9]*", "kfd", "dri/renderD*", "accel/accel*", "dxg")
 _OF_CUDA = ("nvidiactl", "nvidia[0-9]*", "dxg")
 _OF_ROCM = ("kfd",)
-#: Only a device of this make, real or virtual, answers to these.
+#: Only a device of the named make, real or virtual, can wake these accelerators.
 _OF_A_MAKE = frozenset({"cuda", "rocm"})
 _STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
 _INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")
@@ -40,7 +40,7 @@ def _any(names: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The devices that the imports had, and what they are compared with."""
+    """The devices that the probed imports could use, and the profile that the findings assume."""
 
     device: str
     """`real`, `none`, or `virtual:` and its name."""
@@ -57,7 +57,7 @@ class Comparison:
 
     @classmethod
     def before(cls, virtual: str | None, profile: str = "cuda") -> Comparison:
-        """Make the comparison for imports on a virtual device, or on this machine."""
+        """Make the comparison for imports on a virtual device, or on this machine's own devices."""
         if virtual:
             played = PROFILES[parse(virtual)[0]]
             there, management = frozenset((played.accelerator,)), played.nvml
@@ -68,20 +68,20 @@ class Comparison:
 
 
 def packages_named(finding: Finding) -> frozenset[str]:
-    """Return the top-level packages whose presence a finding presumes or makes a condition."""
+    """Return the top-level packages that a finding presumes or names in its condition."""
     named = _INSTALLED.findall(" and ".join((*finding.presumed, finding.condition or "")))
     return frozenset(name.partition(".")[0] for name in named)
 
 
 def refusal(finding: Finding, comparison: Comparison) -> str | None:
-    """Return why no import can test a finding in this comparison; None where one can."""
+    """Return why importing cannot test this finding; None if it can."""
     if finding.module.rpartition(".")[2] == "__main__":
         return "it is a program, which importing would run"
     return no_device(str(finding.accelerator), comparison)
 
 
 def no_device(accelerator: str, comparison: Comparison, flag: str = "--confirm") -> str | None:
-    """Return why nothing can wake an accelerator in this comparison; None where something can."""
+    """Return why nothing can wake an accelerator in this comparison; None if something can."""
     if accelerator in comparison.accelerators:
         return None
     if accelerator in _OF_A_MAKE or comparison.device == "none":
@@ -160,7 +160,7 @@ def _cold(finding: Finding, probe: ModuleProbe, comparison: Comparison) -> Answe
 
 
 def _failed(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
-    """Judge a failed import: it has passed the lines before the one at which it failed."""
+    """Judge a failed import: the lines before the one that failed have run, so they can still be judged."""
     stopped = _line_of_failure(probe, file, comparison)
     if probe.asleep and finding.accelerator in comparison.accelerators and stopped is not None:
         if runs_before(file, finding.line, stopped):
@@ -179,7 +179,7 @@ def _line_of_failure(probe: ModuleProbe, file: str, comparison: Comparison) -> i
 
 
 def _another_file(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> str | None:
-    """Return the file that the module really came from, where that is not the checked one."""
+    """Return the file that the module was loaded from, if that is not the checked one."""
     loaded = probe.file
     if loaded is None and probe.waker is not None:
         sites = (site for site in probe.waker.import_chain if site.module == finding.module)
@@ -223,7 +223,7 @@ def _untestable(reason: str) -> Answer:
 
 
 def runs_before(file: str, first: int, second: int) -> bool:
-    """Return whether the statement on line `first` is over, or skipped, when line `second` begins.
+    """Return whether the statement on line `first` has ended, or is skipped, when line `second` begins.
 
     False too where only a run could tell: inside one loop, one statement, or the arms of one `try`.
     """
@@ -248,7 +248,7 @@ def parsed(file: str) -> ast.Module:
 
 
 def _index(block: Sequence[ast.stmt], line: int) -> int | None:
-    """Return which statement of a block contains a line."""
+    """Return the index of the statement that contains a line; None if no statement of the block does."""
     spans = (
         (number, _begins(statement), statement.end_lineno or statement.lineno)
         for number, statement in enumerate(block)
@@ -266,7 +266,7 @@ def _begins(statement: ast.stmt) -> int:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    """Yield the blocks of a statement that run from top to bottom, once."""
+    """Yield those blocks of a statement that run at most once, from top to bottom."""
     if isinstance(statement, ast.If | ast.With | ast.ClassDef | ast.Try | ast.TryStar):
         yield statement.body
     if isinstance(statement, ast.If | ast.Try | ast.TryStar):

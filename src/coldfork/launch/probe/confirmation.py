@@ -1,4 +1,4 @@
-"""Import the modules that findings are about, each in a fresh interpreter, and report what that showed."""
+"""Import the modules that findings are about, each in a fresh interpreter, and report the outcomes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOO_EARLY = "the imports were interrupted before it was tested"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a finding is: the folder from which its module's name counts, and its file."""
+    """The location of a finding: its file, and the folder that its module's name is relative to."""
 
     root: str
     file: str
@@ -27,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The result of importing the modules of findings."""
+    """The findings with the outcomes of importing their modules."""
 
     findings: tuple[Finding, ...]
     interrupted: bool
@@ -36,7 +36,7 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmationPlan:
-    """The imports that are about to be done to confirm findings."""
+    """The imports that are about to be made to confirm findings."""
 
     modules: int
     """How many are imported, each in an interpreter of its own, and again if they wake a device."""
@@ -47,7 +47,7 @@ class ConfirmationPlan:
 
 
 def untested(findings: Iterable[Finding]) -> Confirmation:
-    """Return the findings for an interruption before the first import."""
+    """Return the findings as untested, after an interruption before the first import."""
     told = (untestable(one, _TOO_EARLY) if one.accelerator else one for one in findings)
     return Confirmation(tuple(told), interrupted=True)
 
@@ -66,7 +66,7 @@ def confirm(
     progress: Progress | None = None,
     announce: Callable[[ConfirmationPlan], None] | None = None,
 ) -> Confirmation:
-    """Return the findings, each with what its module's import showed; those about no device are unchanged.
+    """Return the findings with the outcomes of importing their modules; those about no device are unchanged.
 
     `announce` is called with the plan before anything is done.
     """
@@ -106,7 +106,7 @@ def confirm(
 
 
 def place_of(finding: Finding, locate: Callable[[str], str]) -> Place | None:
-    """Return where the file of a finding is; None where its module's name does not lead there."""
+    """Return the place of a finding; None if an import of its module would not load its file."""
     file = str(Path(locate(finding.path)).absolute())
     root = root_by_name(file, finding.module)
     return Place(root, file) if root is not None and Path(file).is_file() else None
@@ -124,7 +124,7 @@ def _modules_below(
 
 
 def _from(progress: Progress, done: int, total: int) -> Progress:
-    """Report progress within a part of the imports as progress of all."""
+    """Convert progress within one group of imports into progress of all imports."""
     return lambda stage, count, _, module: progress(stage, done + count, total, module)
 
 

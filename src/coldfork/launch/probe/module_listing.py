@@ -17,7 +17,7 @@ SKIPPED = frozenset({"__main__"})
 
 
 def modules(package: str) -> list[str] | None:
-    """Return the package and all modules below it, sorted; None where there is no such module."""
+    """Return the package and all modules below it, sorted; None if there is no such module."""
     folders = _folders(package)
     if folders is None:
         return None
@@ -27,7 +27,7 @@ def modules(package: str) -> list[str] | None:
 
 
 def _folders(name: str) -> list[str] | None:
-    """Return the folders of a package's modules; empty for a plain module, None for no module."""
+    """Return the folders of a package's modules; empty for a plain module, None if nothing was found."""
     folders: list[str] | None = None
     parts = name.split(".")
     for depth in range(len(parts)):
@@ -40,7 +40,7 @@ def _folders(name: str) -> list[str] | None:
 
 
 def _ask(name: str, folders: list[str] | None) -> list[str] | None:
-    """Ask the finders that an import would ask, without importing the parents."""
+    """Return a module's folders by the finders that an import uses, without importing its parents."""
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         try:
@@ -48,7 +48,7 @@ def _ask(name: str, folders: list[str] | None) -> list[str] | None:
             if spec is not None:
                 return list(spec.submodule_search_locations or ())
         except KeyError:
-            # A folder without __init__ inside a package: its path looks up the parent in sys.modules.
+            # For a folder without `__init__` inside a package, the finder needs the parent in sys.modules.
             below = [Path(folder, name.rpartition(".")[2]) for folder in folders or ()]
             return [str(folder) for folder in below if folder.is_dir()]
     return None
@@ -57,7 +57,7 @@ def _ask(name: str, folders: list[str] | None) -> list[str] | None:
 def _walk(package: str, folders: Sequence[str], found: set[str], walked: set[str]) -> None:
     for folder in folders:
         real = os.path.realpath(folder)
-        if real in walked:  # a link that leads back up
+        if real in walked:  # a link to a folder that was walked already
             continue
         for name, below in _entries(folder):
             module = f"{package}.{name}"
@@ -69,7 +69,7 @@ def _walk(package: str, folders: Sequence[str], found: set[str], walked: set[str
 
 
 def _entries(folder: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the names that can be imported from a folder, those of subfolders with their path."""
+    """Yield the importable names in a folder; those of subfolders come with their paths."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:  # a zip file, or an unreadable folder
@@ -96,7 +96,7 @@ def _others(folder: str) -> Iterator[tuple[str, None]]:
 
 
 def _holds_modules(folder: str, above: set[str]) -> bool:
-    """Return True for a package, and for a folder without `__init__` that contains modules somewhere."""
+    """Return whether a folder is a package, or contains modules at some depth."""
     real = os.path.realpath(folder)
     if real in above:
         return False

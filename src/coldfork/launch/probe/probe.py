@@ -45,7 +45,7 @@ _MOST_CLOSER_TRIALS = 3
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest:
-    """The modules to probe, and the surroundings."""
+    """The modules to probe, and the interpreter to import them in."""
 
     modules: tuple[str, ...]
     setup: ProbeSetup
@@ -64,7 +64,7 @@ class _Shared:
 
 
 def probe(request: ProbeRequest, progress: Progress | None = None, device: str | None = None) -> Probing:
-    """Import each module in a fresh interpreter and report which woke a device, and by which line.
+    """Import each module in a fresh interpreter; report which of them woke a device, and by which line.
 
     When it is interrupted, it ends what it started and returns what it has found by then.
     """
@@ -74,7 +74,7 @@ def probe(request: ProbeRequest, progress: Progress | None = None, device: str |
     modules = tuple(dict.fromkeys(request.modules))
     results: tuple[ModuleProbe, ...] = ()
     interrupted = True
-    # Before the first import there is nothing to keep.
+    # If this is interrupted, there are no results to keep.
     with suppress(KeyboardInterrupt):
         bare = apart(lambda stop: _bare(request.setup, stop))
         shared = _Shared(awake_in(bare), origins)
@@ -98,16 +98,16 @@ def probe(request: ProbeRequest, progress: Progress | None = None, device: str |
 
 
 def jobs_for(wanted: int) -> int:
-    """Return how many imports to run at a time; 0 asks for as many as are worthwhile."""
+    """Return how many imports to run at a time; `wanted` of 0 means a number that fits the machine."""
     return wanted or min(os.cpu_count() or 1, _MOST_JOBS)
 
 
 def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
-    """Return every module of a package, without importing it; its own name where there is no package."""
+    """Return all modules of a package without importing it; only the name itself if it is no package."""
     code = Path(module_listing.__file__).read_text(encoding="utf-8")
     try:
         done = ask([setup.python, "-c", code, package], _LISTING_SECONDS, setup.variables())
-        # Output of site or of a .pth file may come before it.
+        # Take the last line, because `site` or a .pth file may have printed something before it.
         found = json.loads(done.stdout.splitlines()[-1])["modules"]
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"cannot list the modules of {package}: {error}") from None
@@ -120,7 +120,7 @@ def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
 
 
 def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
-    """Return those of these top-level packages that an import would not find; nothing is imported."""
+    """Return those of these top-level packages that cannot be found; nothing is imported."""
     code = (
         "import importlib.util, json, sys; "
         "print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))"
@@ -139,7 +139,7 @@ def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
 def interpreter(
     chosen: str | None, base: Mapping[str, str] = os.environ, neighbours: Sequence[Path] = ()
 ) -> str:
-    """Return the interpreter to import with; refuse one that cannot be watched.
+    """Return the interpreter to import with; raise an error if it cannot be watched.
 
     It is the chosen one, by path or as the shell finds it, else that of the active virtual environment or of
     one of the `neighbours`, else our own.
@@ -164,7 +164,7 @@ def interpreter(
 
 
 def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
-    """Watch an interpreter that imports nothing: what is awake there is no module's doing."""
+    """Watch an interpreter that imports nothing, because devices awake there are not woken by any module."""
     seen = run_trial("sys", setup, stop=stop)
     if seen.result is None or seen.result.get("error"):
         how = f"ended with {seen.ended.status or seen.ended.signal}"
@@ -179,7 +179,7 @@ def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
 def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[], bool]) -> ModuleProbe:
     first = run_trial(module, setup, stop=stop)
     if first.result is None and not first.device_wakes:
-        # It was not asked at its end, because there was none: this time it is asked at every step.
+        # The process was to be examined at its end, which did not come: this time examine it at every step.
         closer = run_trial(module, setup, exact=(EVERY,), stop=stop)
         if closer.device_wakes:
             return with_exact_line(
@@ -204,7 +204,7 @@ def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[
 def _closer(
     result: ModuleProbe, suspects: frozenset[str], setup: ProbeSetup, stop: Callable[[], bool]
 ) -> ImportTrial:
-    """Make a trial that sees the line; repeat it while another thread makes the line uncertain."""
+    """Repeat the import to find the exact line, several times while another thread makes it uncertain."""
     for _ in range(_MOST_CLOSER_TRIALS):
         second = run_trial(result.module, setup, exact=suspects, stop=stop)
         if not cannot_tell(result, second):
@@ -215,7 +215,7 @@ def _closer(
 def _tell(
     progress: Progress | None, done: int, modules: Sequence[str], futures: Iterable[Future[ModuleProbe]]
 ) -> None:
-    """Report how far the imports are, and which has been running longest."""
+    """Report how many imports are done, and the module whose import has run longest."""
     if progress is not None:
         under_way = (module for module, future in zip(modules, futures, strict=True) if not future.done())
         progress("importing", done, len(modules), next(under_way, ""))
@@ -227,7 +227,7 @@ def _each(
     jobs: int,
     progress: Progress | None,
 ) -> tuple[tuple[ModuleProbe, ...], bool]:
-    """Return the results in the order of the modules; if this thread is interrupted, end all that runs.
+    """Return the results in the order of the modules; if this thread is interrupted, end all running imports.
 
     An interruption leaves the results so far, and returns True beside them.
     """
@@ -238,7 +238,7 @@ def _each(
             _tell(progress, 0, modules, futures)
             left: set[Future[ModuleProbe]] = set(futures)
             while left:
-                # A signal just before a wait does not interrupt it, so no wait may be long.
+                # A signal that arrives just before a wait does not interrupt it, so each wait is short.
                 ended_now, left = wait(left, LOOK_SECONDS, FIRST_COMPLETED)
                 for future in ended_now:
                     future.result()
@@ -250,7 +250,7 @@ def _each(
             if not isinstance(error, KeyboardInterrupt):
                 raise
             interrupted = True
-    # The threads have ended here: unfinished work was cancelled, or raised that it was interrupted.
+    # All threads have ended by now: unfinished work was cancelled, or raised an interruption.
     ended = [
         future
         for future in futures

@@ -1,4 +1,4 @@
-"""Run each program that findings are about once, as its users would, watched and for a limited time."""
+"""Run each program that findings are about once, under watch and for a limited time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LOOK_SHARE = 10
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Python's arguments for running a program."""
+    """Python's arguments for running one program."""
 
     words: tuple[str, ...]
     root: str | None
@@ -60,12 +60,12 @@ class CommandLine:
 
     @property
     def before(self) -> tuple[str, ...]:
-        """Return the folders in which modules are sought first."""
+        """Return the folders to put at the front of the import path."""
         return () if self.root is None else (self.root,)
 
 
 def refusal(program: StartedProgram, locate: Callable[[str], str]) -> str | None:
-    """Return why a program cannot be run; None where it can."""
+    """Return why a program cannot be run; None if it can."""
     if program.path.endswith(".ipynb"):
         return "it is a notebook, whose cells only Jupyter runs"
     if not Path(locate(program.path)).is_file():
@@ -76,16 +76,16 @@ def refusal(program: StartedProgram, locate: Callable[[str], str]) -> str | None
 
 
 def command_line(program: StartedProgram, locate: Callable[[str], str]) -> CommandLine:
-    """Return how to run a program: by its file outside of packages, by its module's name inside them."""
+    """Return how to run a program: inside a package by its module's name, elsewhere by its file."""
     file, root = locate(program.path), _root(program, locate)
     if program.function:
         name = program.function.partition(".")[0]
-        # As the command that pip installs does it.
+        # The scripts that pip installs do the same.
         code = f"import sys; from {program.module} import {name}; sys.exit({program.function}())"
         return CommandLine((_SAFE_PATH, "-c", code), root)
     if root is None or not (Path(file).parent / "__init__.py").is_file():
         return CommandLine((file,), root)
-    if Path(file).name == "__init__.py":  # a package cannot be started by its name
+    if Path(file).name == "__init__.py":  # `python -m` cannot run a package's `__init__`
         return CommandLine((_SAFE_PATH, "-c", f"import {program.module}"), root)
     return CommandLine((_SAFE_PATH, "-m", program.module.removesuffix(".__main__")), root)
 
@@ -96,7 +96,7 @@ def _root(program: StartedProgram, locate: Callable[[str], str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The runs that are about to be done to confirm findings."""
+    """The runs that are about to be made to confirm findings."""
 
     commands: tuple[str, ...]
     limit: float
@@ -104,7 +104,7 @@ class RunPlan:
 
 
 def unrun(findings: Sequence[Finding]) -> Confirmation:
-    """Return the findings for an interruption before the first program was run."""
+    """Return the findings as untested, after an interruption before the first run."""
     return Confirmation(
         tuple(untestable(one, _TOO_EARLY) if is_about_a_program(one) else one for one in findings),
         interrupted=True,
@@ -118,7 +118,7 @@ def confirm_by_running(
     progress: Progress | None = None,
     announce: Callable[[RunPlan], None] | None = None,
 ) -> Confirmation:
-    """Return the findings, those about programs with what running them showed.
+    """Return the findings; those about programs come with the outcomes of running them.
 
     The programs run one after another, in the current folder: they may write to the same files.
     """
@@ -152,7 +152,7 @@ def _untold(*_: object) -> None:
 
 
 def _refusal(finding: Finding, there: Comparison, locate: Callable[[str], str]) -> str | None:
-    """Return why no run can test a finding; None where one can."""
+    """Return why a run cannot test a finding; None if it can."""
     if finding.program is None:
         return "no known program reaches this line"
     accelerator = accelerator_of(finding)
@@ -161,7 +161,7 @@ def _refusal(finding: Finding, there: Comparison, locate: Callable[[str], str]) 
 
 
 class _ProgramRun:
-    """One run of one program, for all findings that it reaches."""
+    """One run of one program, for all findings about the program."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _ProgramRun:
         """The proof of each finding, by its id: seen once, though much may have been printed since."""
 
     def __call__(self, stop: Callable[[], bool]) -> list[Finding]:
-        """Run the program; return the findings with what that showed."""
+        """Run the program; return its findings with the outcomes."""
         with tempfile.TemporaryDirectory(prefix="coldfork-run-") as folder:
             file = Path(folder, "recording")
             ended = self._run(file, stop)
@@ -211,7 +211,7 @@ class _ProgramRun:
         )
 
     def _suffices(self, file: Path, output: str) -> bool:
-        """Return whether everything was seen a while ago: some programs then wait for ever."""
+        """Return whether all findings were proven a while ago: then there is no need to wait any longer."""
         self._tell()
         now = monotonic()
         if self._enough_since is None and now >= self._next_look:
@@ -224,7 +224,7 @@ class _ProgramRun:
         return self._enough_since is not None and now - self._enough_since >= _GRACE_SECONDS
 
     def _note(self, seen: Seen) -> None:
-        """Keep what proves findings."""
+        """Record the proofs of findings that have been seen so far."""
         for finding, site in self._findings:
             if finding.id not in self._proofs and (proven := proof(finding, site, seen)):
                 self._proofs[finding.id] = proven

@@ -1,4 +1,4 @@
-"""Judge the findings that a program's run reaches by what the run showed."""
+"""Judge findings by what a run of their program showed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORKING = "fork-after-device-init"
 
 @dataclass(frozen=True, slots=True)
 class PrintedError:
-    """An error with its traceback. If several processes print at once, the frames may be of both."""
+    """A printed error with its traceback; if several processes print at once, their frames may be mixed."""
 
     name: str
     message: str
@@ -40,27 +40,27 @@ class PrintedError:
 
     @property
     def is_of_pickling(self) -> bool:
-        """Whether something could not be pickled."""
+        """Return whether an object could not be pickled."""
         return self.name.endswith("PicklingError") or _PICKLING.search(self.message) is not None
 
     @property
     def is_of_a_start(self) -> bool:
-        """Whether it came while a process was started, at the line that did so."""
+        """Return whether the error arose while a process was being started, at the line that starts it."""
         return any("/multiprocessing/popen_" in path for path, _ in self.frames)
 
     @property
     def is_of_bootstrapping(self) -> bool:
-        """Whether a process was started by one that had not yet imported what it is to run."""
+        """Return whether a process still importing its main module tried to start another process."""
         return _BOOTSTRAPPING in self.message
 
     def __str__(self) -> str:
-        """Return the error in one line, up to the end of its first sentence."""
+        """Return the error in one line, cut after its first sentence."""
         said = self.message.partition(". ")[0].rstrip(".")
         return f"{self.name}: {said}" if said else self.name
 
 
 def printed_errors(output: str) -> Iterator[PrintedError]:
-    """Yield the errors in an output that have a traceback, in the order in which they were printed."""
+    """Yield the errors in an output that have tracebacks, in the order of printing."""
     frames: list[tuple[str, int]] = []
     name, said = "", [""]
     for line in _COLOUR.sub("", output).splitlines():
@@ -68,11 +68,12 @@ def printed_errors(output: str) -> Iterator[PrintedError]:
         if name and (frame or (line.strip() and not line[0].isspace())):
             error = _made(name, said, frames)
             yield error
-            # If two processes print the same at once, the message comes after the second name.
+            # If two processes print the same error at once, the message follows the second name, so keep the
+            # frames.
             name, frames = "", frames if not error.message else []
         if frame:
             frames.append((frame[1], int(frame[2])))
-        elif name:  # a message may have further lines, which are indented in the errors sought here
+        elif name:  # a message may go on in further lines, which are indented in the errors sought here
             said.append(line)
         elif frames and (head := _ERROR.fullmatch(line)):
             name, said = head[1], [head[2] or ""]
@@ -86,7 +87,7 @@ def _made(name: str, said: list[str], frames: list[tuple[str, int]]) -> PrintedE
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The statement that a finding is about, whichever of its lines Python names."""
+    """The lines of the statement that a finding is about, because Python may name any of them."""
 
     file: str
     """The file, with links resolved."""
@@ -95,7 +96,7 @@ class Site:
     """Whether it is in a `try` that may handle what it raises."""
 
     def holds(self, path: str, line: int) -> bool:
-        """Return whether a frame is at it."""
+        """Return whether this line of a file belongs to the statement."""
         return line in self.lines and realpath(path) == self.file
 
 
@@ -110,13 +111,13 @@ def site_of(finding: Finding, file: str) -> Site:
 
 
 def _body(statement: ast.Try) -> range:
-    """Return the lines whose errors are handled."""
+    """Return the lines in a `try` whose errors are handled."""
     end = statement.body[-1].end_lineno or 0
     return range(statement.body[0].lineno, end + 1 if statement.handlers else 0)
 
 
 def _own_lines(statement: ast.stmt) -> range:
-    """Return the lines of a statement without the block below it."""
+    """Return the lines of a statement without the block that it contains."""
     body: list[ast.stmt] = getattr(statement, "body", [])
     end = max(statement.lineno + 1, body[0].lineno) if body else (statement.end_lineno or 0) + 1
     return range(statement.lineno, end)
@@ -124,7 +125,7 @@ def _own_lines(statement: ast.stmt) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The observations of a program, at its end or while it runs."""
+    """The observations of a program's run, at its end or while it runs."""
 
     command: str
     """How it was started."""
@@ -138,7 +139,7 @@ class Seen:
 
 
 def proof(finding: Finding, site: Site, seen: Seen) -> str | None:
-    """Return how a program was seen to do what a finding says; None where it was not."""
+    """Return a sentence on how a run proved a finding; None if it did not."""
     return _PROOFS[finding.rule](finding, site, seen)
 
 
@@ -148,14 +149,14 @@ def is_about_a_program(finding: Finding) -> bool:
 
 
 def accelerator_of(finding: Finding) -> str | None:
-    """Return the accelerator that a finding needs to be there; None where it needs none."""
+    """Return the accelerator that must exist to test a finding; None if it needs none."""
     return next((way.accelerator for way in finding.ways if way.role == "before"), None)
 
 
 def without_proof(
     finding: Finding, site: Site, seen: Seen, ended: Ended, limit: float
 ) -> tuple[Confirmed, str]:
-    """Return what a finished run says about a finding that it did not prove."""
+    """Return the judgement of a finding that a finished run did not prove."""
     failed = _failure(seen, ended, limit)
     if failed is not None:
         return Confirmed.NOT_TESTABLE, failed
@@ -195,7 +196,7 @@ def _where(process: Process, accelerator: str) -> str:
 
 
 def _children(site: Site, recording: Recording | None) -> Iterator[tuple[Departure, Process]]:
-    """Yield the processes that were forked at a line, each with its fork."""
+    """Yield the processes that were forked at this statement, each with its fork."""
     everyone = () if recording is None else recording.processes
     for process in everyone:
         for going in process.departures:
@@ -205,7 +206,7 @@ def _children(site: Site, recording: Recording | None) -> Iterator[tuple[Departu
 
 
 def _without_use(finding: Finding, site: Site, seen: Seen) -> tuple[Confirmed, str]:
-    """Judge a program that ended well without a process forked at the line being seen to use the device."""
+    """Judge a fork finding whose program ended well, while no forked process was seen to use the device."""
     if seen.recording is None:
         return Confirmed.NOT_TESTABLE, f"nothing was recorded of {seen.command}"
     if seen.recording.cut is not None:
@@ -255,7 +256,7 @@ def _refused(finding: Finding, site: Site, seen: Seen) -> str | None:
             continue
         if _leads_through(site, error):
             return f"{seen.command} failed at this line: {_quoted(error)}"
-        # An object that a pool cannot send is reported where the result is asked for.
+        # If a pool cannot send an object, the error arises only where the result is requested.
         if not error.is_of_a_start and _names_what_was_sent(error, finding):
             return f"{seen.command} failed to send what this line passes: {_quoted(error)}"
     return None
@@ -269,7 +270,7 @@ def _names_what_was_sent(error: PrintedError, finding: Finding) -> bool:
 
 
 def _raising(text: str, here: bool = True) -> Callable[[Finding, Site, Seen], str | None]:
-    """Return the proof that Python raises this error: at the finding's line, or in a child."""
+    """Return the proof for findings about this error: raised at the finding's line, or in a child."""
 
     def proof(finding: Finding, site: Site, seen: Seen) -> str | None:
         for error in printed_errors(seen.output):
@@ -304,7 +305,7 @@ def _quoted(error: PrintedError) -> str:
 
 
 def _failure(seen: Seen, ended: Ended, limit: float) -> str | None:
-    """Return why a program did not end by itself and well; None where it did."""
+    """Return why a program's run shows nothing; None if it ended by itself and without an error."""
     if ended.timed_out:
         return f"{seen.command} did not end within {limit:g} s, and showed nothing of the kind by then"
     if ended.signal is not None:

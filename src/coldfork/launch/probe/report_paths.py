@@ -1,4 +1,4 @@
-"""Turn a process's account of files and wakers into the form of all reports."""
+"""Turn the paths and wakers that a process reports into the form used in all reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Event = Mapping[str, Any]
 
 
 class Origins:
-    """Paths as `check` writes them: relative to the folder that holds the top package.
+    """Paths as `check` writes them: relative to the folder that contains the top-level package.
 
     It remembers the file behind each path. Several threads may ask.
     """
@@ -31,13 +31,13 @@ class Origins:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The file behind each path that was asked for."""
+        """Return the files behind all paths that were returned so far."""
         return self._files
 
     def path(self, file: str, module: str | None = None) -> str:
-        """Return the path of a file; the module's name helps to find it."""
+        """Return the report's path of a file; the module's name helps to find the top-level package."""
         if not file.startswith(os.sep):
-            return file  # "<string>" and the like
+            return file  # a name such as "<string>"
         named = root_by_name(file, module)
         with self._lock:
             if named is not None:
@@ -48,22 +48,22 @@ class Origins:
         return path
 
     def frames(self, said: Iterable[Event]) -> tuple[Frame, ...]:
-        """Return a stack up to where coldfork's virtual device takes over."""
+        """Return a stack, cut where coldfork's own virtual device begins."""
         told = takewhile(lambda one: not one["path"].startswith(OWN), said)
         return tuple(Frame(self.path(one["path"]), one["line"], one["function"]) for one in told)
 
     def sites(self, said: Iterable[Event]) -> tuple[ImportSite, ...]:
-        """Return a chain of imports."""
+        """Return a chain of imports, with the paths that reports use."""
         return tuple(
             ImportSite(one["module"], self.place(one["path"], one["module"]), one["line"]) for one in said
         )
 
     def place(self, file: str | None, module: str | None) -> str | None:
-        """Return the path of a file that may be unknown."""
+        """Return the report's path of a file; None if the file is unknown."""
         return None if file is None else self.path(file, module)
 
     def _lifted(self, root: str) -> str:
-        """Return the higher folder that modules' names show to hold top packages, above namespaces only."""
+        """Return the highest known root above this one, if only namespace packages lie between them."""
         above = [
             known
             for known in self._roots
@@ -74,7 +74,7 @@ class Origins:
 
 
 def root_by_name(file: str, module: str | None) -> str | None:
-    """Return the folder that a module's name counts from, if the file's own name confirms it."""
+    """Return the folder that a module's name is relative to, if the file's path matches the name."""
     if module is None:
         return None
     path = PurePath(file)

@@ -1,4 +1,4 @@
-"""One trial of one import: a fresh interpreter under watch, and all that it wrote before it ended."""
+"""One trial of one import: a fresh interpreter under watch, and everything it wrote before it ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TELL_BEFORE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ProbeSetup:
-    """The interpreter in which modules are imported, and its surroundings."""
+    """The interpreter in which modules are imported, with its environment and settings."""
 
     python: str
     virtual: str | None = None
@@ -42,7 +42,7 @@ class ProbeSetup:
     base: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict(os.environ)))
 
     def variables(self, first: tuple[str, ...] = ()) -> dict[str, str]:
-        """Return an environment in which modules are found as imports find them; `first` are more folders."""
+        """Return an environment with the same import path as the program's, with these folders before it."""
         path = [*first, *self.before, *filter(None, [self.base.get("PYTHONPATH")]), *self.after]
         return {**self.base, **({"PYTHONPATH": os.pathsep.join(path)} if path else {})}
 
@@ -67,14 +67,14 @@ class ImportTrial:
 
     @property
     def device_wakes(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the wakes of devices."""
+        """Return the wakes of devices, without those of runtimes."""
         return tuple(wake for wake in self.wakes if wake["accelerator"] not in RUNTIMES)
 
 
 def run_trial(
     module: str, setup: ProbeSetup, *, exact: Collection[str] = (), stop: Callable[[], bool] = bool
 ) -> ImportTrial:
-    """Import a module under watch; the exact call is sought inside the modules named by `exact`."""
+    """Import a module under watch; within the modules in `exact`, the exact waking call is recorded."""
     with tempfile.TemporaryDirectory(prefix="coldfork-probe-") as folder:
         result = Path(folder, "result")
         settings = {

@@ -1,4 +1,4 @@
-"""Judge an import by its two trials: cold, woken by whom, failed, or unknown, and why."""
+"""Judge an import by its two trials: cold, woken and by which line, failed, or unknown and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POLLING = ("poll", "states")
 
 
 def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
-    """Return the result of a first trial; the exact line of a waker is still unknown."""
+    """Return the result of a first trial, which does not know the exact line of a waker yet."""
     status, reason = _verdict(first, awake_before)
     result = first.result or {}
     wakes = first.device_wakes
@@ -47,7 +47,7 @@ def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins:
 
 
 def guilty(first: ImportTrial) -> frozenset[str]:
-    """Return the modules that contain the exact call: the waker's, or all in progress if that is unsure."""
+    """Return the modules that may contain the waking call: the waker's, or else all that were in progress."""
     if not first.device_wakes:
         return frozenset()
     wake = first.device_wakes[0]
@@ -57,7 +57,7 @@ def guilty(first: ImportTrial) -> frozenset[str]:
 
 
 def shared_way(module: str, first: ImportTrial) -> Hashable | None:
-    """Return a key shared by all modules whose import reached the waking line by this chain, or None.
+    """Return a key for modules whose imports reach the waking line by the same chain; None without a chain.
 
     A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
     """
@@ -68,13 +68,13 @@ def shared_way(module: str, first: ImportTrial) -> Hashable | None:
 
 
 def cannot_tell(probe: ModuleProbe, second: ImportTrial) -> bool:
-    """Return whether a second trial saw the device wake but not by what, as when another thread ran."""
+    """Return whether a second trial saw the device wake, but could not identify the waking module."""
     wakes = _wakes_of(probe, second)
     return bool(wakes) and wakes[0]["waker"]["module"] is None
 
 
 def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -> ModuleProbe:
-    """Add the line and call that a second trial found, or say where the two trials differ."""
+    """Add the line and call that a second trial found, or a reason why they are unknown."""
     seen = probe.waker
     wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
@@ -118,7 +118,7 @@ def _verdict(trial: ImportTrial, awake_before: Sequence[str]) -> tuple[ProbeStat
 
 
 def _ending(trial: ImportTrial) -> str | None:
-    """Return how the import ended, if it did not end well."""
+    """Return a phrase on how the import ended; None if it ended well."""
     ended, result = trial.ended, trial.result
     if result is not None:
         error = result.get("error")
@@ -134,7 +134,7 @@ def _ending(trial: ImportTrial) -> str | None:
 
 
 def _where_stuck(stacks: str) -> str:
-    """Return the innermost line of each thread, without importlib's frames and ours."""
+    """Return the innermost line of each thread, omitting frames of importlib and coldfork."""
     places: list[str] = []
     wanted = False
     for line in stacks.splitlines():
@@ -147,7 +147,7 @@ def _where_stuck(stacks: str) -> str:
 
 
 def _seen_at_the_end(trial: ImportTrial, awake_before: Sequence[str]) -> str | None:
-    """Return a device that is awake after the import although no wake was seen."""
+    """Return a device that the import left awake without a recorded wake."""
     return next((device for device in awake_in(trial) if device not in awake_before), None)
 
 

@@ -1,1 +1,1 @@
-"""Run scripts isolated: the caller's side of `coldfork exec` and `run_script`."""
+"""Run scripts in isolation: the caller's side of `coldfork exec` and `run_script`."""

@@ -26,19 +26,19 @@ LONGEST_TURN_SECONDS = 2.0
 
 
 class Turns:
-    """The turns of one event loop: who may begin."""
+    """The turns of one event loop, which limit how many scripts begin at once."""
 
     def __init__(self, at_once: int) -> None:
         self._free = asyncio.Semaphore(at_once)
 
     async def mine(self) -> Turn:
-        """Wait for a turn, first come, first served."""
+        """Wait for a turn; waiting scripts are served in order."""
         await self._free.acquire()
         return Turn(self._free)
 
 
 class Turn:
-    """A turn in use, until it is over: at the latest at the end of the block."""
+    """One script's turn to begin; it is over at the end of the `with` block at the latest."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free: asyncio.Semaphore | None = free
@@ -51,7 +51,7 @@ class Turn:
         self.over()
 
     def over(self) -> None:
-        """Let the next one begin; a turn that is over already changes nothing."""
+        """End the turn, so that the next script may begin; do nothing if it is already over."""
         free, self._free = self._free, None
         if free is not None:
             self._timer.cancel()
@@ -59,7 +59,7 @@ class Turn:
 
 
 class TurnsByLoop:
-    """The turns of each event loop: one loop cannot release what waits in another."""
+    """The turns of each event loop, because one loop cannot wake a task that waits in another."""
 
     def __init__(self) -> None:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
@@ -74,7 +74,7 @@ class TurnsByLoop:
 
 
 def _at_once() -> int:
-    """Return how many may begin at once: one per processor, but two at least, as one may wait for a disk."""
+    """Return how many scripts may begin at once: one per processor, but at least two, as disks are slow."""
     return max(2, processors())
 
 
@@ -84,7 +84,7 @@ _TURNS = TurnsByLoop()
 
 
 class ScriptRun(Coroutine[Any, Any, ScriptResult]):
-    """A script that runs when it is awaited, or while its lines are taken with `async for`.
+    """An isolated script that runs when it is awaited, or while `async for` reads its lines.
 
     It is a coroutine like that of any `async def`: it can be awaited, gathered and made a task.
     """
@@ -105,15 +105,15 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     # --- a coroutine, as event loops know it ---
 
     def send(self, value: Any) -> Any:
-        """Go on, as a coroutine does."""
+        """Continue the run, as a coroutine's `send` does."""
         return self._whole.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Go on with an error, as a coroutine does."""
+        """Continue the run with an error, as a coroutine's `throw` does."""
         return self._whole.throw(*error)
 
     def close(self) -> None:
-        """Never begin, or end at once."""
+        """End the run, as a coroutine's `close` does."""
         self._whole.close()
 
     def __await__(self) -> Generator[Any, Any, ScriptResult]:
@@ -122,7 +122,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
     # --- lines ---
 
     async def __aiter__(self) -> AsyncIterator[OutputLine]:
-        """Run the script, and yield its lines; awaited afterwards, it gives the result."""
+        """Run the script, and yield its lines; awaiting the object afterwards returns the result."""
         news = self._news = asyncio.Event()
         task = self._task = asyncio.create_task(self._run())
         task.add_done_callback(lambda _: news.set())
@@ -147,7 +147,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             task.result()
 
     def _lines(self) -> Iterator[OutputLine]:
-        """Yield the lines not taken yet, one attempt after the other."""
+        """Yield the lines that were not yielded yet, one attempt after another."""
         while self._attempts:
             first = self._attempts[0]
             last = first in self._over
@@ -245,7 +245,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             await asyncio.sleep(0)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Do blocking work in a thread; a cancellation is noted and handled afterwards."""
+        """Run blocking work in a thread; a cancellation meanwhile is recorded, and the wait goes on."""
         future = asyncio.get_running_loop().run_in_executor(_starters(os.getpid()), work)
         while not future.done():
             try:
@@ -261,7 +261,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         if self._cancelled == 1:
             self._following.end("cancelled")
         else:
-            # A second cancellation means that the caller does not want to wait.
+            # A second cancellation means that the caller will not wait for a polite end.
             self._following.kill("cancelled")
         self._set_alarm()
 
@@ -271,7 +271,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
 
 
 class _Alarm:
-    """Checks the caller's own clock when it is due, while a script runs."""
+    """A timer that checks the caller's own clock when needed, while a script runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, following: Following) -> None:
         self._loop = loop
@@ -290,7 +290,7 @@ class _Alarm:
             self._timer.cancel()
 
     def set(self) -> None:
-        """Schedule the check for when it is due by what is known now."""
+        """Schedule the next check, by the present state of the clock."""
         left = self._clock.left()
         if self._over or left is None:
             return
@@ -306,7 +306,7 @@ class _Alarm:
 
 @cache
 def _starters(_pid: int) -> ThreadPoolExecutor:
-    """Return a few threads, which event loops share; a forked child has its own."""
+    """Return a small thread pool for all event loops of this process; a forked child has its own."""
     return ThreadPoolExecutor(_STARTERS, thread_name_prefix="coldfork")
 
 
@@ -326,7 +326,7 @@ def arun_script(request: ScriptRequest) -> ScriptRun:
 
 
 def _mark_as_coroutine_function() -> None:
-    """Mark it as a coroutine function: frameworks ask for that, and would run it in a thread otherwise."""
+    """Mark `arun_script` as a coroutine function: frameworks would otherwise run it in a thread."""
     import inspect
 
     mark = getattr(inspect, "markcoroutinefunction", None)

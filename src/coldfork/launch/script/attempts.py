@@ -1,4 +1,4 @@
-"""Attempts at one script: the input of each, whether another follows, and too few file descriptors."""
+"""The attempts at one script: the input of each, whether another follows, and a shortage of descriptors."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ After a cancellation none is wanted, and it is not known what a lost script has 
 
 
 def warn(line: str) -> None:
-    """Warn the user on standard error, or through logging if the program has set that up."""
+    """Warn the user through logging if the program has configured it, else on standard error."""
     from logging import getLogger
 
     getLogger("coldfork").warning(line)
 
 
 class Attempts:
-    """The attempts at one script."""
+    """The attempts at one script, made so far and allowed."""
 
     def __init__(self, retries: int, tell: Callable[[str], object] = warn) -> None:
         given: object = retries
@@ -47,7 +47,7 @@ class Attempts:
         self._tell = tell
 
     def goes_on(self, report: Report) -> bool:
-        """Return whether another attempt follows the one of this report, and announce it."""
+        """Return whether another attempt follows the reported one; if so, announce it."""
         self.made = tuple(report.attempts or ())
         outcome = Outcome(report.outcome or Outcome.LOST)
         number = len(self.made)
@@ -60,10 +60,10 @@ class Attempts:
 
 
 class StandardInput:
-    """The input that a script was given, which every attempt reads from the same position on."""
+    """The input given to a script; every attempt reads it from the same position."""
 
     def __init__(self, given: Given, *, again: bool = False) -> None:
-        """`again` says that there may be more than one attempt."""
+        """`again` says whether the script may be run more than once."""
         self._content = _content(given)
         self._descriptor = None if given is None or self._content is not None else _descriptor(given)
         self._place: int | None = None
@@ -76,7 +76,7 @@ class StandardInput:
                 )
 
     def opened(self) -> int:
-        """Return a descriptor of our own, positioned at the beginning of the input."""
+        """Return a new descriptor, positioned at the beginning of the input."""
         if self._content is not None:
             return client.input_of(self._content)
         if self._descriptor is None:
@@ -89,7 +89,7 @@ class StandardInput:
 
 
 def place(descriptor: int) -> int | None:
-    """Return a file's reading position; None for what can be read only once."""
+    """Return a file's reading position; None if it has none, because it can be read only once."""
     try:
         return os.lseek(descriptor, 0, os.SEEK_CUR)
     except OSError:
@@ -97,7 +97,7 @@ def place(descriptor: int) -> int | None:
 
 
 def put_back(descriptor: int, place: int | None) -> None:
-    """Set a file's reading position back."""
+    """Set a file back to this reading position, if it has one."""
     if place is not None:
         os.lseek(descriptor, place, os.SEEK_SET)
 
@@ -126,7 +126,7 @@ OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def too_few(who: str) -> str:
-    """Say that a process had too few descriptors, and what to do."""
+    """Return a message that a process had too few descriptors, and what to do."""
     return (
         f"the script was not started: {who} may open no more files; close some, or raise the limit, as with "
         "ulimit -n 1024"
@@ -135,7 +135,7 @@ def too_few(who: str) -> str:
 
 @contextmanager
 def told_of_descriptors() -> Iterator[None]:
-    """Turn the system's errors for missing descriptors into one that says what to do."""
+    """Turn the system's errors for too few descriptors into one that says what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Run a Python script in an interpreter, an environment and a process tree of its own, and follow it.
+"""Run a Python script in its own interpreter, environment and process tree, and follow it to its end.
 
 What a waiting call does with the messages it receives is the same with or without an event loop.
 """
@@ -20,7 +20,7 @@ __all__ = ["Outcome", "OutputLine", "ScriptError", "ScriptResult", "run_script"]
 
 @taking(ScriptRequest)
 def run_script(request: ScriptRequest) -> ScriptResult:
-    """Run a Python script isolated from what this process has done to accelerators, and wait for its end.
+    """Run a Python script isolated from this process's accelerators, and wait for its end.
 
     `script` is a file, or `"-m"` with the module as the first of `args`. The script runs in a new interpreter
     with `start_method` as its default start method and with the environment of the table in
@@ -70,7 +70,7 @@ def run_script(request: ScriptRequest) -> ScriptResult:
 
 
 def checked(result: ScriptResult, *, check: bool) -> ScriptResult:
-    """Return the result, or raise the error for callers that asked for one."""
+    """Return the result; with `check`, raise an error if the script did not succeed."""
     if check and not result.ok:
         raise ScriptError(result)
     return result
@@ -81,7 +81,7 @@ def _wait(following: Following, on_line: OnLine | None) -> ScriptResult:
         while following.take(following.receive()):
             _give_out(following, on_line)
     except BaseException:
-        # Ctrl-C, or a failed callback: the caller does not want the script any more.
+        # After Ctrl-C or a failed callback, the caller does not want the script any more.
         following.end("cancelled")
         _until_gone(following)
         following.result()

@@ -1,4 +1,4 @@
-"""Build the environment of an isolated script from a table: what is set, to what, and why.
+"""Build the environment of an isolated script from a table of variables, their values and the reasons.
 
 An entry of `env` wins over the table, and `None` there removes a variable. A value in the caller's own
 environment wins where the row keeps it.
@@ -46,7 +46,7 @@ TABLE = (
     ),
     Row(
         "VLLM_WORKER_MULTIPROC_METHOD",
-        # vLLM accepts these two, and refuses to start with any other.
+        # vLLM accepts only these two values, and refuses to start with any other.
         lambda method: "fork" if method == "fork" else "spawn",
         keeps_inherited=False,
         why="vLLM forks its workers unless told otherwise; it accepts only spawn and fork, so forkserver "
@@ -65,8 +65,8 @@ TABLE = (
         why="turns on the fork guard in the script: a fork that is known to break its child raises an "
         "error that names who woke the device",
     ),
-    # MKL, OpenBLAS and numexpr read it too, unless their own variables are set; if those were set here, a
-    # script that is given another OMP_NUM_THREADS would not get it.
+    # MKL, OpenBLAS and numexpr read this variable unless their own are set. So theirs are not set here: a
+    # script given another OMP_NUM_THREADS then gets that number everywhere.
     Row(
         "OMP_NUM_THREADS",
         lambda _: str(processors()),
@@ -76,8 +76,8 @@ TABLE = (
     ),
 )
 
-#: Variables that `inherit_env=False` keeps: what programs need to start, which devices are visible, and their
-#: MPS share. Without MPS's variables a script would leave its caller's share and take the rest.
+#: Variables that `inherit_env=False` keeps: those that programs need to start, those that show devices, and
+#: those of MPS. Without MPS's variables a script could exceed its caller's share.
 KEPT = (
     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
@@ -101,7 +101,7 @@ KEPT = (
 
 
 class ScriptEnvironment:
-    """A script's environment, and which part of it coldfork has set."""
+    """A script's environment, with a record of the variables that coldfork has set or removed."""
 
     def __init__(
         self, variables: dict[str, str], start_method: str, changed: dict[str, str], removed: tuple[str, ...]
@@ -114,7 +114,7 @@ class ScriptEnvironment:
         """The variables that `env` removed."""
 
     def add(self, variables: Mapping[str, str]) -> None:
-        """Set more variables."""
+        """Set additional variables."""
         self.variables.update(variables)
         self.changed.update(variables)
 
@@ -146,7 +146,7 @@ def build(
 
 
 def known_method(method: str) -> str:
-    """Return a start method if it exists."""
+    """Return the start method; raise an error if there is none of this name."""
     if method not in METHODS:
         import difflib
 
@@ -157,7 +157,7 @@ def known_method(method: str) -> str:
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0)) or 1
     except (AttributeError, OSError):
@@ -176,7 +176,7 @@ def _checked(env: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable that shows a script these devices, and nothing where none were chosen."""
+    """Return the variable that makes a script see these devices; nothing if no devices were chosen."""
     if devices is None:
         return {}
     from coldfork.launch.devices import choice
@@ -193,7 +193,7 @@ def _chosen(devices: Devices, own: Mapping[str, str | None], base: Mapping[str, 
 
 
 def _require_within(own: Mapping[str, str | None], base: Mapping[str, str]) -> None:
-    """Refuse an environment that would show a script a device that its caller does not see."""
+    """Refuse an environment that would let a script see a device hidden from its caller."""
     if own.keys().isdisjoint(base):
         return
     from coldfork.launch.devices import choice

@@ -1,4 +1,4 @@
-"""A running script as its caller follows it: the supervisor's messages, and their consequences."""
+"""A running script as its caller follows it: the messages of its supervisor, and their handling."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Following:
-    """One script: start it, read its messages, and bring it to its result."""
+    """One script, followed by its caller: the supervisor's messages are read until there is a result."""
 
     def __init__(
         self,
@@ -64,35 +64,35 @@ class Following:
 
     @cached_property
     def lines(self) -> OutputLines:
-        """The lines of its output, where that is captured."""
+        """Return the lines of the script's captured output."""
         from coldfork.launch.script.output_lines import OutputLines
 
         return OutputLines(self._prepared.directory.path)
 
     def end(self, why: str) -> None:
-        """Ask for the script's end: first politely, and with force after its grace period."""
+        """Ask the supervisor to end the script: politely, then by force after the grace period."""
         self.supervised.end(why)
         self.clock.asked(why)
 
     def kill(self, why: str) -> None:
-        """Have the script and all it started killed at once."""
+        """Have the script and all its processes killed at once."""
         self.supervised.kill(why)
         self.clock.asked(why)
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for the supervisor's next message; None when it is gone."""
+        """Wait for the supervisor's next message; None if the supervisor is gone."""
         while not readable([self.supervised.socket.fileno()], self.clock.left()):
             self.clock.look()
         return self.supervised.receive()
 
     def take(self, message: dict[str, Any] | None, *, quietly: bool = False) -> bool:
-        """Handle one message; False after the last one. `quietly` calls no callbacks."""
+        """Handle one message; return False after the last one. With `quietly`, call no callbacks."""
         kind = None if message is None else message["is"]
         if message is None or kind in ("ended", "refused"):
             self._ended = kind == "ended"
             self._refused = message if kind == "refused" else None
             if self._captured:
-                # The reader of the last lines may come when the files are gone.
+                # Keep the files open, because the last lines may be read after the files are deleted.
                 self.lines.hold()
             return False
         if kind == "started":
@@ -112,12 +112,12 @@ class Following:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what went wrong around the script, a sentence each."""
+        """Return the troubles with the script's supervision, one sentence for each."""
         unwritten = self._unwritten and f"cannot write the report: {os.strerror(self._unwritten)}"
         return tuple(note for note in (unwritten, self.clock.note) if note)
 
     def result(self) -> ScriptResult:
-        """Release the supervisor, and return how the script ended. May block briefly: not for event loops."""
+        """Release the supervisor, and return the script's result. May block briefly: not for event loops."""
         try:
             return self._result()
         finally:
@@ -143,7 +143,7 @@ class Following:
         )
 
     def conclude(self, *, captured: bool) -> Report | None:
-        """Release the supervisor, and do what it left undone; return the last report, None if it is gone."""
+        """Release the supervisor and complete its work; return the last report, None if it is gone."""
         status = self.supervised.leave(captured=captured, ended=self._ended)
         prepared = self._prepared
         if self._refused is not None:
@@ -161,13 +161,13 @@ class Following:
             raise ColdforkError(self.clock.note)
         if not self._started:
             said = "".join(self._troubles).strip() or f"it ended with {status}"
-            # In the foreground Python itself has said it on the terminal.
+            # In the foreground, Python has already printed the error on the terminal.
             raise ColdforkError("the script's supervisor could not begin" + (f": {said}" if captured else ""))
         return prepared.report
 
 
 def _refusal(prepared: Prepared, refused: Mapping[str, Any]) -> str:
-    """Record that the system would not start a script, and return a sentence about it."""
+    """Record that the system refused to start a script, and return a sentence that says why."""
     why = os.strerror(refused["errno"])
     report = prepared.report
     report.end("not-started")
@@ -215,7 +215,7 @@ def start(
     *,
     forked: bool = False,
 ) -> Supervised:
-    """Start what was prepared, and leave its run directory to the supervisor.
+    """Start a prepared script, and hand its run directory over to the supervisor.
 
     With `forked`, this process exists for the script alone, and may fork the supervisor itself.
     """
@@ -241,7 +241,7 @@ def start(
 
 
 def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
-    """Have a server start it, if one was asked for; None, with the reason in the report, where none can."""
+    """Start the script from a server if the user wants that; None, and a reason in the report, if not."""
     wanted, directory = prepared.wanted, prepared.directory
     if wanted is None:
         return None

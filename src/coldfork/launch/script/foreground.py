@@ -29,7 +29,7 @@ LOST = 1
 
 
 class Foreground:
-    """A script that was run in the foreground."""
+    """The outcome of a script that was run in the foreground."""
 
     def __init__(
         self, ending: Ending, run_dir: Path, report: Report, no_report: str | None, notes: tuple[str, ...]
@@ -51,18 +51,18 @@ class Foreground:
 
     @property
     def complaint(self) -> str | None:
-        """A sentence about a cap on device memory that no program could be told of."""
+        """Return a complaint if no program could be given the cap on device memory."""
         from coldfork.launch.supervisor.limits import device_complaint
 
         return device_complaint(self.caps)
 
     def explained(self) -> str:
-        """One sentence on how it ended."""
+        """Return one sentence on how the script ended."""
         return explained(Outcome(self.outcome), self.ending.status, None, self.caps)
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """Known troubles whose signs are in its exception; its output went straight to the terminal."""
+        """Return the known troubles that the script's exception shows; its output is not available here."""
         if self.exception is None:
             return ()
         from coldfork.launch.script.result import troubles_of
@@ -75,7 +75,7 @@ _ASKING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUI
 
 
 def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], object]) -> Foreground:
-    """Run a script to its end, on this process's standard streams and in its process group.
+    """Run a script to its end, with this process's standard streams and in its process group.
 
     `tell` is called with a line for each attempt that is followed by another.
     """
@@ -93,7 +93,7 @@ def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], obj
 def _run(
     request: ScriptRequest, on_progress: Progress, attempts: Attempts, received: set[int]
 ) -> tuple[Foreground, Report]:
-    """Make one attempt, and return it with its report; the signals that came meanwhile go to `received`."""
+    """Make one attempt; return its outcome and report, and add signals received meanwhile to `received`."""
     prepared = prepare(request, attempts.made)
     script: _Script | None = None
 
@@ -117,7 +117,7 @@ def _run(
 
 
 class _Script:
-    """A script whose supervisor reports what happens to it."""
+    """A script that is waited for through its supervisor's messages."""
 
     def __init__(self, following: Following) -> None:
         self.following = following
@@ -125,15 +125,15 @@ class _Script:
         socket = following.supervised.socket
         socket.setblocking(False)
         if self.apart:
-            # The supervisor is no child of ours, so its end brings no SIGCHLD by itself.
+            # The supervisor is not our child, so have each message, and its end, send us SIGCHLD.
             fcntl.fcntl(socket, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(socket, fcntl.F_SETSIG, signal.SIGCHLD)
             fcntl.fcntl(socket, fcntl.F_SETFL, fcntl.fcntl(socket, fcntl.F_GETFL) | os.O_ASYNC)
-            # For messages that came before.
+            # A message may have come before the signal was set up, so send one signal by hand.
             os.kill(os.getpid(), signal.SIGCHLD)
 
     def news(self) -> Iterator[Stopped | Continued | Ending]:
-        """Yield what the supervisor has said since the last time."""
+        """Yield the news that the supervisor has sent since the last call."""
         while True:
             try:
                 message = self.following.supervised.receive()
@@ -153,11 +153,11 @@ class _Script:
                 return
 
     def left(self) -> float | None:
-        """Return the seconds until our own clock is to be checked."""
+        """Return the seconds until our own clock must be checked."""
         return self.following.clock.left()
 
     def look(self) -> None:
-        """Check whether the supervisor stands still, and act if it does."""
+        """Check whether the supervisor is stuck, and act if it is."""
         self.following.clock.look()
 
     def hand_on(self, number: int) -> None:

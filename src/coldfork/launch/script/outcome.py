@@ -1,4 +1,4 @@
-"""How a script ended, in a word and in a sentence."""
+"""The ways in which a script can end, in a word and in a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """How a script ended."""
+    """The ways in which a script can end."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -51,7 +51,7 @@ def explained(
 
 
 def how(outcome: Outcome, status: int | None, signal: str | None, caps: Mapping[str, Any] | None) -> str:
-    """Return a script's end as a predicate, without its subject."""
+    """Return how a script ended, as a phrase without a subject."""
     known = {} if caps is None else caps
     memory, cpu = _of_memory(known.get("memory")), _of_cpu(known.get("cpu"))
     return _HOW[outcome].format(status=status, signal=signal, memory=memory, cpu=cpu)

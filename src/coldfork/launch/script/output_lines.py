@@ -26,13 +26,13 @@ class OutputLine:
 
 
 class OutputLines:
-    """The lines of both outputs, as far as they were written."""
+    """The lines of both outputs that the script has written so far."""
 
     def __init__(self, folder: Path) -> None:
         self._sources = [_Source(folder / name, name) for name in ("stdout", "stderr")]
 
     def read(self, *, last: bool = False) -> Iterator[OutputLine]:
-        """Yield what has been added since the last time; `last` adds an unfinished last line.
+        """Yield the lines added since the last call; with `last`, also an unfinished last line.
 
         Of each output only a limited piece is read, so that an event loop can do other things.
         """
@@ -40,22 +40,22 @@ class OutputLines:
             yield from source.read(last=last)
 
     def all(self, *, last: bool = False) -> Iterator[OutputLine]:
-        """Yield the same until there is no more to read."""
+        """Yield the lines added since the last call, until there are no more."""
         yield from self.read(last=last)
         while self.behind():
             yield from self.read(last=last)
 
     def behind(self) -> bool:
-        """Return whether there is more to read already."""
+        """Return whether more output can be read now."""
         return any(source.behind() for source in self._sources)
 
     def hold(self) -> None:
-        """Keep the files readable even if they are deleted."""
+        """Open the files, to read them even after they are deleted."""
         for source in self._sources:
             source.behind()
 
     def add(self, kept: Mapping[str, bytes]) -> None:
-        """Add what comes after the end of the files, for which the disk had no room."""
+        """Add the output that did not fit on the disk, after the content of the files."""
         for source in self._sources:
             source.kept = kept.get(source.name, b"")
 

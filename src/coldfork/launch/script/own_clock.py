@@ -1,4 +1,4 @@
-"""The caller's own clock: a script ends when its time is up, even if its supervisor stands still.
+"""The caller's own clock: it ends a script whose time is up, even if its supervisor is stuck.
 
 A supervisor keeps the time itself, ends the script politely and reports how it went. A supervisor that was
 stopped, as by SIGSTOP, does not, and its caller would wait for ever. So the caller looks at it when the time
@@ -22,10 +22,10 @@ _AFTER_SECONDS = 0.01
 
 
 class OwnClock:
-    """Tells when to check a supervisor that has not reported its script's end, and acts then."""
+    """A clock that tells when to check a supervisor that reports no end of its script, and then acts."""
 
     def __init__(self, pid: int, timeout: float | None, grace: float) -> None:
-        """`pid` is the supervisor's."""
+        """`pid` is the supervisor's process number."""
         self._pid = pid
         self._timeout = timeout
         self._grace = grace
@@ -42,7 +42,7 @@ class OwnClock:
 
     @property
     def seconds(self) -> float:
-        """Return how long the script has run."""
+        """Return how many seconds the script has run."""
         return monotonic() - self._began
 
     def begin(self) -> None:
@@ -63,11 +63,11 @@ class OwnClock:
         self._next = over + SLACK_SECONDS
 
     def left(self) -> float | None:
-        """Return the seconds until the next check; None while there is no need for one."""
+        """Return the seconds until the next check; None if none is needed."""
         return None if self._next is None else max(0.0, self._next - monotonic())
 
     def look(self) -> None:
-        """Check whether the supervisor stands still. May block briefly, so not for an event loop."""
+        """Check whether the supervisor is stuck. May block briefly, so not for an event loop."""
         now = monotonic()
         if self._over is None or self._next is None or now < self._next:
             return
@@ -89,14 +89,14 @@ class OwnClock:
         kernel.signal_all([self._pid], signal.SIGCONT)
 
     def _take_over(self, why: str) -> None:
-        """Kill all of it; the end of the supervisor is then noticed like any other."""
+        """Kill the script, its processes and the supervisor; the supervisor's end is noticed as usual."""
         self.outcome = self._why
         self.note = (
             f"when the time was up, the script's supervisor (pid {self._pid}) {why}; it was killed with all "
             "it had started"
         )
         until = monotonic() + _KILLING_SECONDS
-        # While the supervisor exists, every orphan becomes its child, and none escapes.
+        # The supervisor goes last: while it exists, it adopts every orphan, so that none escapes.
         while monotonic() < until:
             below = [pid for pid in kernel.descendants(self._pid) if kernel.runs(pid)]
             if not below:

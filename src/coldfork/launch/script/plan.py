@@ -1,4 +1,4 @@
-"""Turn a request into a plan: checked, with environment, run directory and report."""
+"""Turn a request into a prepared run: checked, with its environment, run directory and report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENTRY_POINT = "coldfork.launch.supervisor.entry_point:begin"
 
 
 class Prepared:
-    """A run that is about to start: its directory exists, and its report says `started`."""
+    """A run that is about to start: its directory exists, and its report has the state `started`."""
 
     def __init__(
         self, python: str, directory: RunDirectory, report: Report, job: dict[str, Any], wanted: Wanted | None
@@ -48,14 +48,14 @@ class Prepared:
         """The server that the script may be forked from, where one was asked for."""
 
     def handed_over(self) -> dict[str, Any]:
-        """Return the job as sent to the supervisor, with the report as it is by now."""
+        """Return the supervisor's job, with the report in its present state."""
         return {**self.job, "report": self.report.told()}
 
 
 def prepare(
     request: ScriptRequest, earlier: Sequence[Mapping[str, Any]] = (), *, streamed: bool = False
 ) -> Prepared:
-    """Check a request and lay out its run; `earlier` are the attempts before it.
+    """Check a request and prepare its run; `earlier` lists the previous attempts.
 
     `streamed` says that the lines of its output are taken as they are written.
     """
@@ -118,7 +118,7 @@ def prepare(
 def _device_cap(
     request: ScriptRequest, surroundings: ScriptEnvironment, python: str
 ) -> DeviceMemoryCap | None:
-    """Return the settings for a cap on device memory; their module is loaded only for requests with one."""
+    """Return the cap on device memory; its module is imported only if the request has a cap."""
     if request.max_device_memory is None:
         return None
     from coldfork.launch.devices import memory_cap
@@ -144,7 +144,7 @@ def _report(
     veil: Veil,
     caps: Limits,
 ) -> Report:
-    """Make the report for a run that starts."""
+    """Make the report of a run that is about to start."""
     from coldfork import __version__
     from coldfork.observe.recording import redaction
     from coldfork.observe.recording.events import as_event
@@ -182,7 +182,7 @@ def _report(
 
 
 def _command_line(request: ScriptRequest) -> list[str]:
-    """Return the words of the command line after `python`."""
+    """Return the words that follow `python` on the command line."""
     if isinstance(request.args, str | bytes):
         raise UsageError("give args as a list of words, not as one text: there is no shell to split it")
     words = [_word(word) for word in request.args]
@@ -193,7 +193,7 @@ def _command_line(request: ScriptRequest) -> list[str]:
         return [script, *words]
     _require_readable(script)
     if request.cwd is not None:
-        # It is found relative to the caller's folder, like every other path.
+        # Make the path absolute: like all paths, it is relative to the caller's folder, not to `cwd`.
         script = str(Path(script).absolute())
     elif script.startswith("-"):
         script = os.path.join(os.curdir, script)  # noqa: PTH118
@@ -227,7 +227,7 @@ def _require_readable(script: str) -> None:
 
 
 def module_names(warm: Sequence[str]) -> tuple[str, ...]:
-    """Return the modules of a server, each by its dotted name."""
+    """Return the names of the modules that a server is to import, checked to be dotted names."""
     if isinstance(warm, str | bytes) or not all(isinstance(name, str) for name in warm):
         raise UsageError("warm has to be a list of modules, each by its dotted name")
     for name in warm:

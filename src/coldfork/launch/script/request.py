@@ -1,4 +1,4 @@
-"""A script that is to be run: every option once, for the functions that take them."""
+"""A request to run a script: all options in one place, for the functions that accept them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_OUTPUT = 256 * 1024 * 1024
 
 
 class ScriptRequest:
-    """A script and the options that it is to be run with."""
+    """A script to run, and the options for the run."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ScriptRequest:
 
 
 def taking(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
-    """Give a function of a request the request's own parameters, each option under its name."""
+    """Turn a function of a request into one that takes the request's own parameters."""
     from functools import wraps
     from inspect import signature
 

@@ -1,4 +1,4 @@
-"""How an isolated script ended: the result, and the error for callers that asked for one."""
+"""The result of an isolated script, and the error raised instead if the caller wants that."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """How an isolated script ended, and what it left behind."""
+    """The outcome of an isolated script, with its output and report."""
 
     outcome: Outcome
     status: int | None
@@ -87,28 +87,28 @@ class ScriptResult:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with status 0."""
+        """Return whether the script ended with status 0."""
         return self.outcome is Outcome.SUCCEEDED
 
     @property
     def report(self) -> dict[str, Any]:
-        """Return the content of report.json, or what it would be."""
+        """Return the content of report.json; if the file was not written, what it would contain."""
         written = None if self.unwritten else report_file.read(str(self.run_dir))
         return dict(self.unwritten or (written.told() if written else {}))
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """Known troubles whose signs are in its errors or its exception, with cause and remedy."""
+        """Return known troubles that the script's errors or its exception show, with cause and remedy."""
         return troubles_of(self.exception, self.stderr)
 
     def explained(self) -> str:
-        """Return one sentence on how it ended."""
+        """Return one sentence on how the script ended."""
         said = explained(self.outcome, self.status, self.signal, self.caps)
         return said if len(self.attempts) <= 1 else f"{said}, in attempt {len(self.attempts)}"
 
 
 class ScriptError(ColdforkError):
-    """A script that was run with `check=True` did not succeed; `result` says how it ended."""
+    """A script that was run with `check=True` failed; `result` contains the details."""
 
     def __init__(self, result: ScriptResult) -> None:
         super().__init__(result)
@@ -133,7 +133,7 @@ def result_of(
     no_report: str | None = None,
     written: bool = True,
 ) -> ScriptResult:
-    """Make the result from a finished report and the files beside it.
+    """Make the result from a finished report and the output files beside it.
 
     `kept` is the output after the end of the files, which could not be written; `written` says whether the
     report could, and `no_report` why it is not kept.
@@ -188,7 +188,7 @@ def _without_room(report: Report) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The end of an output."""
+    """The last part of an output."""
 
     text: str
     note: str | None
@@ -196,7 +196,7 @@ class _End:
 
 
 def _end_of(file: Path, beyond: bytes) -> _End:
-    """Return the end of a file's content followed by what could not be written to it."""
+    """Return the last part of an output: the file's content and the bytes that could not be written to it."""
     kept, note = b"", None
     try:
         with file.open("rb") as stream:
@@ -213,14 +213,14 @@ _READ = 64 * 1024
 
 
 def troubles_of(exception: Mapping[str, Any] | None, errors: str = "") -> tuple[Trouble, ...]:
-    """Return the troubles whose signs are in an exception, in its causes, or in a script's errors."""
+    """Return the troubles shown by an exception, its causes, or a script's error output."""
     from coldfork.knowledge.troubles import seen_in
 
     return tuple(seen_in("\n".join([errors[-_READ:], *_lines_of(exception)])))
 
 
 def quoted(trouble: Trouble) -> str:
-    """Return a trouble in one line: its name, the cause, the remedy and the command to type next."""
+    """Return a trouble in one line: its name, cause and remedy, and the command to type next."""
     said = f"{trouble.name}: {trouble.cause} {trouble.remedy}"
     return said if trouble.command is None else f"{said} Next: {trouble.command}"
 

@@ -1,4 +1,4 @@
-"""Run directories: where a script's output and report are kept, and how abandoned runs are marked."""
+"""Run directories: where a script's output and report are kept, and how abandoned runs are recognised."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MINUTE = 60.0
 
 
 class Room:
-    """How many runs a folder is to hold; None for any number."""
+    """The number of runs that a folder may hold; None for any number."""
 
     def __init__(self, most: int | None, spared_seconds: float = _HOUR) -> None:
         self.most = most
@@ -46,7 +46,7 @@ class Room:
         """A run that has ended within this time may still be read, and stays."""
 
     def make(self, folder: Path) -> None:
-        """Make room for one more run: delete the oldest ones that have ended."""
+        """Delete the oldest ended runs in a folder, until there is room for one more."""
         if self.most is None:
             return
         found = sorted(runs(folder))
@@ -57,7 +57,7 @@ class Room:
 
 
 def room(kept: Kept, usual: int) -> Room:
-    """Return the room that the user asked for."""
+    """Return the number of runs to keep, as the user has asked."""
     if kept is None:
         return Room(usual)
     if kept == ALL:
@@ -69,7 +69,7 @@ def room(kept: Kept, usual: int) -> Room:
 
 
 def runs(folder: Path) -> Iterator[str]:
-    """Yield the names that look like run directories."""
+    """Yield the paths of folders whose names look like run directories."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _OURS.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
@@ -77,7 +77,7 @@ def runs(folder: Path) -> Iterator[str]:
 
 
 def _has_ended(path: Path) -> bool:
-    """Return whether it is a coldfork run directory whose run has ended."""
+    """Return whether a path is a coldfork run directory whose run has ended."""
     report = report_file.read(os.fspath(path))
     return report is not None and report.id == path.name and report.state in ("ended", "abandoned")
 
@@ -88,7 +88,7 @@ NOT_WANTED = "none was wanted"
 
 
 class RunDirectory:
-    """The directory of one run, locked while a process is in charge of it."""
+    """The directory of one run, which stays locked as long as a process takes care of the run."""
 
     def __init__(self, path: Path, mark: str, lock: int, no_report: str | None = None) -> None:
         self.path = path
@@ -101,7 +101,7 @@ class RunDirectory:
         """Why nothing of it is kept; None where it is."""
 
     def begin(self, report: Report) -> None:
-        """Write the report of a run that is about to start; `OSError` where the state folder has no room."""
+        """Write the report of a run that is about to start; raise `OSError` if the state folder is full."""
         try:
             report_file.write(os.fspath(self.path), report)
         except OSError as error:
@@ -114,13 +114,13 @@ class RunDirectory:
             ) from None
 
     def let_go(self) -> None:
-        """Close this process's hold on it; the supervisor has its own by now."""
+        """Close this process's lock on the directory; the supervisor has its own copy by now."""
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1
 
     def discard(self) -> None:
-        """Delete it, unless it is to be kept."""
+        """Delete the directory, unless the user wants it kept."""
         if self.no_report is not None:
             report_file.delete(os.fspath(self.path))
 
@@ -128,7 +128,7 @@ class RunDirectory:
 def make(
     script: str, log_dir: str | os.PathLike[str] | None, *, kept: bool = True, keep_runs: Kept = None
 ) -> RunDirectory:
-    """Make a run directory in `log_dir`, else in the user's state folder, and delete the oldest runs there.
+    """Make a run directory in `log_dir` or the user's state folder, and delete the oldest runs there.
 
     One that is not kept, or that the state folder cannot hold, is a temporary folder until its end.
     """
@@ -160,7 +160,7 @@ def _in_state_folder(script: str, space: Room, environment: Mapping[str, str]) -
 
 
 def instead_of(directory: RunDirectory, script: str, error: OSError) -> RunDirectory:
-    """Make a temporary folder for the same run where nothing can be written to this one."""
+    """Make a temporary run directory for the same run, because this one cannot be written to."""
     directory.let_go()
     return _for_now(script, f"cannot write in {directory.path.parent}: {error.strerror}")
 
@@ -186,7 +186,7 @@ def _made_in(folder: Path, script: str, space: Room) -> RunDirectory:
 
 
 def mark_abandoned(folder: Path) -> list[Path]:
-    """Mark the runs in a folder whose supervisor was killed, end what is left of them, and return them.
+    """Mark runs whose supervisors were killed, kill their remaining processes, and return them.
 
     A supervisor holds a lock on its run directory, which the system releases when it dies.
     """
@@ -201,7 +201,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
         if lock is None:
             continue
         try:
-            # Between our reading and our lock it may have ended as it should.
+            # Read the report again: the run may have ended normally before we got the lock.
             report = report_file.read(os.fspath(path))
             if report is not None and report.state == "started":
                 abandon(path, report)
@@ -223,7 +223,7 @@ def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
 
 @cache
 def _tidied(_pid: int, folder: Path) -> None:
-    """Look for abandoned runs, once in the life of a process: it sees its own ones itself."""
+    """Mark abandoned runs, once per process: later losses among its own runs it notices itself."""
     mark_abandoned(folder)
 
 
@@ -244,7 +244,7 @@ def _made(folder: Path, script: str, prefix: str = "") -> RunDirectory:
 
 
 def _locked(path: Path) -> int | None:
-    """Lock a folder and return the descriptor of the lock; None while another process holds it."""
+    """Lock a folder, and return the lock's descriptor; None if another process holds the lock."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -252,7 +252,7 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         return None
     except OSError:
-        # A file system without locks: running runs cannot be told from abandoned ones, and nothing is marked.
+        # Without file locks, abandoned runs cannot be told from running ones, so none is marked.
         os.close(descriptor)
         raise
     return descriptor

@@ -1,4 +1,4 @@
-"""Find the secrets in an environment and in arguments: every value under a secret name, in any shape."""
+"""Find the secrets in an environment and in arguments: every value with a secret name, in all its forms."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _BETWEEN_CRUMBS = ";"
 
 
 def secrets(environment: Mapping[str, str], words: Sequence[str]) -> set[str]:
-    """Return every value that must not be written down, also in the form that it would have in a URL."""
+    """Return every value that must not be written down, also in its URL-quoted forms."""
     found = set(_in_environment(environment)) | set(_in_words(words))
-    # A value in a query is quoted in one place and plain in another.
+    # The same value may appear quoted in one place and plain in another.
     return {form for value in found for form in (value, quote(value, safe=""), quote_plus(value))}
 
 
 def _in_environment(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         if is_secret(name, value):
-            # The path of a file with a secret is not itself a secret.
+            # If the value is the path of a secret file, the path itself is no secret.
             if not value.startswith("/") or not os.path.exists(value):  # noqa: PTH110
                 yield value
             yield from _lines(value)
@@ -46,7 +46,7 @@ def _in_text(text: str) -> Iterator[str]:
         yield from _forms(text[start:end])
     if "://" in text:
         for word in text.split():
-            # A web hook's address is its secret.
+            # The secret of a web hook is a part of its URL.
             yield from (
                 part for part in word.split("/") if len(part) > SHORTEST and redaction.text(part) != part
             )
@@ -70,6 +70,6 @@ def _forms(found: str) -> Iterator[str]:
 
 
 def _lines(value: str) -> Iterator[str]:
-    """Yield the lines of a multi-line key: each is long enough to be recognised by itself."""
+    """Yield the lines of a multi-line key that are long enough to be recognised individually."""
     if "\n" in value:
         yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= _SHORTEST_LINE)

@@ -1,1 +1,1 @@
-"""Servers that have imported what a process needs, are clean, and fork a process whenever one is wanted."""
+"""Servers: clean processes with modules already imported, which fork other processes on request."""

@@ -1,4 +1,4 @@
-"""The circumstances of a caller, which its workers are given as if it had forked them itself."""
+"""A caller's circumstances, such as folder and limits, given to workers as if the caller had forked them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 
 
 class Circumstances:
-    """A caller's circumstances for a worker; they travel as a pickle."""
+    """The circumstances of a caller, to be given to a worker; they are sent as a pickle."""
 
     def __init__(self) -> None:
-        """Note the circumstances of this process and thread."""
+        """Record the circumstances of this process and thread."""
         status = _status()
         self.environment: dict[bytes, bytes] = dict(os.environb)
         self.folder: bytes | None = working_directory()
@@ -51,7 +51,7 @@ class Circumstances:
         }
 
     def change_environment(self, changes: Mapping[str, str | None]) -> None:
-        """Change the worker's environment: set these variables, and remove those mapped to None."""
+        """Change the worker's environment: set variables, and remove those whose value here is None."""
         for name, value in changes.items():
             if value is None:
                 self.environment.pop(os.fsencode(name), None)
@@ -59,7 +59,7 @@ class Circumstances:
                 self.environment[os.fsencode(name)] = os.fsencode(value)
 
     def take_over(self, mark: tuple[bytes, bytes]) -> list[str]:
-        """Give this process the circumstances, all but the signals; return what failed, in words."""
+        """Apply all circumstances but the signals to this process; return a sentence for each failure."""
         troubles: list[str] = []
 
         def attempt(what: str, do: Callable[[], object]) -> None:
@@ -106,12 +106,13 @@ class Circumstances:
                 try:
                     stream.reconfigure(**manner)
                 except OSError:
-                    # It was a file when the server was started, and is a pipe here.
+                    # Reopened, because the server's stream was made for a file, and the descriptor is a pipe
+                    # now.
                     opened = open(stream.fileno(), "w", closefd=False, **_opening(manner))  # noqa: SIM115
                     setattr(sys, name, opened)
 
     def let_signals_in(self, interrupt: Any) -> None:
-        """Ignore and block the signals that the caller does; `interrupt` handles an unignored SIGINT."""
+        """Ignore and block the caller's signals; if SIGINT is not ignored, `interrupt` handles it."""
         for number in valid_signals() - _UNCHANGEABLE:
             here = getsignal(number)
             if self.ignored >> (number - 1) & 1:
@@ -131,22 +132,22 @@ def _status() -> Mapping[bytes, bytes]:
 
 
 def working_directory() -> bytes | None:
-    """Return this process's working directory; None where it was deleted."""
+    """Return this process's working directory; None if it was deleted."""
     try:
         return os.getcwdb()
     except OSError:
-        # A worker stays where its server is.
+        # Without one, a worker stays in its server's folder.
         return None
 
 
 def _opening(manner: Mapping[str, object]) -> dict[str, Any]:
-    """Return those settings that can be given when a stream is opened."""
+    """Return the settings of a stream that can be given when it is opened."""
     buffering = 1 if manner["line_buffering"] or manner["write_through"] else -1
     return {"encoding": manner["encoding"], "errors": manner["errors"], "buffering": buffering}
 
 
 def _manner(stream: Any) -> dict[str, object] | None:
-    """Return how a text stream writes, where it tells."""
+    """Return the settings of a text stream; None if it lacks them."""
     try:
         return {
             "encoding": stream.encoding,
@@ -159,12 +160,12 @@ def _manner(stream: Any) -> dict[str, object] | None:
 
 
 def identity() -> dict[str, str]:
-    """Return what a worker inherits from its server and cannot be given, described in words."""
+    """Return properties that a worker inherits from its server and that cannot be changed, by name."""
     return {**inherited(), "session": str(os.getsid(0))}
 
 
 def inherited() -> dict[str, str]:
-    """Return what a script inherits from its server and cannot be given; it begins a session of its own.
+    """Return inherited properties that cannot be changed for a script, which begins its own session.
 
     A server that was started with different values cannot serve this process.
     """
@@ -182,7 +183,7 @@ def inherited() -> dict[str, str]:
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """Return the first of these in which two processes differ."""
+    """Return the name of the first property in which two processes differ; None if they are alike."""
     return next((name for name in ours if ours[name] != theirs.get(name)), None)
 
 

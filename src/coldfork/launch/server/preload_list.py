@@ -21,7 +21,7 @@ _KEYS = ("wanted", "modules", "seeds", "variables")
 
 
 class PreloadList:
-    """The content of such a file."""
+    """The content of a preload list: modules, and how they were found."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class PreloadList:
 
 
 def read(path: str | os.PathLike[str]) -> PreloadList:
-    """Read the list from a file; `UsageError` says what is wrong with it."""
+    """Read a preload list from a file; raise `UsageError` if the file is wrong."""
     import tomllib
 
     spoken = os.fspath(path)
@@ -82,7 +82,7 @@ def _is_module(name: object) -> bool:
 
 
 def write(listed: PreloadList, head: Iterable[str] = (), foot: Iterable[str] = ()) -> str:
-    """Return the text of such a file; the lines of `head` and `foot` are comments around its content."""
+    """Return the text of a preload list, with `head` and `foot` as comments around its content."""
     lines = [*_comments(head), *_list("wanted", listed.wanted), "", *_list("modules", listed.modules)]
     if listed.seeds:
         lines += ["", "# Seeded anew in each worker.", *_list("seeds", listed.seeds)]

@@ -35,7 +35,7 @@ _OURS = "coldfork.launch.server."
 
 
 def stains(waker_of: Any = None) -> list[str]:
-    """Return what would break a child that is forked now, each in a sentence; empty where nothing would.
+    """Return what would break a child forked now, one sentence for each; empty if it would be fine.
 
     `waker_of` tells who woke an accelerator, where that was watched.
     """
@@ -52,7 +52,7 @@ def _awake(waker_of: Any) -> Iterator[str]:
 
 
 def told(waker: Waker) -> str:
-    """Add who woke it, and through which calls, below the sentence that says what is awake."""
+    """Return lines that name an accelerator's waker and its calls, to follow the sentence about its state."""
     what = f"{waker.call} in {waker.module}" if waker.call else str(waker.module)
     lines = [f"  woken by {what}{_place(waker.path, waker.line)}"]
     inside = [frame for frame in waker.stack if (frame.path, frame.line) != (waker.path, waker.line)]
@@ -87,7 +87,7 @@ def _threads() -> Iterator[str]:
 
 
 def _beginning(thread: Any) -> str:
-    """Return where the function that a Python thread runs is defined."""
+    """Return where a Python thread's function is defined, to be appended to a sentence."""
     target = getattr(thread, "_target", None) or type(thread).run
     code = getattr(target, "__code__", None)
     return "" if code is None else f": {code.co_name}, {code.co_filename}:{code.co_firstlineno}"
@@ -102,7 +102,7 @@ MAIN = "__main__"
 
 
 class Preload:
-    """The modules that one server has imported for the processes that it forks."""
+    """The modules that a server imports for the processes that it forks."""
 
     def __init__(self, modules: Sequence[str], main: str | None = None, suspect: str | None = None) -> None:
         self._modules = modules
@@ -119,7 +119,7 @@ class Preload:
         """The imported modules that are known to read variables early."""
 
     def load(self, told: Callable[[str], object], noting: AbstractContextManager[object]) -> None:
-        """Import one module after the other; `told` is called with each name before its import.
+        """Import the modules one by one; `told` is called with each name before its import.
 
         `noting` records what the imports read.
         """
@@ -166,28 +166,28 @@ class Preload:
                 del current._inheriting
 
     def _leave_if_forked(self) -> None:
-        """End a child that an import forked and that returned here: it is not the server."""
+        """End a child that an import has forked and that returned here, because it is not the server."""
         if os.getpid() != self._home:
             os._exit(0)
 
 
 def settle() -> object:
-    """Do what forked processes must not repeat; return the handler that SIGINT had."""
+    """Do once what forked processes must not repeat; return the previous handler of SIGINT."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
-            # Otherwise every process would write what is still buffered.
+            # Otherwise each forked process would write the buffered output again.
             stream.flush()
     return signal(SIGINT, SIG_IGN)
 
 
 def freeze() -> None:
-    """Exclude what exists now from garbage collection, which would write to every page that forks share."""
+    """Exclude all present objects from garbage collection, which would write to pages shared with forks."""
     gc.collect()
     gc.freeze()
 
 
 def fork(how: Callable[[], int] = os.fork) -> int:
-    """Fork with all signals blocked, and leave them blocked in the child; return 0 in the child."""
+    """Fork with all signals blocked, which stay blocked in the child; return 0 in the child."""
     held = pthread_sigmask(SIG_BLOCK, valid_signals())
     states.remember_for_children()
     pid = how()
@@ -197,7 +197,7 @@ def fork(how: Callable[[], int] = os.fork) -> int:
 
 
 def _watched() -> Callable[[str], object]:
-    """Watch every call in this process from here on; return what tells who woke an accelerator."""
+    """Watch every call from now on; return a function that names an accelerator's waker."""
     from coldfork.observe.watch import watch
     from coldfork.start.wakers import WAKERS
 

@@ -1,4 +1,4 @@
-"""Note what imports read beside code (variables, the working directory, files), and whether it has changed.
+"""Record what imports read besides code (variables, working directory, files), and check for changes.
 
 A process that is forked later has what was read then. If a new process would read something else, the server
 is not fit for it.
@@ -42,7 +42,7 @@ _OWN = frozenset({"os", "posixpath", "_collections_abc", "collections.abc", "pat
 
 
 class Reads:
-    """Everything that the imports have read."""
+    """A record of the variables, folders and files that imports have read."""
 
     def __init__(self) -> None:
         self.variables: set[str] = set()
@@ -57,7 +57,7 @@ class Reads:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Note what is read inside this context."""
+        """Record reads during this context."""
         text, raw, here, here_raw = os.environ.__class__, os.environb.__class__, os.getcwd, os.getcwdb
         watched = _watched(text, self)
         sys.addaudithook(self._hear)
@@ -72,12 +72,12 @@ class Reads:
             os.environ.__class__, os.environb.__class__ = text, raw
 
     def variable(self, name: Any) -> None:
-        """Note that a variable was read."""
+        """Record that a variable was read."""
         if isinstance(name, str | bytes):
             self.variables.add(os.fsdecode(name))
 
     def every_variable(self) -> None:
-        """Note that all variables were gone through."""
+        """Record that a module has read all variables."""
         module = _asking(sys._getframe(2))
         if module in FILTERING:
             self.beginnings.add(FILTERING[module])
@@ -94,7 +94,7 @@ class Reads:
         return asked
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # An audit hook cannot be removed, and every forked process inherits it.
+        # An audit hook cannot be removed, so it must do nothing afterwards, also in forked processes.
         if not self._noting or event != "open":
             return
         path, _, flags = arguments
@@ -103,7 +103,7 @@ class Reads:
 
 
 def _watched(kind: type, reads: Reads) -> Any:
-    """Make a class for `os.environ` that notes what is read from it."""
+    """Return a class for `os.environ` that records reads."""
 
     class WatchedEnvironment(kind):  # type: ignore[misc]
         __slots__ = ()
@@ -144,7 +144,7 @@ def _watched(kind: type, reads: Reads) -> Any:
 
 
 def _asking(frame: FrameType | None) -> str:
-    """Return the module that asks, skipping those of the standard library that ask on its behalf."""
+    """Return the module that is reading, skipping modules of the standard library that read on its behalf."""
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))
         if name not in _OWN and name != __name__:
@@ -157,7 +157,7 @@ def _asking(frame: FrameType | None) -> str:
 
 
 def files_of_modules(beside: Collection[str] = ()) -> Iterator[str]:
-    """Yield the files of the imported modules, except those with these names."""
+    """Yield the files of all imported modules except those in `beside`."""
     for name, module in list(sys.modules.items()):
         place = getattr(module, "__file__", None)
         if name not in beside and isinstance(place, str):
@@ -165,17 +165,17 @@ def files_of_modules(beside: Collection[str] = ()) -> Iterator[str]:
 
 
 def noted(paths: Iterable[str]) -> dict[str, Mark]:
-    """Return what tells each of these files and folders from a later version."""
+    """Return marks of files and folders, by which later changes are noticed."""
     return {path: _mark(path) for path in paths}
 
 
 def changed(before: Mapping[str, Mark]) -> str | None:
-    """Return the first of these that has changed."""
+    """Return the first file whose mark has changed; None if there is none."""
     return next((path for path, mark in before.items() if _mark(path) != mark), None)
 
 
 def changed_since(moment: int, paths: Iterable[str]) -> str | None:
-    """Return the first of these files written after a moment, in nanoseconds, or just before."""
+    """Return the first file changed since a moment in nanoseconds, or just before; None if there is none."""
     for path in paths:
         try:
             if os.stat(path).st_ctime_ns >= moment - _TICK:
@@ -190,7 +190,7 @@ def _mark(path: str) -> Mark:
         status = os.stat(path)
     except OSError:
         return None
-    # The file's change time, which no program can set.
+    # The time of the last status change, which programs cannot set.
     return [status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns]
 
 
@@ -198,7 +198,7 @@ def _mark(path: str) -> Mark:
 
 
 def read_otherwise(then: Mapping[str, str], now: Mapping[str, str], read: Mapping[str, Any]) -> str | None:
-    """Return a variable that the server has read and whose value differs now; None if there is none."""
+    """Return a variable that the server has read and whose value is different now; None if there is none."""
     for name in sorted(then.keys() | now.keys()):
         if name in OURS or name in _GIVEN_ANEW or then.get(name) == now.get(name):
             continue

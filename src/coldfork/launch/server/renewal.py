@@ -1,4 +1,4 @@
-"""Give each forked process seeds of its own, and thread pools of the size that its variables allow.
+"""Give each forked process its own random seeds, and thread pools of the size that its variables allow.
 
 No two of them produce the same random numbers. The server limits pools to one thread, so that its imports
 start none; where a library has read that limit, its own function raises it again. Only loaded modules are
@@ -28,7 +28,7 @@ _OF_NUMEXPR = ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def redraw(named: Iterable[str] = ()) -> None:
-    """Seed the global generators of the loaded modules, and those that are named.
+    """Seed the global generators of the loaded modules, and the generators named here.
 
     A name is that of a module and, behind a colon, a path inside it: `sympy.core.symbol:Dummy._prng`.
     """
@@ -40,7 +40,7 @@ def redraw(named: Iterable[str] = ()) -> None:
         numpy_random.seed()
     torch = sys.modules.get("torch")
     if torch is not None:
-        # That of the processor alone: a device's generator is seeded when the device wakes.
+        # Only the processor's generator: a device's is seeded when the device wakes.
         torch.default_generator.seed()
     for name in named:
         generator = found(name)
@@ -76,13 +76,13 @@ def seed_anew(generator: Any) -> None:
     if hasattr(generator, "seed"):
         generator.seed()
     else:
-        # numpy's newer generators cannot be seeded again, but take the state of another of their kind.
+        # numpy's newer generators cannot be seeded again, but can take over the state of a new one.
         source = generator.bit_generator
         source.state = type(source)().state
 
 
 class ThreadLimits:
-    """The functions that set the limits of the loaded libraries, found once for all workers."""
+    """Setters for the thread limits of the loaded libraries, found once for all workers."""
 
     def __init__(self) -> None:
         self._openmp: list[Any] = []
@@ -95,10 +95,10 @@ class ThreadLimits:
                 self._openblas += _setters(path, _OPENBLAS_SETTERS)
 
     def restore(self, environment: Mapping[str, str]) -> None:
-        """Raise this process's limits to what these variables say; without them, to its processors."""
+        """Set this process's thread limits to these variables' values or, without them, its processors."""
         here = len(os.sched_getaffinity(0))
         openmp = _first(environment, ("OMP_NUM_THREADS",), here)
-        # OpenBLAS and MKL use at most as many threads as there are processors, whatever the variables say.
+        # OpenBLAS and MKL never use more threads than there are processors, whatever the variables say.
         openblas = min(here, _first(environment, _OF_OPENBLAS, here))
         for setter in self._openmp:
             setter(openmp)
@@ -107,7 +107,7 @@ class ThreadLimits:
                 setter(openblas)
         torch = sys.modules.get("torch")
         if torch is not None:
-            # This asks OpenMP and MKL; on another thread they would give the server's value.
+            # torch asks OpenMP and MKL for their limits, which they report correctly only in this thread.
             allowed = torch.get_num_threads()
             if torch._C.has_mkl:
                 allowed = min(here, allowed)
@@ -119,7 +119,7 @@ class ThreadLimits:
 
 
 def _loaded() -> Iterator[str]:
-    """Yield the files mapped into this process whose names begin like those of these libraries."""
+    """Yield the loaded libraries that have thread limits."""
     found: dict[str, None] = {}
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
@@ -130,7 +130,7 @@ def _loaded() -> Iterator[str]:
 
 
 def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the first of these functions that a library has, if any."""
+    """Yield the first of these functions that a library has, or nothing."""
     import ctypes
 
     library = ctypes.CDLL(path)
@@ -140,7 +140,7 @@ def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...], otherwise: int) -> int:
-    """Return the first of these variables that is a number; OpenMP's may hold one for each nesting level."""
+    """Return the first of these variables that holds a number; of a list, as for nested levels, its first."""
     for name in names:
         number = environment.get(name, "").partition(",")[0].strip()
         if number.isdigit() and int(number) > 0:

@@ -1,4 +1,4 @@
-"""The variables that a server is started with, and those that come too late for its workers.
+"""The variables that a server is started with, and those whose changes come too late for its workers.
 
 A worker is given its caller's whole environment. Code that reads a variable later gets the caller's value.
 Code that read it before the fork, at the interpreter's start or while a module was imported, has the server's
@@ -78,7 +78,7 @@ HANDED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONINSPECT")
 
 
 def changed(environment: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:
-    """Return an environment with these changes: variables set, or removed where the value is None."""
+    """Return an environment with these changes; a variable whose value is None is removed."""
     merged = {**environment, **(changes or {})}
     return {name: value for name, value in merged.items() if value is not None}
 
@@ -95,24 +95,24 @@ def while_importing(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_workers_own(name: str, reader: str | None) -> bool:
-    """Return whether each worker has its own value, which a module that reads it early would miss."""
+    """Return whether workers have different values of a variable, so that a server must not read it early."""
     if (reader or "").partition(".")[0] in _GIVEN_ANEW:
         return False
     return name in DEVICES or name in RANKS or name in HELD or name in FOLLOWING
 
 
 def pretended(name: str, environment: Mapping[str, str]) -> str:
-    """Return a value that another worker might have, for a variable that differs between workers."""
+    """Return a value that another worker might have for this variable."""
     return "1" if environment.get(name, "") == "0" else "0" if name not in HELD else "2"
 
 
 def stays_the_same(name: str) -> bool:
-    """Return whether all workers of a server share a variable, so that a change needs another server."""
+    """Return whether all workers of a server share a variable, so that changing it needs a new server."""
     return not is_workers_own(name, None) and name not in HANDED_ON and name not in QUIET and name != MARK
 
 
 def early_modules() -> frozenset[str]:
-    """Return the modules that read variables when they are imported."""
+    """Return the modules known to read variables while they are imported."""
     return frozenset(reader for _, reader in READ_EARLY if reader not in (INTERPRETER, LOADER))
 
 
@@ -123,7 +123,7 @@ def too_late(
     also: Collection[str] = (),
     made: Mapping[str, str | None] | None = None,
 ) -> list[str]:
-    """Return the names of variables that a server has read and that have changed since its start.
+    """Return the variables that a server has read and that have changed since the server's start.
 
     `before` is what `early` returned then. `also` are more variables that it has read. `made` is what its
     modules have set themselves: a caller that has imported them has the same values, which is no change.
@@ -139,7 +139,7 @@ def too_late(
 
 
 def was_read(name: str, imported: Collection[str]) -> bool:
-    """Return whether a server that has imported these modules has read a variable by now."""
+    """Return whether a server with these imported modules has already read a variable."""
     if name in HANDED_ON:
         return False
     return any(
@@ -149,13 +149,13 @@ def was_read(name: str, imported: Collection[str]) -> bool:
 
 
 def early(environment: Mapping[str, str], also: Collection[str] = ()) -> dict[str, str]:
-    """Return those of these variables that a server reads early, whatever it imports."""
+    """Return the variables that servers read early, whichever modules they import."""
     every = [reader for _, reader in READ_EARLY]
     return {name: value for name, value in environment.items() if name in also or was_read(name, every)}
 
 
 class Made:
-    """The variables that the imports have set or removed, with what they were before."""
+    """The variables that imports have set or removed, with their earlier values."""
 
     def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
@@ -164,7 +164,7 @@ class Made:
         self._found = {name: before.get(name) for name in names}
 
     def apply(self, *, always: bool = False) -> None:
-        """Make the same changes here, except where the caller's value differs from what the imports found.
+        """Make the same changes here, except to variables whose values differ from those before the imports.
 
         Use `always` if it is known that the imports would have read the same here.
         """

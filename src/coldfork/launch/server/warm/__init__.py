@@ -1,1 +1,1 @@
-"""Servers that have already imported what a script will import, kept ready between runs."""
+"""Servers that have already imported the modules of scripts, and are kept ready between runs."""

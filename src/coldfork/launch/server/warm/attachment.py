@@ -1,4 +1,4 @@
-"""A client of the keeper: have a server start a script, or say why that is impossible."""
+"""A client of the keeper: have a server start a script, or return why that is impossible."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ PATIENCE = 5.0
 
 
 class Cold:
-    """No server starts the script; says why."""
+    """The answer that no server starts the script, with the reason."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class Handover:
-    """The things that a caller passes to a supervisor."""
+    """The job, descriptors and signal mask that a caller passes to a supervisor."""
 
     def __init__(
         self, job: Mapping[str, Any], mark: str, lock: int, given: int | None, mask: Iterable[int] | None
@@ -63,7 +63,7 @@ class Handover:
 
 
 def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
-    """Have a server start a script with its modules already imported."""
+    """Have a server start a script with its modules already imported; return why if none can."""
     obstacle = _obstacle(wanted, captured=handover.given is not None)
     if obstacle is not None:
         return Cold(obstacle)
@@ -80,7 +80,7 @@ def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
 
 
 def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
-    """Ask once; None if the keeper was of another version, and makes way for one of this."""
+    """Send one request; return None if the keeper had another version, and is making way for a new one."""
     given, mark, job = handover.given, handover.mark, handover.job
     captured = given is not None
     with connected() as connection, ExitStack() as opened:
@@ -119,7 +119,7 @@ def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
 
 
 def facts(wanted: Wanted) -> dict[str, Any]:
-    """Return what decides which server a script may come from."""
+    """Return the facts that decide which server may start a script."""
     cwd = wanted.cwd or os.getcwd()
     return {
         "python": wanted.python,
@@ -132,7 +132,7 @@ def facts(wanted: Wanted) -> dict[str, Any]:
 
 
 def _folder(words: Sequence[str], cwd: str) -> str | None:
-    """Return the first entry of the script's import path; empty if there is no script yet."""
+    """Return the first entry of the script's import path; None if there is no script yet."""
     if not words:
         return None
     if words[0] == "-m":
@@ -154,7 +154,7 @@ def _answer(connection: socket.socket) -> Message:
 
 
 def _obstacle(wanted: Wanted, *, captured: bool) -> str | None:
-    """Return what a server cannot give a script of this process."""
+    """Return why no server can start this script, as far as the caller knows; None if nothing prevents it."""
     if wanted.environment.get("COLDFORK_VIRTUAL"):
         return "a virtual device has to be installed before anything is imported"
     if not captured:
@@ -165,14 +165,14 @@ def _obstacle(wanted: Wanted, *, captured: bool) -> str | None:
 
 
 def _handed_on() -> Iterator[int]:
-    """Yield the descriptors, beside the streams, that a program started from here inherits."""
+    """Yield the descriptors, other than standard streams, that a program started from here inherits."""
     for number in map(int, os.listdir("/proc/self/fd")):
         if number > 2 and _is_handed_on(number):
             yield number
 
 
 def _is_handed_on(descriptor: int) -> bool:
-    """Return whether a program started from here inherits it, and coldfork did not open it."""
+    """Return whether programs started from here inherit this descriptor, as opposed to coldfork's own."""
     try:
         return os.get_inheritable(descriptor)
     except OSError:
@@ -180,12 +180,12 @@ def _is_handed_on(descriptor: int) -> bool:
 
 
 def _circumstances(variables: Mapping[str, str], held: Iterable[int]) -> Circumstances:
-    """Return the caller's circumstances, except for what belongs to the script."""
+    """Return the caller's circumstances, but with the environment and signals meant for the script."""
     made = Circumstances()
     made.environment = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
     made.streams = {}
     made.mask = set(map(int, held))
-    # Python ignores these from its start on. And a process that waits for children must hear of their ends.
+    # Python ignores these two signals from its start, and a process waiting for children needs SIGCHLD.
     made.ignored |= _bit(signal.SIGPIPE) | _bit(signal.SIGXFSZ)
     made.ignored &= ~_bit(signal.SIGCHLD)
     return made
@@ -197,7 +197,7 @@ def _bit(number: int) -> int:
 
 @contextmanager
 def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
-    """Connect to this user's keeper, and start one if none listens."""
+    """Connect to this user's keeper, and start a keeper if none is listening."""
     folder = protocol.folder()
     connection = protocol.connect(folder)
     if connection is None:
@@ -207,12 +207,12 @@ def connected(*, idle: float | None = None) -> Iterator[socket.socket]:
 
 
 def existing() -> socket.socket | None:
-    """Connect to this user's keeper, if one listens."""
+    """Connect to this user's keeper; None if none is listening."""
     return protocol.connect(protocol.folder())
 
 
 def _started(folder: str, idle: float) -> socket.socket:
-    """Start a keeper; the socket exists before it does, so that no client has to wait for it."""
+    """Start a keeper; its socket is made first, so that no client has to wait for the keeper."""
     lock = os.open(os.path.join(folder, protocol.LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -221,7 +221,7 @@ def _started(folder: str, idle: float) -> socket.socket:
             return connection
         path = os.path.join(folder, protocol.SOCKET_FILE)
         if os.path.exists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
-            # Left by a keeper that was killed.
+            # A killed keeper has left this socket behind.
             os.unlink(path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
             listening.bind(path)
@@ -246,7 +246,7 @@ def _spawn(folder: str, idle: float, listening: int) -> None:
         given = {0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}
         command = [own_interpreter(sys.executable), "-I", "-S", "-X", "utf8", "-c", program]
         pid = spawn(command, own_variables(), given, own_session=True)
-        # This child exits at once, and the keeper that it forks is not our child.
+        # The child exits at once; the keeper, which it has forked, is not our child.
         kernel.reap(pid)
     finally:
         os.close(nowhere)

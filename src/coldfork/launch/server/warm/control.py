@@ -1,4 +1,4 @@
-"""Control the keeper: prepare a server, show the keeper's state, end it."""
+"""Control the keeper: prepare a server, show the keeper's state, end the keeper."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prepare(
     idle: float | None = None,
     on_import: Callable[[str], object] = lambda module: None,
 ) -> WarmServer:
-    """Prepare a server and wait for it; `UsageError` says why these modules cannot be preloaded.
+    """Prepare a server and wait for it; raise `UsageError` if these modules cannot be preloaded.
 
     `environment` is that of the scripts; after `idle` seconds without a request all servers end.
     """
@@ -42,7 +42,7 @@ def prepare(
 
 
 def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], object]) -> WarmServer | None:
-    """Ask once; None if the keeper was of another version, and makes way for one of this."""
+    """Send one request; return None if the keeper had another version, and is making way for a new one."""
     with connected(idle=idle) as connection:
         descriptor = channel.holding("coldfork", encode(facts(wanted)))
         try:
@@ -66,7 +66,7 @@ def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], obj
 
 
 def status() -> WarmServers:
-    """Return the keeper and its servers, if there is one."""
+    """Return the state of the keeper and its servers; empty if there is none."""
     answer = _asked("status")
     if answer is None:
         return WarmServers(None, None)
@@ -75,7 +75,7 @@ def status() -> WarmServers:
 
 
 def stop() -> int | None:
-    """End the keeper and its servers, but no script; return how many servers, None without a keeper."""
+    """End the keeper and its servers, but no script; return the number of servers, None without a keeper."""
     answer = _asked("stop")
     return None if answer is None else int(answer.get("servers", 0))
 
@@ -90,7 +90,7 @@ def _asked(what: str) -> dict[str, Any] | None:
             channel.send(connection, {"is": what, "version": protocol.PRESENT})
             received = channel.receive(connection)
             if received is not None:
-                # The connection's end shows that the keeper has released everything.
+                # The keeper closes the connection at its very end, when it has released everything.
                 channel.receive(connection)
     except OSError as error:
         raise ColdforkError(f"cannot ask the keeper of warm servers: {error}") from None

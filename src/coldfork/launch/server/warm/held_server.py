@@ -1,4 +1,4 @@
-"""One server as the keeper sees it: start it, read its messages, and ask it for scripts."""
+"""One server as the keeper sees it: started, heard, and asked to start scripts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 class Unlike(StrEnum):
-    """The consequence of a server not suiting a script."""
+    """The consequence if a server does not suit a script."""
 
     STALE = "stale"
     """Replace the server: it suits no script any more."""
@@ -54,7 +54,7 @@ class Unlike(StrEnum):
 
 
 class HeldServer:
-    """A server of this keeper."""
+    """A server that this keeper has started."""
 
     def __init__(self, facts: Facts, log: int, folder: str | None = None) -> None:
         self.facts = facts
@@ -89,7 +89,7 @@ class HeldServer:
             opened.callback(os.close, nowhere)
             plan = channel.holding("coldfork", encode({"modules": facts.modules, "folder": self.folder}))
             opened.callback(os.close, plan)
-            # Up to five are reserved for a supervisor's descriptors.
+            # Lower numbers are filled: a supervisor will use them for its own descriptors.
             given = {**dict.fromkeys(range(protocol.KEEPER), nowhere), 1: log, 2: log}
             given |= {protocol.KEEPER: theirs.fileno(), protocol.TERMS: plan}
             environment = {**facts.server_environment, protocol.SPARE: self._mark}
@@ -104,7 +104,7 @@ class HeldServer:
         return ours, pid
 
     def hear(self) -> list[Message]:
-        """Return its messages since the last call; its end counts as a change of state."""
+        """Return the server's messages since the last call; its end counts as a change of state."""
         heard: list[Message] = []
         while self.state is not State.GONE:
             try:
@@ -146,7 +146,7 @@ class HeldServer:
             self.trouble = self.trouble or f"its server ended{where}"
 
     def unlike(self, facts: Facts) -> tuple[Unlike, str] | None:
-        """Return how a script would differ from one started anew; None if it would not."""
+        """Return how a script from this server would differ from one started afresh; None if it would not."""
         path = reads.changed(self._files)
         if path is not None:
             return Unlike.STALE, f"{path} has changed since it was imported"
@@ -167,7 +167,7 @@ class HeldServer:
         return None
 
     def start(self, terms: Message, descriptors: Sequence[int]) -> bool:
-        """Have it start a script; False if the server is gone."""
+        """Have the server start a script; False if the server is gone."""
         try:
             channel.send(self.socket, {**terms, "is": "start"}, descriptors)
         except OSError:
@@ -178,17 +178,17 @@ class HeldServer:
         return True
 
     def end(self) -> None:
-        """End it; its scripts keep running."""
+        """End the server; its scripts keep running."""
         self.state = State.GONE
         with suppress(ProcessLookupError):
             os.kill(self.pid, SIGKILL)
         kernel.reap(self.pid)
-        # What its imports have started; its scripts carry another mark.
+        # Kill processes that the imports have started; scripts have another mark, and are spared.
         kernel.end_marked(protocol.SPARE, {self._mark})
         self.socket.close()
 
     def described(self) -> Message:
-        """Return its description for clients."""
+        """Return the server's description for clients."""
         return {
             "pid": self.pid,
             "python": self.facts.python,
@@ -205,12 +205,12 @@ class HeldServer:
 
 
 def _configuration(python: str) -> str:
-    """Return the file that says which interpreter a virtual environment was made from."""
+    """Return the file that names the base interpreter of a virtual environment."""
     return os.path.join(os.path.dirname(os.path.dirname(python)), "pyvenv.cfg")
 
 
 def _stand_in(names: Mapping[str, str], folder: str | None) -> str | None:
-    """Return a file in the script's folder that the script would import in place of a server's module."""
+    """Return a file in the script's folder that would be imported instead of a module that the server has."""
     if folder is None:
         return None
     try:

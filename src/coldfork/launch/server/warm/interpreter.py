@@ -1,4 +1,4 @@
-"""Begin and end a script's process as Python would, except that what its server imported stays loaded.
+"""Begin and end a script's process as Python would, but keep the modules that its server has imported.
 
 Mark and command line lie where the kernel put them when the server was started, and tools that look at the
 process from outside read them there. Taking apart everything that was imported, in Python and in C, would
@@ -28,14 +28,14 @@ _STREAMS = (("stdin", "rb"), ("stdout", "wb"), ("stderr", "wb"))
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place in memory of a variable that a process was started with."""
+    """The place in memory of a variable in this process's initial environment."""
 
     address: int
     length: int
 
 
 def place_of(variable: str) -> Place:
-    """Return the place of a variable that this process was started with; `ValueError` without it."""
+    """Return the place of a variable in the initial environment; raise `ValueError` if it is not there."""
     begin, _ = _own().environment
     carried = contents("/proc/self/environ")
     at = carried.index(f"{variable}=".encode())
@@ -43,12 +43,12 @@ def place_of(variable: str) -> Place:
 
 
 def mark(place: Place, variable: str, value: str) -> None:
-    """Write another variable into a place, cut to the room there."""
+    """Write a variable into this place, cut to its length."""
     _write(place.address, f"{variable}={value}".encode()[: place.length].ljust(place.length, b"\0"))
 
 
 def entitle(words: Sequence[str]) -> None:
-    """Show a command line, cut to the room there."""
+    """Show this command line in process lists, cut to the length of the original one."""
     begin, end = _own().arguments
     text = b"\0".join(map(os.fsencode, words)) + b"\0"
     _write(begin, text[: end - begin - 1].ljust(end - begin, b"\0"))
@@ -65,7 +65,7 @@ def _write(address: int, content: bytes) -> None:
 
 
 def open_anew() -> None:
-    """Make this process's standard streams anew from its present descriptors."""
+    """Reopen this process's standard streams on its present descriptors."""
     for number, (name, mode) in enumerate(_STREAMS):
         former = getattr(sys, f"__{name}__", None)
         if former is None:
@@ -97,7 +97,7 @@ _CANNOT_FLUSH = 120
 
 
 def report(error: BaseException) -> int:
-    """Report what has ended the script, as Python does; return the status."""
+    """Report the exception that ended the script, as Python does; return the exit status."""
     if isinstance(error, SystemExit):
         return _status(error)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
@@ -129,7 +129,7 @@ def _status(error: SystemExit) -> int:
 
 
 def end(status: int, imported: Collection[str], *, interrupted: bool) -> NoReturn:
-    """End this process; `imported` are the modules that its server had."""
+    """End this process as Python does; `imported` are the modules that the server had already imported."""
     threading: Any = sys.modules.get("threading")
     if threading is not None:
         _attempt(threading._shutdown)
@@ -147,8 +147,8 @@ def end(status: int, imported: Collection[str], *, interrupted: bool) -> NoRetur
 
     library = ctypes.PyDLL(None)
     if any(name == "LD_PRELOAD" or "INJECTION" in name for name in os.environ):
-        # A profiler writes at the very end. The lock of the interpreter is held meanwhile, or threads would
-        # run on in what is being taken down.
+        # A profiler writes its results in exit handlers, so run those. PyDLL keeps the interpreter's lock
+        # meanwhile, so that no thread runs on in a library that is being unloaded.
         library.exit(status)
     library.fflush(None)
     os._exit(status)
@@ -162,7 +162,7 @@ def _attempt(do: Any) -> None:
 
 
 def _flush() -> bool:
-    """Flush the standard streams; report a failure where possible, and return False."""
+    """Flush the standard streams; return False, with a report if possible, if that fails."""
     done = True
     for stream in (sys.stdout, sys.stderr):
         if stream is None or getattr(stream, "closed", False):
@@ -183,12 +183,12 @@ def _unraisable(error: BaseException, stream: object) -> Any:
 
 
 def _take_apart(imported: Collection[str]) -> None:
-    """Release the script's objects, which may have something left to do."""
+    """Release the script's objects, whose finalizers may still have work to do."""
     own = [name for name in sys.modules if name not in imported and not name.startswith("coldfork.")]
     held: list[Any] = [sys.modules.pop(name) for name in own]
     namespaces = [vars(module) for module in reversed(held) if isinstance(module, ModuleType)]
     for namespace in (vars(sys.modules["__main__"]), *namespaces):
-        # Names that begin with an underscore go first, as in Python.
+        # Names that begin with an underscore are released first, as in Python.
         for name in sorted(namespace, key=lambda one: not str(one).startswith("_")):
             if name != "__builtins__":
                 namespace[name] = None
@@ -199,5 +199,5 @@ def _take_apart(imported: Collection[str]) -> None:
             try:
                 each.flush()
             except BaseException:
-                # The module is not the script's to change, or cannot be changed.
+                # This file cannot be flushed; the remaining ones may be.
                 continue

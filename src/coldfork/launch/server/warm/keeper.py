@@ -1,4 +1,4 @@
-"""The keeper: one process of a user that keeps servers ready between runs, and hands them start requests.
+"""The keeper: a process of this user that keeps servers ready between runs, and passes requests to them.
 
 It imports nothing that a server does. Scripts are not its children and keep running when it ends; its servers
 end with it.
@@ -36,7 +36,7 @@ _MOST_TRIES = 3
 
 
 class Keeper:
-    """The keeper, in its own process."""
+    """The keeper, running in its own process."""
 
     def __init__(self, folder: str, idle: float) -> None:
         self._folder = folder
@@ -54,7 +54,7 @@ class Keeper:
         self._log = _log(os.path.join(folder, protocol.LOG_FILE))
 
     def run(self) -> None:
-        """Keep servers until no request has come for long, or until told to stop."""
+        """Keep servers until no request has come for a while, or until told to stop."""
         self._loop.watch(self._listening.fileno(), self._welcome)
         while not self._over:
             left = self._last + self._idle - monotonic()
@@ -70,7 +70,7 @@ class Keeper:
             server.end()
 
     def _unlink(self) -> None:
-        """Remove the socket, unless it belongs to another keeper by now."""
+        """Remove the socket file, once: a later one belongs to another keeper."""
         if not self._unlinked:
             self._unlinked = True
             with suppress(OSError):
@@ -114,14 +114,14 @@ class Keeper:
     def _answer(self, connection: socket.socket, message: Message, descriptors: list[int]) -> None:
         kind = message["is"]
         if message["version"] != protocol.PRESENT or reads.changed(self._files) is not None:
-            # Later requests, this one included, go to a keeper of the new version.
+            # This request and later ones need a new keeper, which the client starts now.
             self._over = True
             self._unlink()
             _say(connection, {"is": "again", "why": "coldfork has changed since its keeper was started"})
         elif kind == "start":
             self._start(connection, message, descriptors)
         elif kind == "prepare" and self._prepare(connection, message, descriptors[0]):
-            # It waits for more.
+            # The client stays connected, and waits for the server.
             return
         elif kind == "status":
             _say(connection, self._described())
@@ -158,7 +158,7 @@ class Keeper:
         _say(connection, {"is": "cold", "why": why})
 
     def _prepare(self, connection: socket.socket, message: Message, descriptor: int) -> bool:
-        """Have a server prepared; True if the client is still to be told of its progress."""
+        """Have a server prepared; return True if the client is to be told later how that ended."""
         given, facts = self._facts(descriptor)
         self._idle = message.get("idle") or self._idle
         why = self._unsuited(given)
@@ -197,7 +197,7 @@ class Keeper:
         return [server for server in self._servers if server.state in (State.IMPORTING, State.READY)]
 
     def _fit(self, facts: Facts) -> tuple[HeldServer | None, str]:
-        """Return a server for such a script, or why there is none; then start one where possible."""
+        """Return a server that suits such a script; else None, a reason, and usually start a new server."""
         why = f"no server had {', '.join(facts.modules)} ready; one is being started"
         for server in list(self._servers):
             if not _is_for(server, facts):
@@ -257,12 +257,12 @@ class Keeper:
             self._loop.forget(server.socket.fileno())
 
     def _replacement(self, server: HeldServer, tries: int) -> HeldServer | None:
-        """Start another attempt, where the first has shown how it may succeed."""
+        """Start another attempt if the failed one has shown a remedy; else return None."""
         if tries >= _MOST_TRIES:
             return None
         folder = server.folder
         if server.missing is not None and folder is None and server.facts.folder is not None:
-            # It may lie beside the script.
+            # The missing module may be in the script's own folder.
             folder = server.facts.folder
         elif server.overtaken is None or server.state is not State.GONE:
             return None
@@ -293,7 +293,7 @@ def _say(connection: socket.socket, message: Message) -> None:
 
 
 def _log(path: str) -> int:
-    """Open the servers' log; nothing is kept of it where the disk has no room for another file."""
+    """Open the servers' log file; if the disk has no room for it, discard the log."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError:
@@ -309,12 +309,12 @@ def _own_files() -> list[str]:
 
 
 def main(folder: str, idle: float) -> None:
-    """Run the keeper's process."""
+    """Run a keeper in this process."""
     if os.fork():
         os._exit(0)
     os.setsid()
     pthread_sigmask(SIG_SETMASK, ())
-    # Servers must not inherit what the client that started the keeper left open.
+    # Servers must not inherit files that the keeper's first client had open.
     close_above(protocol.LISTENING)
     os.chdir("/")
     os.umask(0o077)

@@ -1,4 +1,4 @@
-"""Where the keeper is found, and the messages between it, its clients and its servers.
+"""The keeper's address, and the messages between the keeper, its clients and its servers.
 
 A client connects to the keeper's socket, asks, and hears the answer on the same connection. To have a script
 started, it sends along everything that the script's supervisor needs. The keeper passes that on to a server
@@ -60,7 +60,7 @@ _OF_OTHERS = 0o077
 
 
 def folder(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the folder, and make it if need be; `UsageError` if another user could access its content."""
+    """Return the keeper's folder, made if necessary; raise `UsageError` if other users could access it."""
     runtime = environment.get("XDG_RUNTIME_DIR")
     base = runtime if runtime and os.path.isdir(runtime) else None
     path = os.path.join(base, "coldfork") if base else _of_temporary_files()
@@ -91,7 +91,7 @@ def _require_ours(path: str) -> None:
 
 
 def connect(path: str) -> socket.socket | None:
-    """Connect to this user's keeper; None where none listens."""
+    """Connect to this user's keeper; None if none is listening."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         made.connect(os.path.join(path, SOCKET_FILE))
@@ -106,7 +106,7 @@ def connect(path: str) -> socket.socket | None:
 
 
 def require_ours(connection: socket.socket) -> None:
-    """Refuse to talk to a process of another user."""
+    """Refuse a connection to another user's process."""
     size = struct.calcsize("3i")
     _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     if user != os.geteuid():
@@ -117,7 +117,7 @@ def require_ours(connection: socket.socket) -> None:
 
 
 class Wanted:
-    """A script that is to be started."""
+    """A script to be started from a server, and the modules that the server must have."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Wanted:
 
 
 class Facts:
-    """The facts that decide which server a script may come from."""
+    """The facts that decide which server may start a script."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Facts:
 
     @staticmethod
     def of(message: Mapping[str, Any]) -> Facts:
-        """Read the facts that a client sent."""
+        """Return the facts in a client's message."""
         return Facts(
             python=message["python"],
             modules=tuple(message["modules"]),
@@ -168,5 +168,5 @@ class Facts:
 
     @property
     def server_environment(self) -> dict[str, str]:
-        """Return the environment in which a server for such scripts is started."""
+        """Return the environment in which a server for such scripts starts."""
         return while_importing({n: value for n, value in self.environment.items() if n not in OURS})

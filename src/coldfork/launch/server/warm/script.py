@@ -1,4 +1,4 @@
-"""A script's own process, forked with everything imported: it does by hand what Python does at its start."""
+"""A script's own process, forked with everything imported, which redoes the start of Python by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CANNOT_OPEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """The things that a script has from its server."""
+    """The settings and objects that a script's process gets from its server."""
 
     path: list[str]
     """The import path, without the script's own folder."""
@@ -46,7 +46,7 @@ class Kit:
 
 
 class Script:
-    """One script, in its own process."""
+    """One script, running in its own process."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Script:
         self._kit = kit
 
     def run(self) -> NoReturn:
-        """Become the process that Python would have started for this script, and run it."""
+        """Turn this process into one that Python could have started for the script, and run the script."""
         self._take_descriptors()
         self._take_environment()
         self._take_interpreter()
@@ -75,7 +75,8 @@ class Script:
             _run(self._plan.words[1:])
         except BaseException as error:
             failure = _without_us(error)
-        # Outside the handler, so that an exception raised by a hook carries no context.
+        # Reported outside the `except` block, so that an exception raised in a hook gets no misleading
+        # context.
         status = 0 if failure is None else interpreter.report(failure)
         interrupted = isinstance(failure, KeyboardInterrupt)
         del failure
@@ -85,7 +86,7 @@ class Script:
         set_wakeup_fd(-1)
         signal(SIGCHLD, SIG_DFL)
         if not self._plan.captured:
-            # A group of its own, because a terminal's stop does not reach an orphaned group.
+            # In a group of its own, because a terminal's stop signal does not act on an orphaned group.
             os.setpgid(0, 0)
         for stream, descriptor in enumerate(self._outputs, 1):
             if descriptor >= 0:
@@ -98,7 +99,7 @@ class Script:
                 try:
                     os.close(number)
                 except OSError:
-                    # This descriptor is the one that read the list.
+                    # This was the descriptor used to read the list, which is closed already.
                     continue
         os.set_inheritable(self._channel, True)
         if self._plan.cwd is not None:
@@ -111,8 +112,8 @@ class Script:
     def _take_interpreter(self) -> None:
         plan, kit = self._plan, self._kit
         words = plan.words[1:]
-        # From here on only the supervisor could find it by its mark, and the supervisor's death ends this
-        # process as well.
+        # Replace the supervisor's mark, inherited in the fork, by the script's. Only the supervisor looks for
+        # that one, and its death ends this process anyway.
         interpreter.mark(kit.place, MARK, plan.environment[MARK])
         interpreter.entitle(plan.words)
         interpreter.open_anew()
@@ -132,7 +133,7 @@ class Script:
         self._watch()
 
     def _watch(self) -> None:
-        """Do what coldfork does in a script that is started, and no more if it fails."""
+        """Set up the watch, as in every started script; if that fails, run the script without it."""
         try:
             from coldfork.observe.bootstrap import STARTUP, begin
 
@@ -142,7 +143,7 @@ class Script:
 
 
 def _above(channel: int, numbers: Collection[int]) -> int:
-    """Move the channel to a number that is none of these."""
+    """Move the channel to a number that is not among these."""
     if channel not in numbers:
         return channel
     return lifted(channel, max([*numbers, channel]))
@@ -159,7 +160,7 @@ def _run(words: list[str]) -> None:
 
 
 def _without_us(error: BaseException) -> BaseException:
-    """Drop the error's frames that lie outside the script."""
+    """Remove coldfork's own frames from an error's traceback."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
@@ -167,7 +168,7 @@ def _without_us(error: BaseException) -> BaseException:
 
 
 def _clear(main: dict[str, Any]) -> None:
-    """Reset the main module to its state before a program begins."""
+    """Reset the main module to its state at the start of a program."""
     kept = {name: main[name] for name in ("__builtins__", "__annotations__") if name in main}
     main.clear()
     main.update(__name__="__main__", __doc__=None, __package__=None, __loader__=None, __spec__=None)
@@ -177,7 +178,7 @@ def _clear(main: dict[str, Any]) -> None:
 
 
 def _first_of_path(words: list[str]) -> str | None:
-    """Return what Python puts first on the import path."""
+    """Return the entry that Python puts first on the import path; None if there is none."""
     if sys.flags.safe_path:
         return None
     if words[0] == "-m":
@@ -188,7 +189,7 @@ def _first_of_path(words: list[str]) -> str | None:
 
 
 def _is_archive(path: str) -> bool:
-    """Return whether Python runs the `__main__` inside this file instead of the file itself."""
+    """Return whether Python would run the `__main__` module inside this file, as in a zip archive."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - 65_558))
         end = stream.read()
@@ -200,7 +201,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _execute(path: str) -> None:
-    """Run a file in the main module."""
+    """Run a file as the main module."""
     from importlib.machinery import SourceFileLoader, SourcelessFileLoader
 
     main = vars(sys.modules["__main__"])

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class _Begun(BaseException):
-    """Raised to leave the server's code in a forked process, up to where scripts are run."""
+    """Raised in a forked process to leave the server's code and run a script instead."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
 
 
 def main(path: list[str], at_start: frozenset[str]) -> None:
-    """Serve; in a process that was forked for a script, run the script and end with it.
+    """Run a server; in a process forked for a script, run the script instead.
 
     `path` is the import path that Python made, `at_start` the modules that it had loaded by then.
     """
@@ -62,7 +62,7 @@ def _serve(path: list[str], at_start: frozenset[str]) -> Script | None:
 
 
 class Server:
-    """One server, in its own process."""
+    """One server, running in its own process."""
 
     def __init__(
         self, plan: dict[str, Any], keeper: socket.socket, path: list[str], at_start: frozenset[str]
@@ -77,7 +77,7 @@ class Server:
         self._kit: Kit | None = None
 
     def prepare(self) -> bool:
-        """Import and prove; False if this process is not fit to fork scripts."""
+        """Import the modules and check the process; return False if it is not fit to fork scripts."""
         folder = self._plan["folder"]
         sys.path[:] = self._path if folder is None else [folder, *self._path]
         sys.argv[:] = [""]
@@ -89,7 +89,7 @@ class Server:
             self._tell({"is": "unfit", **preload.faults[-1], "missing": _missing(preload)})
             return False
         interrupt = settle()
-        # No exit status of a supervisor is needed: it has reported it itself.
+        # Supervisors report the ends of scripts themselves, so their exit statuses are not needed.
         signal(SIGCHLD, SIG_IGN)
         self._settle(
             preload.readers,
@@ -153,7 +153,7 @@ class Server:
 
 
 def _get_watch_ready() -> None:
-    """Import what each script is watched with."""
+    """Import the modules that watch a script."""
     import coldfork.launch.supervisor.entry_point
     import coldfork.observe.bootstrap
     import coldfork.observe.watch
@@ -161,14 +161,14 @@ def _get_watch_ready() -> None:
 
 
 def _keep_what_was_imported() -> None:
-    """Keep scripts from closing what imports have opened: it is the server's, and other scripts share it."""
+    """Keep scripts from closing resources that imports have opened, because other scripts share them."""
     weakref: Any = sys.modules.get("weakref")
     for finalizer in () if weakref is None else list(weakref.finalize._registry):
         finalizer.atexit = False
 
 
 def _missing(preload: Preload) -> str | None:
-    """Return the requested module that does not exist, if that is what is wrong."""
+    """Return the top-level name of a requested module that does not exist; None for any other fault."""
     fault = preload.faults[-1]
     last = fault["text"].splitlines()[-1]
     top = fault["module"].partition(".")[0]
@@ -184,7 +184,7 @@ def _open() -> frozenset[int]:
 
 
 def _mapped() -> Iterator[str]:
-    """Yield the loaded libraries, and the interpreter."""
+    """Yield the paths of the interpreter and the loaded libraries."""
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
             at = line.find(b"/")
@@ -193,7 +193,7 @@ def _mapped() -> Iterator[str]:
 
 
 def _homes(at_start: frozenset[str]) -> dict[str, str]:
-    """Return the folder of each module that a file of the same name elsewhere could have shadowed."""
+    """Return the folders of imported modules that a file of the same name in another folder could replace."""
     homes: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
         place = getattr(module, "__file__", None)

@@ -1,4 +1,4 @@
-"""The process between a server and a script: the supervisor, forked instead of started.
+"""The process between a server and a script: a supervisor that is forked instead of started.
 
 It does what a supervisor started by its caller does, with the descriptors that the caller sent.
 """
@@ -31,11 +31,11 @@ _ABOVE = 20
 
 
 class _Born(BaseException):
-    """Raised to leave the supervisor's code in the script's own process."""
+    """Raised in the script's own process to leave the supervisor's code."""
 
 
 def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Script:
-    """Supervise the requested script, and end; return only in the script's process."""
+    """Supervise the requested script, and end this process; return only in the script's own process."""
     born: list[Script] = []
     try:
         pthread_sigmask(SIG_BLOCK, all_but())
@@ -66,7 +66,7 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
                 raise _Born
             return pid
 
-        # A caller at a terminal has asked the kernel for a signal with each message, the last one included.
+        # A caller at a terminal gets a signal from the kernel for each message, including the last.
         Supervisor(plan, Caller(), start, caller).run()
     except _Born:
         return born[0]
@@ -76,7 +76,7 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
 
 
 def _arrange(descriptors: list[int], numbers: list[int]) -> tuple[int, int, dict[int, int]]:
-    """Give the descriptors that were sent the numbers that they have in a supervisor.
+    """Move the received descriptors to the numbers that a supervisor uses for them.
 
     Returns those of the caller's process and of the connection to it, and those that the caller passes on to
     what it starts, by the numbers that the script is to have them under.
@@ -101,7 +101,7 @@ def _arrange(descriptors: list[int], numbers: list[int]) -> tuple[int, int, dict
 
 
 def _agree(reply: int, mark: str, circumstances: Circumstances, kit: Kit, troubles: list[str]) -> None:
-    """Take over the caller's circumstances, and begin when it says so; else end before anything ran."""
+    """Take over the caller's circumstances, and begin when it agrees; else end before anything has run."""
     with socket.socket(fileno=reply) as client:
         circumstances.group = os.getpgrp()
         troubles = [*troubles, *circumstances.take_over((MARK.encode(), mark.encode()))]

@@ -1,1 +1,1 @@
-"""A clean, preloaded process that forks workers on request: standard library only."""
+"""A clean process with preloaded modules that forks workers on request; it uses only the standard library."""

@@ -1,4 +1,4 @@
-"""A program's handle on the server that forks its workers, which may be replaced over time."""
+"""A program's handle on its server, which forks workers and may be replaced over time."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _MOST_SERVERS = 3
 
 
 class ZygoteWarning(UserWarning):
-    """A module could not be preloaded: the workers import it themselves, and the message says why."""
+    """A module could not be preloaded, for the reason in the message; the workers import it themselves."""
 
 
 class Zygote:
-    """A server with modules preloaded, and proven clean, that forks workers for this program."""
+    """A server that has preloaded modules, is proven clean, and forks workers for this program."""
 
     def __init__(self, terms: dict[str, Any], asking: socket.socket | None = None) -> None:
         self._terms = terms
@@ -59,28 +59,28 @@ class Zygote:
 
     @property
     def preload(self) -> tuple[str, ...]:
-        """The modules that were asked for."""
+        """Return the modules that were requested for preloading."""
         return tuple(self._terms["preload"])
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, and starts no more workers."""
+        """Return whether the handle is closed, and starts no more workers."""
         return self._closed
 
     @property
     def on_error(self) -> str:
-        """The treatment of a module that cannot be preloaded."""
+        """Return the policy for a module that cannot be preloaded: `fail`, `warn` or `ignore`."""
         return str(self._terms["on_error"])
 
     @property
     def pid(self) -> int | None:
-        """The server's pid, if this process has started one."""
+        """Return the server's pid; None if this process has not started one."""
         server = self._server
         return None if server is None or self._home != os.getpid() else server.pid
 
     @property
     def context(self) -> ZygoteContext:
-        """The context of `multiprocessing` whose processes are workers of this server."""
+        """Return the `multiprocessing` context whose processes are workers of this server."""
         from coldfork.launch.server.zygote.processes import MethodName, ZygoteContext
 
         if self._context is None:
@@ -88,15 +88,14 @@ class Zygote:
         return self._context
 
     def start(self) -> Zygote:
-        """Start the server, unless it runs, and do not wait for it."""
+        """Start the server unless it runs, without waiting for it."""
         self._require_open()
         if self._home != os.getpid():
-            # A forked child cannot use its parent's handle on the server, nor a lock held by a thread that it
-            # does not have.
+            # A forked child cannot use its parent's server, nor a lock that a thread of the parent may hold.
             self._home, self._server, self._lock = os.getpid(), None, threading.RLock()
         if self._server is None:
             with self._lock:
-                # Another thread may have closed it or started the server by now.
+                # Another thread may have closed the handle or started the server meanwhile.
                 self._require_open()
                 if self._server is None:
                     wanted = [name for name in self.preload if name not in self._left_out]
@@ -109,7 +108,7 @@ class Zygote:
             raise ZygoteError("this zygote was closed")
 
     def wait(self, timeout: float | None = None) -> Zygote:
-        """Wait until the server is ready; `ZygoteError` says why it is not fit."""
+        """Wait until the server is ready; raise `ZygoteError` if it is not fit."""
         until = None if timeout is None else monotonic() + timeout
         while True:
             server = self.start()._server
@@ -125,14 +124,14 @@ class Zygote:
             self._exclude(server, answer)
 
     def _say(self, server: RunningServer, answer: Message) -> None:
-        """Warn of the modules that raised, once for each server."""
+        """Warn about modules whose import raised an error, once for each server."""
         faults = () if self._told == server.mark else answer["faults"]
         self._told = server.mark
         for fault in faults:
             self._warn(f"{fault['module']} was not preloaded, because its import raised:\n{fault['text']}")
 
     def _exclude(self, server: RunningServer, answer: Message) -> None:
-        """Handle an unfit server: raise, or leave out the module that made it unfit."""
+        """Handle an unfit server: raise an error, or exclude the responsible module from the next one."""
         fault = answer["faults"][-1]
         self._discard()
         if fault["kind"] != STAINED:
@@ -145,7 +144,7 @@ class Zygote:
         self._warn(f"{text}\n{explained}")
 
     def _explained(self, server: RunningServer, fault: dict[str, str]) -> str:
-        """Repeat the import under watch to name the line; return the text unchanged if that fails."""
+        """Repeat the import under watch to name the responsible line; if that fails, return the old text."""
         if " is awake" not in fault["text"]:
             return fault["text"]
         again = RunningServer(self._terms, server.modules, suspect=fault["module"])
@@ -168,7 +167,7 @@ class Zygote:
         descriptors: Sequence[int],
         variables: Mapping[str, str] | None = None,
     ) -> Started:
-        """Have a worker started that runs what is pickled here, with these variables beside the caller's."""
+        """Start a worker for a pickled process, with these variables in addition to the caller's."""
         contents = [pickle.dumps(self._circumstances(variables)), *contents]
         borrowed = self._borrowed()
         if borrowed is not None:
@@ -176,7 +175,7 @@ class Zygote:
                 return ask(borrowed, contents, descriptors, _PATIENCE)
             self._asking = None
         self.start()
-        # Every request passes it on; it starts while the server still imports.
+        # Each request includes the tracker, which can start while the server is still importing.
         resource_tracker.ensure_running()
         with self._lock:
             try:
@@ -205,9 +204,9 @@ class Zygote:
         return here
 
     def _borrowed(self) -> socket.socket | None:
-        """Return the connection to another process's server, where its workers would be like this process."""
+        """Return the connection to another process's server, if its workers would be like this process."""
         if self._home != os.getpid() and self._server is not None:
-            # In a child that the caller forked: the server is not its own.
+            # This process was forked by the server's caller, so the server belongs to its parent.
             self._asking, answer = self._server.asking, self._server.answer
             early, then = self._server.early, self._server.identity
             if answer is None:
@@ -225,14 +224,14 @@ class Zygote:
         return None
 
     def _fit(self) -> RunningServer:
-        """Return a server whose workers would be like this process, and start one if need be."""
+        """Return a server whose workers would be like this process; start a new one if necessary."""
         why = self._why_unfit(self.wait()._server)
         if why is not None:
             _log("info", "starting another server: %s", why)
             self._discard()
             self.wait()
         server = self._server
-        # The caller that closed it did not wait until the server was ready.
+        # Another thread may have closed the handle without waiting for the server.
         self._require_open()
         assert server is not None
         return server
@@ -255,28 +254,29 @@ class Zygote:
             servers(self._home).let_go(self, server, is_fit=is_fit, keep=keep)
 
     def close(self) -> None:
-        """End the server, unless others share it; its workers keep running, but not those that it gave."""
+        """End the server unless it is shared. Its workers keep running, except for its own children."""
         self.leave(keep=False)
 
     def leave(self, *, keep: bool = True) -> None:
-        """Release the server for good; if it is unused then, keep it for a moment or end it now."""
+        """Release the server for good; if nobody else uses it, keep it for a moment, or end it now."""
         self._closed = True
         server = self._server
         if self._home != os.getpid():
             return
         if server is not None and self.is_waiting_with_others:
-            # Once the server is ready, which its other users need, the waiting thread releases it.
+            # The other users still need the server; the waiting thread releases it for this one when it is
+            # ready.
             server.users.discard(self)
             return
         if server is not None and server.answer is None and len(server.users) <= 1:
-            # A thread that waits for it holds the lock during its imports.
+            # A thread that waits for the server holds the lock until the imports end, so interrupt them.
             server.interrupt()
         with self._lock:
             self._discard(is_fit=True, keep=keep)
 
     @property
     def is_waiting_with_others(self) -> bool:
-        """Return whether a thread waits here for a server that has other users too."""
+        """Return whether a thread is waiting here for a server that has other users as well."""
         server = self._server
         if server is None or server.answer is not None or not set(server.users) - {self}:
             return False
@@ -294,7 +294,7 @@ class Zygote:
         self.close()
 
     def __reduce__(self) -> Any:
-        # Passed on to a worker, it becomes the worker's own.
+        # A handle sent to a worker stands for the worker's own zygote.
         return _registered, ()
 
     def __repr__(self) -> str:
@@ -302,7 +302,7 @@ class Zygote:
 
 
 def _known_here(terms: dict[str, Any]) -> str:
-    """Return the name in a process where the method is registered by now; a server is started when needed."""
+    """Return the start method's name; register the method first if this process does not know it yet."""
     from coldfork.launch.server.zygote.processes import register, registered
 
     known = registered()
@@ -313,7 +313,7 @@ def _known_here(terms: dict[str, Any]) -> str:
 
 
 def zygote(preload: Sequence[str] | os.PathLike[str] = (), *, on_error: str = "fail") -> Zygote:
-    """Start a server that imports these modules, proves itself clean, and forks workers from then on.
+    """Start a server that imports these modules, checks that it is clean, and forks workers on request.
 
     `preload` is a list of modules, or the path of a list that `coldfork preload --output` has written. The
     server is started at once and not waited for. `on_error` says what happens to a module whose import
@@ -325,7 +325,7 @@ def zygote(preload: Sequence[str] | os.PathLike[str] = (), *, on_error: str = "f
     from coldfork.launch.server.zygote.processes import register, registered
 
     if getattr(process.current_process(), "_inheriting", False):
-        # A worker imports its caller's main module, which calls this at its top.
+        # A worker is importing its caller's main module, which calls this function at its top level.
         known = registered()
         return _registered() if known is not None else Zygote(terms(preload, on_error))
     made = Zygote(terms(preload, on_error))
@@ -344,7 +344,7 @@ def _registered() -> Zygote:
 
 
 def _log(level: str, text: str, *values: object) -> None:
-    """Log a message; no server or worker imports logging unless it does."""
+    """Log a message; `logging` is imported here, because servers and workers may not need it."""
     from logging import getLogger
 
     getattr(getLogger("coldfork"), level)(text, *values)

@@ -1,4 +1,4 @@
-"""The start method `zygote` of `multiprocessing`: its context, its processes, and how they are started."""
+"""The start method `zygote` of `multiprocessing`: its context, its processes, and how these are started."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOST = 255
 
 
 class Arrived:
-    """The descriptors that came with the process that runs here; `current` is set once, in a worker."""
+    """The descriptors that came with the process that runs here; `current` is set once, in each worker."""
 
     current: Arrived | None = None
 
@@ -53,20 +53,20 @@ class Arrived:
 
 
 class Popen(popen_fork.Popen):
-    """A worker as `multiprocessing.Process` holds it."""
+    """The handle of a worker in `multiprocessing.Process`."""
 
     method = METHOD
     flushes = True
     """Whether the caller's streams are flushed first, as with every process of multiprocessing."""
 
     class DupFd:
-        """A descriptor that travels with the process, by its place among them."""
+        """A descriptor that travels with a process, by its index among all that do."""
 
         def __init__(self, place: int) -> None:
             self.place = place
 
         def detach(self) -> int:
-            """Return the descriptor, in the worker."""
+            """Return the descriptor in the worker."""
             arrived = Arrived.current
             assert arrived is not None
             return arrived.descriptors[self.place]
@@ -82,7 +82,7 @@ class Popen(popen_fork.Popen):
         self._launch(process_obj)
 
     def duplicate_for_child(self, fd: int) -> int:
-        """Have a descriptor travel; return its place."""
+        """Send a descriptor along with the process; return its index."""
         self._descriptors.append(fd)
         return len(self._descriptors) - 1
 
@@ -90,7 +90,7 @@ class Popen(popen_fork.Popen):
         preparation = self._preparation(process_obj)
         for config in (preparation, process_obj._config):
             if "authkey" in config:
-                # Celery's processes use a class of their own for the key, which refuses to be pickled.
+                # Celery's processes hold the key as a class of their own that cannot be pickled.
                 config["authkey"] = process.AuthenticationString(config["authkey"])  # type: ignore[attr-defined]
         content = io.BytesIO()
         contexts.set_spawning_popen(self)  # type: ignore[arg-type]
@@ -109,11 +109,11 @@ class Popen(popen_fork.Popen):
             self.finalizer = util.Finalize(self, self._statuses.close)
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:
-        """Return what the worker prepares before it unpickles the process, as in multiprocessing."""
+        """Return the data for preparing the worker before its process is unpickled, as in multiprocessing."""
         return preparation_data(process_obj._name)
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
-        """Return how it ended, and wait for that without the flag; None while it runs."""
+        """Return the exit code, after waiting for it if `flag` is 0; None while the process runs."""
         if self._statuses is None:
             return super().poll(flag)
         if self.returncode is None:
@@ -127,7 +127,7 @@ class Popen(popen_fork.Popen):
         if self._statuses is None:
             super()._send_signal(sig)  # type: ignore[misc]
         elif self.poll() is None:
-            # The server has not waited for it: the number is still its own.
+            # The server has not reaped this process yet, so its number has not been reused.
             try:
                 os.kill(self.pid, sig)
             except ProcessLookupError:
@@ -135,7 +135,7 @@ class Popen(popen_fork.Popen):
 
 
 class MethodName(str):
-    """The name of the start method, which carries the method to where it is unpickled.
+    """The name of the start method; when unpickled, it registers the method in the receiving process.
 
     multiprocessing has each process that it spawns choose its caller's default by name.
     """
@@ -145,7 +145,7 @@ class MethodName(str):
     terms: dict[str, Any]
 
     def __new__(cls, terms: dict[str, Any], known: Callable[[dict[str, Any]], str]) -> MethodName:
-        """Make the name `zygote` for servers on these terms; `known` registers the method elsewhere."""
+        """Make the name `zygote` for servers on these terms; `known` is called where it is unpickled."""
         made = super().__new__(cls, METHOD)
         made.terms, made.known = terms, known
         return made
@@ -155,7 +155,7 @@ class MethodName(str):
 
 
 class _Nowhere:
-    """Stands in for `os` in a process whose working directory was deleted."""
+    """A stand-in for the module `os` in a process whose working directory was deleted."""
 
     path = os.path
 
@@ -166,19 +166,19 @@ class _Nowhere:
 
 
 def preparation_data(name: str) -> dict[str, Any]:
-    """Return what a new process has to prepare, as multiprocessing does, wherever this one is."""
+    """Return multiprocessing's data for preparing a process, even if the working directory was deleted."""
     try:
         return spawn.get_preparation_data(name)
     except FileNotFoundError:
         code = spawn.get_preparation_data.__code__
         data: dict[str, Any] = FunctionType(code, {**vars(spawn), "os": _Nowhere})(name)
-        # The new process is not told to go there.
+        # The new process must not change to this folder, which does not exist.
         del data["dir"]
         return data
 
 
 class ZygoteProcess(process.BaseProcess):
-    """A process that a server forks. A context's class starts it with the server of that context."""
+    """A process that a server forks; each context has its own subclass, tied to the context's server."""
 
     _start_method = METHOD
     _own: type[ZygoteProcess] | None = None
@@ -190,19 +190,19 @@ class ZygoteProcess(process.BaseProcess):
         return Popen(process_obj, registered.zygote)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # A context's class is made at run time, so it cannot be found by its name.
+        # A context's class is made at run time, so that pickle cannot find it by name.
         if type(self) is self._own:
             return _bare, (), self.__dict__
         return super().__reduce_ex__(protocol)
 
 
 def _bare() -> ZygoteProcess:
-    """Make a process whose state is yet to come."""
+    """Make an empty process, whose state is set afterwards."""
     return ZygoteProcess.__new__(ZygoteProcess)
 
 
 class ZygoteContext(contexts.BaseContext):
-    """The context that `multiprocessing.get_context` returns for the method, for one server's workers."""
+    """The context that `multiprocessing.get_context("zygote")` returns, for the workers of one server."""
 
     def __init__(self, zygote: Starter, name: str) -> None:
         self.zygote = zygote
@@ -228,7 +228,7 @@ def _class_of(zygote: Starter) -> type[ZygoteProcess]:
 
 
 def register(context: ZygoteContext) -> None:
-    """Register this context under its name, for everyone who asks multiprocessing for the start method."""
+    """Register a context, to be returned whenever multiprocessing is asked for this start method."""
     contexts._concrete_contexts[METHOD] = context  # type: ignore[attr-defined]
 
 

@@ -28,11 +28,11 @@ POLICIES = ("fail", "warn", "ignore")
 
 
 class GoneError(Exception):
-    """The server has ended, and with it the request."""
+    """The server has ended, and the request with it."""
 
 
 class Started:
-    """A worker that runs."""
+    """A worker that was started."""
 
     def __init__(self, pid: int, sentinel: int, statuses: socket.socket | None = None) -> None:
         self.pid = pid
@@ -50,7 +50,7 @@ def why_unfit(
     made: dict[str, str | None] | None = None,
     changes: dict[str, str | None] | None = None,
 ) -> str | None:
-    """Return why a worker of a server with these properties would not be like this process."""
+    """Return why workers of a server with these properties would differ from this process; None if not."""
     late = variables.too_late(early, variables.changed(os.environ, changes), imported, also, made)
     if late:
         return f"it has read {', '.join(late)}, which changed since then"
@@ -65,7 +65,7 @@ def ask(
     patience: float,
     process: int | None = None,
 ) -> Started:
-    """Have a server start a worker as its own child, and report how it ends."""
+    """Have a server start a worker as the server's own child, whose end the server will report."""
     reply = request(asking, contents, descriptors)
     try:
         answered(reply, process, patience)
@@ -79,7 +79,7 @@ def ask(
 
 
 def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -> socket.socket:
-    """Send a request; return where the answer comes."""
+    """Send a request; return the socket to which the answer comes."""
     from multiprocessing import resource_tracker
 
     streams = [number for number in (0, 1, 2) if is_open(number)]
@@ -103,7 +103,7 @@ def request(to: socket.socket, contents: Contents, descriptors: Sequence[int]) -
 
 
 def request_changes(to: socket.socket) -> socket.socket:
-    """Ask which file of its modules has changed; return where the answer comes."""
+    """Ask a server which file of its modules has changed; return the socket to which the answer comes."""
     ours, theirs = channel.pair()
     with theirs:
         try:
@@ -115,7 +115,7 @@ def request_changes(to: socket.socket) -> socket.socket:
 
 
 def answered(reply: socket.socket, process: int | None, patience: float, pid: int | None = None) -> bool:
-    """Wait for an answer; False if the server has ended first."""
+    """Wait for an answer; return False if the server has ended first."""
     waited = [reply.fileno()] if process is None else [reply.fileno(), process]
     ready = readable(waited, patience)
     if not ready:
@@ -128,14 +128,14 @@ def _which(pid: int | None) -> str:
 
 
 def _state(pid: int | None) -> str:
-    """Return what the kernel says of a process that does not answer."""
+    """Return a hint if an unresponsive process is stopped; otherwise an empty string."""
     found = None if pid is None else standing(pid)
     stopped = found is not None and found.is_stopped
     return "; it is stopped: kill -CONT lets it go on" if stopped else ""
 
 
 def is_same(held: socket.socket, number: int | None) -> bool:
-    """Return whether a descriptor is unchanged: a program may close every descriptor and open its own."""
+    """Return whether a descriptor is still our socket; a program may have closed it and reused its number."""
     try:
         return os.fstat(held.fileno()).st_ino == number
     except OSError:
@@ -143,7 +143,7 @@ def is_same(held: socket.socket, number: int | None) -> bool:
 
 
 def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str, Any]:
-    """Check the terms of a server, and return them."""
+    """Check the options for a server, and return them."""
     more: dict[str, Any] = {}
     if isinstance(preload, os.PathLike) or (isinstance(preload, str) and preload.endswith(ENDING)):
         listed = read(preload)
@@ -162,7 +162,7 @@ def terms(preload: Sequence[str] | os.PathLike[str], on_error: str) -> dict[str,
 
 
 def _main_file() -> str | None:
-    """Return the file of the caller's program, as multiprocessing would have it imported."""
+    """Return the path of the caller's main program, as multiprocessing would import it."""
     from multiprocessing import process
 
     path = getattr(sys.modules.get("__main__"), "__file__", None)

@@ -1,4 +1,4 @@
-"""One server as its caller sees it: start it, wait for it, ask it for workers, and end it."""
+"""One server as its caller sees it: started, awaited, asked for workers, and ended."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.requests import Contents
 
 _PROGRAM = (
-    # Without the working directory: a file there may have the name of a module that the server needs.
+    # The working directory is left out: a file there may have the name of a module that the server needs.
     f"import sys; sys.path[:] = [{ROOT!r}, *filter(None, sys.path)]; "
     "from coldfork.launch.server.zygote.server import main; main()"
 )
@@ -52,7 +52,7 @@ _MOST_LOST = 5
 
 
 class RunningServer:
-    """A server of this process."""
+    """A server that this process has started."""
 
     def __init__(self, terms: dict[str, Any], modules: Sequence[str], suspect: str | None = None) -> None:
         self.mark: str = f"{os.getpid()}-{os.urandom(8).hex()}"
@@ -76,7 +76,7 @@ class RunningServer:
         self._start(suspect)
         ends = (self._status, self._requests, self.asking)
         self._end = weakref.finalize(self, _end, os.getpid(), self.pid, self._spares, *ends)
-        # At the end of the program the server ends by itself, after those that still need it.
+        # At the program's end the server ends by itself, once nothing needs it any more.
         self._end.atexit = False
 
     def _start(self, suspect: str | None) -> None:
@@ -92,7 +92,7 @@ class RunningServer:
             opened.callback(os.close, caller)
             plan = channel.holding("coldfork", encode(self._plan(suspect)))
             opened.callback(os.close, plan)
-            # In the order of the server's DESCRIPTORS.
+            # In the order of DESCRIPTORS in the server's code.
             given = (status.fileno(), requests.fileno(), errands.fileno(), caller, plan, self.asking.fileno())
             descriptors = dict(enumerate(given, 3))
             python = os.fsdecode(interpreter.get_executable())
@@ -112,7 +112,7 @@ class RunningServer:
 
     def _plan(self, suspect: str | None) -> dict[str, Any]:
         here = os.fsdecode(working_directory() or b"")
-        # A deleted folder holds no modules.
+        # An empty entry means the working directory; if that was deleted, it holds no modules.
         path = [entry or here for entry in sys.path if entry or here]
         return {
             "modules": self.modules,
@@ -123,18 +123,18 @@ class RunningServer:
             "arguments": sys.argv,
             "ready": self._terms.get("ready", ()),
             "mask": list(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))),
-            # The kernel sends a death signal when the starting thread ends; only the main thread ends with
-            # the process.
+            # The death signal comes when the starting thread ends; only a main thread ends together with its
+            # process.
             "tied": threading.get_native_id() == os.getpid(),
             "caller": os.getpid(),
             "mark": self.mark,
-            # Its workers find the requested variables in their environment already.
+            # The requested variables are in the server's environment already, so workers inherit them.
             "terms": {**self._terms, "environment": {}, "early": self.early, "identity": self.identity},
         }
 
     @property
     def why_unfit(self) -> str | None:
-        """Return why a worker of this server would not be like this process; None if it would."""
+        """Return why workers of this server would differ from this process; None if they would not."""
         answer = self.answer or {}
         also = self._terms.get("variables", ())
         imported, made = answer.get("imported", ()), answer.get("made")
@@ -142,25 +142,25 @@ class RunningServer:
 
     @property
     def may_be_shared(self) -> bool:
-        """Return whether others may use it too: it runs, and nothing speaks against it."""
+        """Return whether other users may have this server too: it runs, and is not known to be unfit."""
         is_fit = self.answer is None or self.answer["is"] == "ready"
         return is_fit and self._end.alive and not readable([self._process], 0)
 
     @property
     def may_be_kept(self) -> bool:
-        """Return whether it is worth keeping for a later user."""
+        """Return whether the server is worth keeping for a later user."""
         return self.answer is not None and self.may_be_shared
 
     @property
     def ended(self) -> str:
-        """Return how it has ended, in a sentence."""
+        """Return a sentence on how the server ended."""
         where = "" if self.importing is None else f" while it imported {self.importing}"
         if self.trouble is not None:
             return f"the server (pid {self.pid}) ended{where}, because of {self.trouble}"
         return f"the server (pid {self.pid}) ended{where}; see its output in this program's standard error"
 
     def changed_file(self, patience: float) -> str | None:
-        """Return an imported file that has changed; `GoneError` if the server is gone."""
+        """Return an imported file that has changed since; raise `GoneError` if the server is gone."""
         reply = request_changes(self.asking)
         with reply:
             answered(reply, self._process, patience, self.pid)
@@ -171,7 +171,7 @@ class RunningServer:
         return changed
 
     def wait(self, until: float | None = None) -> Message:
-        """Wait until the server is ready or has found itself unfit; `GoneError` if it ended instead."""
+        """Wait until the server is ready or unfit; raise `GoneError` if it has ended instead."""
         with self._lock:
             while self.answer is None:
                 left = None if until is None else max(0.0, until - monotonic())
@@ -183,7 +183,7 @@ class RunningServer:
             return self.answer
 
     def _hear(self, flags: int) -> bool:
-        """Take note of the server's next message; False when there is none now."""
+        """Handle the server's next message; return False if there is none now."""
         try:
             received = channel.receive(self._status, flags)
         except BlockingIOError:
@@ -205,7 +205,7 @@ class RunningServer:
         return True
 
     def start(self, contents: Contents, descriptors: Sequence[int], patience: float) -> Started:
-        """Have a worker started that does what is pickled here; `GoneError` if the server is gone."""
+        """Start a worker that does the pickled work; raise `GoneError` if the server is gone."""
         with self._lock:
             ready = self.wait()
             if not ready.get("siblings"):
@@ -225,10 +225,11 @@ class RunningServer:
             return Started(pid, os.pidfd_open(pid))
 
     def _answered(self, reply: socket.socket, patience: float) -> int | None:
-        """Return the worker that has taken a request; None if it died before it could say so."""
+        """Return the worker that took a request; None if the worker died before it could answer."""
         alive = answered(reply, self._process, patience, self.pid)
         if not alive and not readable([reply.fileno()], _A_MOMENT):
-            # Its spare would have taken the request by now; if it still did, the work would be done twice.
+            # By now a waiting spare would have taken the request. End it, so that it cannot take it later and
+            # repeat the work.
             self.end()
         try:
             received = channel.receive(reply, socket.MSG_DONTWAIT)
@@ -241,18 +242,18 @@ class RunningServer:
         return None
 
     def interrupt(self) -> None:
-        """Kill the server, even if a thread of this process waits for it; the thread notices."""
+        """Kill the server, even while a thread of this process waits for it; that thread then notices."""
         if self._end.alive:
             _kill(self.pid)
 
     def end(self) -> None:
-        """End the server and its spare; its workers keep running."""
+        """End the server and its spare; workers keep running."""
         with self._lock:
             self._end()
 
 
 class _Spares:
-    """The workers that were forked ahead: children of this process that only this class knows."""
+    """The spares: workers forked in advance, as children of this process."""
 
     def __init__(self) -> None:
         self._waiting: set[int] = set()
@@ -274,7 +275,7 @@ class _Spares:
             self._taken_before.add(pid)
 
     def lost(self, pid: int) -> None:
-        """Note that a spare died before it was asked for anything."""
+        """Note that a spare died before it got a request, and reap it."""
         self._waiting.discard(pid)
         kernel.reap(pid)
 
@@ -287,12 +288,12 @@ class _Spares:
 
 
 def _end(home: int, server: int, spares: _Spares, status: socket.socket, *others: socket.socket) -> None:
-    """End a server of this process, and leave no process behind that still has to be waited for."""
+    """End a server and its spares, and reap them."""
     if os.getpid() == home:
         _kill(server)
         kernel.reap(server)
         with suppress(OSError):
-            # The socket's end comes after the last report of the spares.
+            # The server's last messages about spares come before the end of the socket.
             while readable([status.fileno()], _A_MOMENT):
                 received = channel.receive(status)
                 if received is None:

@@ -1,4 +1,4 @@
-"""The server: it imports, proves itself clean, and forks workers on request.
+"""The server: it imports modules, checks that it is clean, and forks workers on request.
 
 It is started by exec and has one thread. It keeps one worker forked ahead, the spare, which waits for a
 request itself, so that a new worker is there as soon as it is asked for. The caller's workers are the
@@ -65,7 +65,7 @@ _SET_DEATH_SIGNAL = 1
 
 
 class Server:
-    """One server, in its own process."""
+    """One server, running in its own process."""
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._plan = plan
@@ -94,7 +94,7 @@ class Server:
         """One of them that was written during its import."""
 
     def run(self) -> None:
-        """Import, prove, and serve until the caller is gone or needs it no more; report what else ends it."""
+        """Import, check and serve until the caller is gone or needs no more workers; report any other end."""
         try:
             self._run()
         except Exception as error:
@@ -108,11 +108,11 @@ class Server:
         preload = Preload(plan["modules"], plan["main"], plan["suspect"])
         preload.load(lambda module: self._tell({"is": "importing", "module": module}), nullcontext())
         if preload.stained or (preload.faults and not self._plan["forgiving"]):
-            # Before the report: its reader ends this process.
+            # First kill leftovers, because the reader of this report ends this process.
             kernel.end_marked(variables.MARK, {self._plan["mark"]})
             self._tell({"is": "unfit", "faults": preload.faults})
             return
-        # Before it settles, so that every process that it forks has them.
+        # Recorded before any fork, so that all forked processes have the marks.
         self._files = reads.noted(reads.files_of_modules(there))
         self._overtaken = reads.changed_since(began, self._files)
         self._settle(preload)
@@ -129,25 +129,25 @@ class Server:
             self._loop.turn()
 
     def _begin(self) -> None:
-        """Make sure that a slow import ends with the caller, too."""
+        """Make sure that even a slow import ends when the caller does."""
         self._control(_SET_DEATH_SIGNAL, int(SIGKILL if self._plan["tied"] else SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) | os.O_ASYNC)
         if os.getppid() != self._plan["caller"]:
             sys.exit()
         for module in self._plan["ready"]:
-            # coldfork's own modules first, before anything on the caller's path could shadow what they need.
+            # coldfork's own modules are imported before the caller's path can hide modules that they need.
             __import__(module)
         sys.path[:] = self._plan["path"]
         sys.argv[:] = self._plan["arguments"]
-        # At the socket's end the kernel's signal ends this process, whatever its caller does about the
-        # signal.
+        # When the caller's socket closes, the kernel sends SIGIO, which kills this process whatever the
+        # caller set.
         signal(SIGIO, SIG_DFL)
         pthread_sigmask(SIG_SETMASK, set(self._plan["mask"]) - {int(SIGIO)})
 
     def _settle(self, preload: Preload) -> None:
-        """Prepare for nothing but forking: nothing is imported from here on."""
-        # Continued if stopped, it notices that its caller has died.
+        """Prepare for forking only: nothing is imported from here on."""
+        # SIGCONT wakes a stopped server, which then notices that its caller has died.
         self._control(_SET_DEATH_SIGNAL, int(SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) & ~os.O_ASYNC)
         interrupt = settle()
@@ -170,14 +170,14 @@ class Server:
         try:
             self._siblings = SiblingFork()
         except OSError:
-            # Then the workers are children of this process, which reports how they end.
+            # Without sibling forks, workers are children of this server, which reports their ends.
             self._siblings = None
         self._loop.watch(CALLER, self._end_all)
         self._loop.watch(STATUS, self._close)
         self._loop.watch(ERRANDS, self._errand)
         freeze()
         if self._siblings is not None:
-            # Before any process: a spare that was taken and has ended since is no loss.
+            # Handled before ends of processes: a spare that was taken and has then ended is not lost.
             self._loop.watch(self._taken, self._note_taken)
             self._keep_spare()
 
@@ -189,11 +189,11 @@ class Server:
         try:
             channel.send(self._status, message)
         except OSError:
-            # The caller is gone, which is noticed elsewhere.
+            # The caller is gone, which another handler notices.
             pass
 
     def _keep_spare(self) -> None:
-        """Fork the next worker ahead."""
+        """Fork the next worker in advance."""
         assert self._siblings is not None
         self._beginner = 0
         self._loop.forget(REQUESTS)
@@ -205,7 +205,7 @@ class Server:
         self._spare = self._living[self._fork(self._siblings.fork, live)]
 
     def _fork(self, how: Callable[[], int], live: Callable[[Kit], NoReturn]) -> int:
-        """Fork a process that runs `live`, and watch for its end; return its pidfd."""
+        """Fork a process that runs `live`, and watch for its end; return the process's pidfd."""
         assert self._kit is not None
         pid = preloading.fork(how)
         if pid == 0:
@@ -220,18 +220,18 @@ class Server:
         return process
 
     def _let_go(self) -> None:
-        """In a child: close what belongs to the server, except its sockets."""
+        """In a forked child, close the server's descriptors, except its sockets."""
         for reply in self._replies.values():
             reply.close()
         for descriptor in {self._taken, *self._loop.watched()} - {STATUS, REQUESTS, ERRANDS}:
             os.close(descriptor)
 
     def _note_taken(self) -> None:
-        """Note that the spare has a request; another is forked when it says that it is ready for it."""
+        """Note that the spare has a request; fork the next one when it has finished its preparation."""
         for pid in memoryview(os.read(self._taken, 4096)).cast("i"):
             if pid == self._spare:
                 self._spare, self._beginner, self._lost = 0, pid, 0
-                # A caller that asks for several at once does not wait for each.
+                # If another request comes earlier, fork the next spare at once.
                 self._loop.watch(REQUESTS, self._keep_spare)
             elif pid == self._beginner:
                 self._keep_spare()
@@ -249,7 +249,7 @@ class Server:
             self._keep_spare()
 
     def _errand(self) -> None:
-        """Fork a worker for a child of the caller, or for a caller that cannot be the parent itself."""
+        """Fork a worker as the server's own child, for a caller that cannot be the worker's parent."""
         received = channel.receive(self._errands)
         if received is None:
             return
@@ -277,7 +277,7 @@ class Server:
             self._orphaned(process, caller)
 
     def _reap(self, process: int, reply: socket.socket, caller: int) -> None:
-        """Report how a child of this process has ended."""
+        """Report how a worker that is the server's own child has ended."""
         pid = self._living.pop(process)
         self._off(process)
         if caller in self._loop.watched():
@@ -288,13 +288,13 @@ class Server:
         reply.close()
 
     def _orphaned(self, process: int, caller: int) -> None:
-        """Kill a worker because the process that asked for it has died or given up."""
+        """Kill a worker whose requester has died or given up."""
         self._off(caller)
         pid = self._living[process]
         kernel.signal_all([*kernel.descendants(pid), pid], SIGKILL)
 
     def _close(self) -> NoReturn:
-        """Handle the caller's closed end: it is dying, or it has become another program.
+        """End the server when its caller's socket closes: the caller is dying, or runs another program now.
 
         A dying process's files are closed a moment before its death can be seen.
         """
@@ -304,7 +304,7 @@ class Server:
         os._exit(0)
 
     def _end_all(self) -> NoReturn:
-        """End all that came of the caller, which has died."""
+        """Kill all processes that descend from the dead caller's workers, and end the server."""
         workers = list(self._living.values())
         below = [descendant for worker in workers for descendant in kernel.descendants(worker)]
         kernel.signal_all([*below, *workers], SIGKILL)
@@ -324,7 +324,7 @@ def _answer(reply: socket.socket, message: Message) -> bool:
 
 
 def main() -> None:
-    """Run the server that the plan describes."""
+    """Run the server described by its plan."""
     fill_closed_streams()
     close_above(max(DESCRIPTORS))
     for descriptor in DESCRIPTORS:

@@ -1,4 +1,4 @@
-"""The servers of this process: one for all users with equal terms, whether for a pool or for a context.
+"""The servers of this process, each shared by all users with equal terms: pools and contexts.
 
 A later user gets what was imported for the first. Terms are equal only if a server started now would be the
 same: its imports, the interpreter, the environment, the import path and the program's folder. The server
@@ -34,26 +34,25 @@ KEPT_SECONDS = 0.5
 
 
 class SharedServers:
-    """The servers of one process, which end here when they have no user any more."""
+    """The servers of one process; each ends when it has no more users."""
 
     def __init__(self) -> None:
         self._home = os.getpid()
-        # A signal handler may interrupt this and do the same.
+        # Reentrant: a signal handler may call these methods in the middle of one of them.
         self._lock = threading.RLock()
         self._known: WeakValueDictionary[bytes, RunningServer] = WeakValueDictionary()
         self._kept: dict[RunningServer, _Keeping] = {}
         """The servers without a user."""
         self._is_over = False
-        # No fork happens beside our threads, and no child inherits what belongs to a server that is about to
-        # end.
+        # Before a fork no timer thread may be left, and no child may inherit servers that are about to end.
         os.register_at_fork(before=self.end_kept)
         with suppress(RuntimeError):
-            # This runs before threads are joined, and after this process's pools have ended, because they
-            # were opened later.
+            # This runs before threads are joined, but after the pools have ended, because they registered
+            # later.
             threading._register_atexit(self._end)  # type: ignore[attr-defined]
 
     def take(self, user: object, terms: dict[str, Any], modules: Sequence[str]) -> tuple[RunningServer, bool]:
-        """Return the server for these terms, and whether it was there already."""
+        """Return a server for these terms, and whether it was already running."""
         key = _key(terms, modules)
         with self._lock:
             server = self._known.get(key)
@@ -67,7 +66,7 @@ class SharedServers:
         return server, is_there
 
     def let_go(self, user: object, server: RunningServer, *, is_fit: bool, keep: bool) -> None:
-        """End a server without other users; with `keep` after a moment, if it is fit for a later user."""
+        """Release a server; if it has no other users, end it, or with `keep` keep it a while if it is fit."""
         with self._lock:
             server.users.discard(user)
             if not is_fit:
@@ -78,12 +77,12 @@ class SharedServers:
         server.end()
 
     def _forget(self, server: RunningServer) -> None:
-        """Give it to no more users."""
+        """Offer a server to no more users."""
         for key in [key for key, known in self._known.items() if known is server]:
             del self._known[key]
 
     def _keep(self, server: RunningServer) -> bool:
-        """Keep it for a moment, unless the program ends."""
+        """Keep a server for a while; return False if the program is ending."""
         keeping = _Keeping(server, self._end_kept)
         try:
             if not self._is_over:
@@ -91,21 +90,21 @@ class SharedServers:
                 self._kept[server] = keeping
                 return True
         except RuntimeError:
-            # The interpreter can start no more threads.
+            # The interpreter cannot start threads any more.
             pass
         return False
 
     def _end_kept(self, keeping: _Keeping) -> None:
         with self._lock:
             if self._kept.get(keeping.server) is not keeping:
-                # Another thread has taken it meanwhile, or is ending it.
+                # Meanwhile another thread has taken the server, or is ending it.
                 return
             del self._kept[keeping.server]
             self._forget(keeping.server)
         keeping.server.end()
 
     def end_kept(self) -> None:
-        """End all servers that are kept for later users."""
+        """End all servers that are kept without users."""
         if not self._kept or os.getpid() != self._home:
             return
         for keeping in list(self._kept.values()):
@@ -115,13 +114,13 @@ class SharedServers:
                 keeping.join()
 
     def _end(self) -> None:
-        """End everything with the program: nothing is kept from here on."""
+        """End all servers because the program ends, and keep none from now on."""
         self._is_over = True
         self.end_kept()
 
 
 class _Keeping(threading.Thread):
-    """Waits until an unused server is to end, unless it is taken before."""
+    """A timer thread that ends an unused server, unless the server is used again before."""
 
     def __init__(self, server: RunningServer, end: Callable[[_Keeping], object]) -> None:
         super().__init__(name="kept server", daemon=True)
@@ -130,19 +129,19 @@ class _Keeping(threading.Thread):
         self._end = end
 
     def run(self) -> None:
-        """Wait, and end the server."""
+        """Wait, and then end the server."""
         if not self.is_over.wait(KEPT_SECONDS):
             self._end(self)
 
 
 @cache
 def servers(home: int) -> SharedServers:
-    """Return the servers of the process with this number; a child has none of its parent's."""
+    """Return the servers of the process with this number; a forked child begins with none."""
     return SharedServers()
 
 
 def _key(terms: dict[str, Any], modules: Sequence[str]) -> bytes:
-    """Return a key that is equal for interchangeable servers."""
+    """Return a key that is equal for servers that can replace each other."""
     changes = terms.get("environment")
     told = {name: terms.get(name) for name in ("on_error", "main", "variables", "seeds")}
     return encode(

@@ -1,4 +1,4 @@
-"""A worker: takes over its caller's circumstances, and runs a process of multiprocessing in them."""
+"""A worker: it takes over its caller's circumstances, and runs a `multiprocessing` process in them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STREAMS = (0, 1, 2)
 
 
 class Kit:
-    """The things that a worker has from its server."""
+    """The settings and objects that a worker gets from its server."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class Kit:
 
 
 def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit) -> NoReturn:
-    """Wait for the caller's next request, and do it."""
+    """Wait for the caller's next request, and do its work."""
     if kit.tied:
         die_with_parent(kit.control)
-    # Sent by the worker itself, so that its parent hears of it even if the server is killed at this moment.
+    # The worker sends this itself, so that its parent learns of it even if the server is killed right now.
     with status:
         channel.send(status, {"is": "spare", "pid": os.getpid()})
     _get_ready(kit)
@@ -91,7 +91,7 @@ def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit)
 
     def tell() -> None:
         with suppress(BrokenPipeError):
-            # A server that has died needs no report.
+            # The server has died, and needs no report.
             os.write(taking, os.getpid().to_bytes(4, sys.byteorder))
 
     def ready() -> None:
@@ -110,7 +110,7 @@ def work(
     ready: Callable[[], None] = lambda: None,
     child_of_server: bool = False,
 ) -> NoReturn:
-    """Do what a request asks for, and end; `ready` is called when all preparation is done."""
+    """Do the work of a request, and end; `ready` is called when all preparations are done."""
     code = 1
     try:
         if child_of_server:
@@ -124,7 +124,7 @@ def work(
         with os.fdopen(memory, "rb") as stream:
             circumstances: Circumstances = pickle.load(stream)
             _settle(circumstances, kit)
-            # As multiprocessing's own server does.
+            # multiprocessing's fork server does the same.
             tracking: Any = resource_tracker._resource_tracker
             tracking._fd, tracking._pid = tracker, None
             process_obj = _unpickled(stream)
@@ -141,21 +141,21 @@ def work(
 
 
 def _get_ready(kit: Kit) -> None:
-    """Do what does not depend on the request, and rehearse what does.
+    """Do the preparations that do not depend on a request, and rehearse those that do.
 
     In the server's own circumstances the rehearsal changes nothing, but the pages that it writes to are
     already copied when the request comes.
     """
-    # The server's registered functions are not for its workers; what workers register runs at their end.
+    # Drop the server's exit functions: workers run only those that they register themselves.
     atexit._clear()
     atexit.register(util._exit_function)  # type: ignore[attr-defined]
-    # A context under the same name, for workers of this worker.
+    # Under the same name, register a context that starts the workers of this worker.
     register(Zygote(kit.terms, kit.asking).context)
     with os.fdopen(channel.holding("coldfork", kit.circumstances), "rb") as stream:
         circumstances: Circumstances = pickle.load(stream)
     circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
     kit.limits.restore(variables.HELD)
-    # Redrawn in each forked process; no request changes them.
+    # New seeds for each forked process, whatever the request.
     renewal.redraw(kit.seeds)
 
 
@@ -178,7 +178,7 @@ def _settle(circumstances: Circumstances, kit: Kit) -> None:
 
 
 def _unpickled(stream: Any) -> Any:
-    """Unpickle the process, in an interpreter prepared for it as multiprocessing does."""
+    """Unpickle the process object after preparing the interpreter as multiprocessing does."""
     current: Any = process.current_process()
     current._inheriting = True
     try:

@@ -1,4 +1,4 @@
-"""The user's state folder: the recordings in it, and making room for new recordings and runs."""
+"""The user's state folder: the recordings in it, and the removal of old ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEGINNING = b'{"event":"header"'
 
 
 def chosen_place(file: Path) -> Path:
-    """Create the recording that the user named, and return its path; refuse to overwrite any other file.
+    """Create the recording that the user named, and return its path; never overwrite any other kind of file.
 
     It stays locked while this process lives: two programs in one recording would share one verdict.
     """
@@ -31,7 +31,8 @@ def chosen_place(file: Path) -> Path:
             raise UsageError(f"{file} is not a recording, and is not overwritten")
         if place.exists():
             _take(place, file)
-            # Processes left by an earlier program go on writing to their own file, and not to this one.
+            # Unlink the old file, so that processes of an earlier program keep writing to that one and not to
+            # ours.
             with suppress(OSError):
                 place.unlink()
         _make(place, os.O_TRUNC)
@@ -42,7 +43,7 @@ def chosen_place(file: Path) -> Path:
 
 
 def _take(place: Path, file: Path) -> None:
-    """Lock a recording while this process lives; refuse one that another process has locked."""
+    """Lock a recording as long as this process lives; raise an error if another process has locked it."""
     import fcntl
 
     descriptor = os.open(place, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
@@ -52,12 +53,12 @@ def _take(place: Path, file: Path) -> None:
         os.close(descriptor)
         raise UsageError(f"{file} is being recorded to; name another file with --output") from None
     except OSError:
-        # A file system without locks.
+        # This file system has no locks, so do without.
         os.close(descriptor)
 
 
 def new_place(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
-    """Make a file in the state folder, and delete old recordings there."""
+    """Make a recording in the state folder, and delete old ones there."""
     state = state_folder(environment, platform)
     if state is None:
         raise UsageError("there is no folder for recordings: HOME is not set; name a file with --output")
@@ -99,13 +100,13 @@ _IN_USE_SECONDS = 3600.0
 
 
 def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
-    """Return the folder for recordings; None where there is no place for it."""
+    """Return the state folder; None if the environment does not determine one."""
     named = user_state(environment, platform)
     return None if named is None else Path(os.path.realpath(named))
 
 
 def surplus(entries: Iterable[Path], kept: int, now: float | None = None) -> list[Path]:
-    """Return all but the latest, except files written to within the hour, which may be in use."""
+    """Return all but the latest files, except those written to within the last hour, which may be in use."""
     written = []
     for entry in entries:
         with suppress(OSError):

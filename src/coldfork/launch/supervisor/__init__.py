@@ -1,1 +1,1 @@
-"""The small process between a caller and a script: standard library only."""
+"""The small process between a caller and a script, which uses only the standard library."""

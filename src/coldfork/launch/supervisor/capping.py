@@ -1,4 +1,4 @@
-"""Hold a script and all it started to caps on memory and processor time, and report their use."""
+"""Enforce caps on the memory and processor time of a script and its processes, and report their use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Capping:
     """The caps of one script; without any, nothing is checked."""
 
     def __init__(self, caps: dict[str, Any], name: str, caller: int) -> None:
-        """`caps` holds `memory` in bytes, `cpu` in seconds, and `groups`: whether a group may be made."""
+        """`caps` holds `memory` in bytes, `cpu` in seconds, and `groups`: whether to try a control group."""
         self._memory = None if caps["memory"] is None else MemoryWatch(caps["memory"])
         self._cpu = None if caps["cpu"] is None else ProcessorWatch(caps["cpu"])
         self._group: ControlGroup | None = None
@@ -42,12 +42,12 @@ class Capping:
 
     @property
     def must_not_be_late(self) -> bool:
-        """Return whether the kernel leaves it to us to enforce a memory cap, or to count processor time."""
+        """Return whether checks must be prompt, because the kernel does not enforce or count for us."""
         return (self._memory is not None and not self._held_by_group) or self._group is None
 
     @property
     def entrance(self) -> str | None:
-        """Return what the script's process has to enter before it begins."""
+        """Return the control group that the script's process must enter first; None if there is no group."""
         return None if self._group is None else self._group.entrance
 
     def _group_for(self, name: str, caller: int) -> None:
@@ -59,17 +59,17 @@ class Capping:
             if group is not None:
                 group.remove()
         if self._cpu is not None:
-            # Every group counts processor time, whatever controllers there are.
+            # A group counts processor time even if no controller is available.
             self._group = control_group.make(name, caller, memory=False)
 
     def look(self, processes: Callable[[], Sequence[int]]) -> tuple[str | None, bool]:
-        """Check the tree; return which cap it exceeds, and whether it must be killed without being asked.
+        """Check the processes; return the exceeded cap, and whether to kill them without a polite request.
 
         `processes` lists the tree, parents first.
         """
         over = self._over(processes)
-        # While it is being asked, it would go on taking memory that is not there; of time it may take a
-        # little more.
+        # During a polite end, memory use would go on growing beyond the cap; a little more time does less
+        # harm.
         return over, over == OVER_MEMORY or (over == OVER_CPU and self._far_over_cpu())
 
     def _over(self, processes: Callable[[], Sequence[int]]) -> str | None:
@@ -95,7 +95,7 @@ class Capping:
             self._entered = self._group.used()
             if not self._entered:
                 if monotonic() - self._made > _ENTERING_SECONDS:
-                    # The kernel did not let the script in, so it is watched instead.
+                    # The kernel did not let the script into the group, so watch its processes instead.
                     self._group.remove()
                     self._group = None
                 return None
@@ -110,11 +110,11 @@ class Capping:
         return self._cpu is not None and self._cpu.used >= self._cpu.most * (1 + PATIENCE)
 
     def conclude(self) -> str | None:
-        """Take the last reading when nothing is left; return which cap the kernel itself has enforced."""
+        """Take a last reading after the end; return the cap that the kernel itself has enforced, if any."""
         over = self._over(tuple)
         if self._group is not None:
             self._group.remove()
-        # What was used up in the last moments is no reason: nothing was ended because of it.
+        # A cap exceeded only in the last moments did not end the script, so it is not the reason.
         return over if over == OVER_MEMORY and self._held_by_group else None
 
     def account(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Start the supervisor of a script, read its messages, and tell it to end the script.
+"""Start the supervisor of a script, read its messages, and ask it to end the script.
 
 The supervisor is `supervisor.main`, in an interpreter of its own. This module knows nothing of event loops: a
 caller with one watches the socket itself.
@@ -34,7 +34,7 @@ class Supervised:
     """A script under a supervisor that this process started."""
 
     def __init__(self, pid: int, ours: socket.socket, mark: str, *, parent: bool = True) -> None:
-        """`parent` says whether the supervisor is a child of this process, which then has to wait for it."""
+        """`parent` says whether the supervisor is a child of this process, which must then reap it."""
         self.pid = pid
         """The supervisor's pid; where the output is captured, also the script's group and session."""
         self.socket = ours
@@ -43,19 +43,19 @@ class Supervised:
         self._home = os.getpid()
 
     def end(self, why: str) -> None:
-        """Ask for the script's end: first politely, and with force after its grace period."""
+        """Ask the supervisor to end the script: politely, then by force after the grace period."""
         self._say(f"end {why}")
 
     def kill(self, why: str) -> None:
-        """Have the script and all it started killed at once."""
+        """Have the script and all its processes killed at once."""
         self._say(f"kill {why}")
 
     def hand_on(self, number: int) -> None:
-        """Send the script a signal."""
+        """Have the supervisor send the script a signal."""
         self._say(f"signal {number}")
 
     def heard(self, message: bytes) -> dict[str, Any]:
-        """Decode a message of the supervisor; any other text is what Python said when it failed."""
+        """Decode a message of the supervisor; any other text is an error message from its Python."""
         try:
             decoded = decode(message.decode("utf-8", "backslashreplace"))
         except ValueError:
@@ -65,7 +65,7 @@ class Supervised:
         return {"is": "trouble", "text": message.decode("utf-8", "backslashreplace")}
 
     def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None when the supervisor is gone."""
+        """Wait for the next message; None if the supervisor is gone."""
         try:
             message = self.socket.recv(LONGEST)
         except ConnectionResetError:
@@ -73,7 +73,7 @@ class Supervised:
         return self.heard(message) if message else None
 
     def leave(self, *, captured: bool, ended: bool) -> int | None:
-        """Release the supervisor, which has nothing more to say; return its exit status.
+        """Release the supervisor, whose messages have been read; return its exit status, None if unknown.
 
         `ended` says whether its last message has come: then it has nothing left to do.
         """
@@ -83,11 +83,11 @@ class Supervised:
         if os.getpid() != self._home or not self.parent:
             return None
         if captured:
-            # Until it is waited for, no other group can get its number.
+            # The group's number cannot be reused before the supervisor is reaped.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         elif ended:
-            # It is about to end, unless it is stopped now.
+            # The supervisor is about to end; a stopped one would not, so kill it.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         try:
@@ -96,14 +96,14 @@ class Supervised:
             return None
 
     def _until_gone(self) -> None:
-        """Wait until a supervisor has ended that is not our child: the kernel closes its end then."""
+        """Wait for the end of a supervisor that is not our child: the socket's other end is closed then."""
         self.socket.settimeout(_LAST_SECONDS)
         with suppress(OSError):
             while self.socket.recv(LONGEST):
                 pass
 
     def clear_away(self) -> None:
-        """Kill what the script started and no supervisor takes care of any more."""
+        """Kill the script's processes that no supervisor takes care of any more."""
         kernel.end_marked(MARK, {self._mark})
 
     def _say(self, words: str) -> None:
@@ -113,7 +113,7 @@ class Supervised:
 
 
 def require_supervision(what: str) -> None:
-    """Refuse where scripts cannot be supervised."""
+    """Raise an error if scripts cannot be supervised on this system."""
     if not kernel.supported():
         raise UsageError(
             f"{what} needs Linux with /proc, where it can adopt and end what a script leaves behind; this "
@@ -129,7 +129,7 @@ def start(
     given: int | None,
     mask: Iterable[int] | None = None,
 ) -> Supervised:
-    """Start a supervisor that starts the script. `lock` is the locked run directory.
+    """Start a supervisor, which starts the script. `lock` is the descriptor of the locked run directory.
 
     `given` is the descriptor that the script reads from, with two pipes for its output; None passes all three
     of our streams. `mask` are the signals that the script is to block; by default those that this thread
@@ -157,7 +157,7 @@ def start(
             pid = spawn(command, own_variables(), wanted, own_session=captured)
         except OSError as error:
             if error.filename is None:
-                # This process has no descriptors left, which is reported elsewhere.
+                # This process has run out of descriptors, which the caller reports.
                 raise
             raise UsageError(f"cannot start {python}: {error.strerror}") from None
         failed.pop_all()
@@ -165,7 +165,7 @@ def start(
 
 
 def input_of(given: bytes) -> int:
-    """Return a descriptor from which these bytes can be read, without a pipe to feed or a file on disk."""
+    """Return a descriptor from which these bytes can be read: a memory file, not a pipe or a file on disk."""
     from coldfork.launch.plumbing import channel
 
     return channel.holding("stdin", given)

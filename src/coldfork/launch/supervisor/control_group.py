@@ -1,4 +1,4 @@
-"""A control group (cgroup v2) for one tree of processes, where this user may make one.
+"""A control group (cgroup v2) for one tree of processes, if this user may make one.
 
 The kernel then counts the tree exactly, and enforces a cap on memory itself. A group is made beside or below
 that of the caller, wherever this user may write: as root, and in what systemd has delegated (`Delegate=yes`
@@ -21,7 +21,7 @@ _AGAIN_SECONDS = 0.002
 
 
 class ControlGroup:
-    """One group, with the processes that enter it and all they start."""
+    """A control group, for the processes that enter it and all their descendants."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -29,7 +29,7 @@ class ControlGroup:
         """A process that writes 0 here enters the group."""
 
     def hold_to(self, most: int) -> bool:
-        """Have the kernel cap its memory and kill all of it at once; return whether the kernel will."""
+        """Have the kernel cap the group's memory and kill the group at the cap; return whether it will."""
         try:
             self._write("memory.max", str(most))
         except OSError:
@@ -38,17 +38,17 @@ class ControlGroup:
             try:
                 self._write(name, value)
             except OSError:
-                # A machine without swap, or a kernel before 4.19, which kills one process: the rest is killed
-                # here.
+                # The machine has no swap, or the kernel is older than 4.19 and kills one process only; we
+                # kill the rest.
                 continue
         return True
 
     def used(self) -> bool:
-        """Return whether any process has entered."""
+        """Return whether any process has entered the group."""
         return bool(self._read(PROCESSES)) or self.seconds() > 0
 
     def seconds(self) -> float:
-        """Return the processor time of all processes that were ever in it."""
+        """Return the processor time of all processes that were ever in the group."""
         return self._number("cpu.stat", b"usage_usec") / 1_000_000
 
     def kills(self) -> int:
@@ -56,7 +56,7 @@ class ControlGroup:
         return self._number("memory.events", b"oom_kill")
 
     def memory(self) -> int:
-        """Return the most memory that it has held; before Linux 5.19, what it holds now."""
+        """Return the group's highest memory use; before Linux 5.19, the present one."""
         for name in ("memory.peak", "memory.current"):
             said = self._read(name).strip()
             if said.isdigit():
@@ -94,7 +94,7 @@ class ControlGroup:
 
 
 def make(name: str, caller: int, *, memory: bool, process: str = "/proc") -> ControlGroup | None:
-    """Make a group beside or below that of the caller; None where that is impossible.
+    """Make a group in the caller's own group or in one above; None if that is impossible.
 
     With `memory`, only one in which the kernel can enforce a cap on memory.
     """
@@ -116,7 +116,7 @@ def make(name: str, caller: int, *, memory: bool, process: str = "/proc") -> Con
 
 
 def _places(caller: int, process: str) -> Iterator[str]:
-    """Yield the caller's own group and those above it, as far as this process sees them."""
+    """Yield the caller's own group and the groups above it, as far as they are visible here."""
     mount = _mount(process)
     try:
         with open(f"{process}/{caller}/cgroup", "rb") as stream:
@@ -128,7 +128,7 @@ def _places(caller: int, process: str) -> Iterator[str]:
         return
     point, root = mount
     if root != "/":
-        # The mount shows only a part of the hierarchy.
+        # The mount shows only a part of the hierarchy, which may not include the caller's group.
         if own != root and not own.startswith(root + "/"):
             return
         own = own.removeprefix(root) or "/"
@@ -140,7 +140,7 @@ def _places(caller: int, process: str) -> Iterator[str]:
 
 
 def _mount(process: str) -> tuple[str, str] | None:
-    """Return where the hierarchy is mounted, and which part of it."""
+    """Return the mount point of the group hierarchy, and the part of it that is mounted."""
     try:
         with open(f"{process}/self/mountinfo", "rb") as stream:
             lines = stream.read().splitlines()
@@ -155,7 +155,7 @@ def _mount(process: str) -> tuple[str, str] | None:
 
 
 def _controls_memory(folder: str) -> bool:
-    """Return whether groups below this one can have a cap on memory; enable that where permitted."""
+    """Return whether groups in this folder can have a memory cap, after enabling that if permitted."""
     place = os.path.join(folder, "cgroup.subtree_control")
     try:
         with open(place, "rb") as stream:
@@ -164,7 +164,7 @@ def _controls_memory(folder: str) -> bool:
         with open(os.path.join(folder, "cgroup.controllers"), "rb") as stream:
             if b"memory" not in stream.read().split():
                 return False
-        # The kernel refuses it for a group that holds processes itself, except the root.
+        # The kernel refuses this if the group itself contains processes, unless it is the root.
         _write(place, "+memory")
     except OSError:
         return False
@@ -172,7 +172,7 @@ def _controls_memory(folder: str) -> bool:
 
 
 def enter(entrance: str) -> None:
-    """Enter a group; a refusal does no harm, because its maker sees that no process came."""
+    """Move this process into a group; ignore a refusal, which the supervisor notices as an empty group."""
     try:
         _write(entrance, "0")
     except OSError:

@@ -1,4 +1,4 @@
-"""Isolate a script from inside its own interpreter, before the script's first import.
+"""Isolate a script from within its own interpreter, before its first import.
 
 This enforces the start method that the environment names, in this process and in every Python that it starts,
 and reports to the supervisor what happens to the accelerators here. It lives in the script's process: it
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 METHOD = "MULTIPROCESSING_START_METHOD"
 CHANNEL = "COLDFORK_CHANNEL"
-#: Modules in which packages keep their default context.
+#: The modules in which multiprocessing and multiprocess keep their default contexts.
 CONTEXTS = frozenset({"multiprocessing.context", "multiprocess.context"})
 _PROGRESS_SECONDS = 0.05
 _PROGRESS_SAVED = 20
@@ -46,9 +46,9 @@ class Channel:
         self._paid_until = 0.0
 
     def tell(self, event: Event) -> None:
-        """Send an event; a lost connection does no harm."""
+        """Send an event to the supervisor; do nothing if the connection is lost."""
         try:
-            # A program may close every descriptor it finds and open its own file under the same number.
+            # A program may have closed this descriptor, and opened a file of its own under the same number.
             if _identity(self._descriptor) != self._identity:
                 return
             line = memoryview(encode(event))
@@ -58,10 +58,10 @@ class Channel:
             pass
 
     def progress(self, done: int, total: int) -> None:
-        """Report the script's progress, unless that was done a moment ago."""
+        """Report the script's progress, unless the last report was sent a moment ago."""
         now = monotonic()
-        # Each report costs some time from a budget, and saved time is spent first: so the last of a few quick
-        # steps is sent too, and a tight loop sends twenty a second.
+        # Reports use up a budget of time, which accrues up to a limit. So a few quick steps are all reported,
+        # but a tight loop sends only twenty reports a second.
         self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
         if self._paid_until > now and done < total:
             return
@@ -70,7 +70,7 @@ class Channel:
 
 
 def begin(session: WatchSession) -> None:
-    """Enforce the start method and begin to report; called by the watch itself."""
+    """Enforce the start method and begin to report events; the watch calls this when it begins."""
     method = os.environ.get(METHOD)
     descriptor = os.environ.pop(CHANNEL, None)
     if descriptor is not None and descriptor.isdigit():
@@ -88,7 +88,7 @@ def begin(session: WatchSession) -> None:
 
 
 def _guard() -> None:
-    """Turn the fork guard on as the environment says; its examination is imported when needed."""
+    """Turn on the fork guard as the environment says; the code that examines forks is imported on demand."""
     try:
         from coldfork.start.guard import MODES, OFF, VARIABLE, guard
         from coldfork.start.guard.process import HERE
@@ -98,7 +98,7 @@ def _guard() -> None:
             HERE.observe_later()
             guard(mode)
     except Exception as error:
-        # The script matters more than its guard.
+        # The script must run even if its guard does not work.
         sys.stderr.write(f"coldfork: the fork guard is not on: {type(error).__name__}: {error}\n")
 
 
@@ -130,14 +130,14 @@ def _watch(session: WatchSession, channel: Channel) -> None:
 
 
 def _tell_failure(channel: Channel) -> None:
-    """Report the exception that ends this process: by now Python has printed it and left it here."""
+    """Report the exception that ends this process, which Python has printed and stored in `sys`."""
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if isinstance(error, BaseException):
         channel.tell({"event": "exception", "exception": _described(error)})
 
 
 def _described(error: BaseException) -> Event:
-    """Describe an exception with its traceback, and the ones it came from.
+    """Describe an exception with its traceback, and those that it was caused by.
 
     This avoids `traceback`: compiling code here, as that import does, makes Python forget that it was
     interrupted, and end with the wrong status.
@@ -172,7 +172,7 @@ def _said(error: BaseException) -> str:
 
 
 def progress(done: int, total: int) -> None:
-    """Report to the caller of this script that `done` of `total` are through; without a caller, do nothing.
+    """Report to this script's caller that `done` of `total` steps are done; without a caller, do nothing.
 
     `coldfork exec` shows it as a bar, and `run_script` passes it to `on_progress`. It may be called in a
     tight loop, of which twenty reports a second arrive.
@@ -191,7 +191,7 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
 
 
 class Enforcer:
-    """Makes a start method the default of multiprocessing, right after its module was loaded.
+    """An import hook that makes a start method multiprocessing's default as soon as its module is loaded.
 
     It does not itself import multiprocessing or its relatives: a script may do without them.
     """
@@ -200,7 +200,7 @@ class Enforcer:
         self._method = method
 
     def install(self) -> None:
-        """Begin; set the default in modules that are already imported."""
+        """Install the hook; set the default in modules that are already imported."""
         sys.meta_path.insert(0, self)
         for name in CONTEXTS:
             module = sys.modules.get(name)
@@ -210,7 +210,7 @@ class Enforcer:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find such a module as Python would, and hook into its loader; ignore every other module."""
+        """Find a module that holds the default, and hook into its loader; leave all other modules alone."""
         if name not in CONTEXTS:
             return None
         from importlib.machinery import PathFinder
@@ -228,11 +228,11 @@ class Enforcer:
         return spec
 
     def enforce(self, context: ModuleType) -> None:
-        """Set the default, but leave the choice open: a script may still choose once, as without coldfork."""
+        """Set the default, but do not fix it: the script may still choose, as it could without coldfork."""
         try:
             known = context._concrete_contexts.get(self._method)
             if known is not None and context._default_context._actual_context is None:
                 context._default_context._default_context = known
         except AttributeError:
-            # The module has another shape: its default stays as it is.
+            # This version of the module has other attributes, so its default stays as it is.
             return

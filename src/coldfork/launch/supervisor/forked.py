@@ -1,4 +1,4 @@
-"""Run a supervisor without a third interpreter: as a fork of the process that exists for the script alone.
+"""Run a supervisor without starting another interpreter: fork it from a process that serves only the script.
 
 `coldfork exec` is such a process. It has one thread and has imported what a supervisor needs, which another
 interpreter would have to import again.
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def start(plan: Mapping[str, Any], mark: str, lock: int, mask: Iterable[int]) -> Supervised:
-    """Fork a supervisor that starts the script, with all three of our streams; see `client.start`."""
+    """Fork a supervisor that starts the script on our three standard streams; see `client.start`."""
     ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
     terms = {"captured": False, "mask": list(map(int, mask)), "caller": os.getpid()}
     held: list[int] = []
     try:
-        # Done here, so that this process reports a shortage of descriptors.
+        # Moved before the fork, so that this process can report a shortage of descriptors.
         held += [lifted(descriptor, LOCK + 1) for descriptor in (theirs.fileno(), lock)]
         pid = os.fork()
         if pid == 0:
@@ -39,17 +39,18 @@ def start(plan: Mapping[str, Any], mark: str, lock: int, mask: Iterable[int]) ->
         theirs.close()
         for descriptor in held:
             os.close(descriptor)
-    # Only methods of socket's base class are used.
+    # Only methods of the base class `_socket.socket` are used.
     return Supervised(pid, ours, mark)  # type: ignore[arg-type]
 
 
 def _begin(plan: SupervisedRun, held: list[int]) -> NoReturn:
-    """Run the supervisor, with these descriptors under the numbers that it expects."""
+    """Run the supervisor, with its two descriptors under the numbers that it expects."""
     try:
         pthread_sigmask(SIG_BLOCK, all_but())
         signal(SIGCONT, SIG_DFL)
         for number in map(int, os.listdir("/proc/self/fd")):
-            # Descriptors that are not inherited by the caller's programs belong to the caller alone.
+            # Close-on-exec descriptors are the caller's own, which a started supervisor would not have
+            # either.
             if number not in held and _is_ours_alone(number):
                 os.close(number)
         for descriptor, number in zip(held, (CONTROL, LOCK), strict=True):
@@ -65,5 +66,5 @@ def _is_ours_alone(descriptor: int) -> bool:
     try:
         return not os.get_inheritable(descriptor)
     except OSError:
-        # This descriptor is the one that read the list.
+        # This was the descriptor used to read the list, which is closed already.
         return False

@@ -1,4 +1,4 @@
-"""Caps on a script, as people write and read them, and as its supervisor and its report get them."""
+"""Caps on a script: in the form that users write and read, and in those for the supervisor and the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECIMAL = {letter: 1000**power for power, letter in enumerate(_LETTERS, 1)}
 
 
 def parse_size(size: int | str, name: str = "size") -> int:
-    """Parse `2 GiB`, `512M`, `1.5GB` or a number of bytes into bytes; `name` is its name in an error.
+    """Parse a size such as `2 GiB`, `512M`, `1.5GB` or a number of bytes; `name` is for error messages.
 
     K, M, G and T count in 1024, alone and with iB; KB, MB, GB and TB count in 1000.
     """
@@ -40,7 +40,7 @@ def _read(text: str, name: str) -> int:
     if matched is None or factor is None:
         raise UsageError(f'{name}={text!r} is not a size; write it as in "2 GiB", "512M" or "1.5GB"')
     whole, dot, part = matched[1].partition(".")
-    # Whole numbers avoid floats, which would lose the last bytes of a large one.
+    # Whole numbers are computed without floats, which would round large ones.
     return int(float(matched[1]) * factor) if dot and part else int(whole) * factor
 
 
@@ -60,19 +60,19 @@ def _require_some(count: int, given: object, name: str) -> int:
 
 
 def spoken(count: int) -> str:
-    """Return bytes in words with one decimal: `2.0 GiB`."""
+    """Return a size in words with one decimal, such as `2.0 GiB`."""
     unit, factor = _unit(count)
     return f"{count} bytes" if factor == 1 else f"{count / factor:.1f} {unit}"
 
 
 def spoken_cap(count: int) -> str:
-    """Return a cap in words, without a meaningless decimal: `2 GiB`."""
+    """Return a cap in words, omitting a zero decimal, such as `2 GiB`."""
     return spoken(count).replace(".0 ", " ")
 
 
 def _unit(count: int) -> tuple[str, int]:
     for letter in reversed(_LETTERS):
-        # What rounds to 1024.0 MiB is 1.0 GiB.
+        # Avoid 1024.0 MiB as the result of rounding: that is 1.0 GiB.
         if count >= _BINARY[letter] * 0.99995:
             return f"{letter}iB", _BINARY[letter]
     return "bytes", 1
@@ -84,7 +84,7 @@ _WATCH = "watch"
 
 
 class Limits:
-    """The limits of a script and all it starts."""
+    """The limits for a script and all its processes."""
 
     def __init__(
         self, memory: int | None, cpu: float | None, device_memory: dict[str, Any] | None = None
@@ -97,14 +97,14 @@ class Limits:
         """The cap on device memory that was set, as the report shows it."""
 
     def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
-        """Return the supervisor's instructions about the caps."""
+        """Return the supervisor's instructions about the caps; None without caps."""
         if self.memory is None and self.cpu is None:
             return None
         groups = environment.get(SWITCH, "").strip().lower() != _WATCH
         return {"memory": self.memory, "cpu": self.cpu, "groups": groups}
 
     def report(self) -> dict[str, Any] | None:
-        """Return the report's entry about the caps when a script starts."""
+        """Return the report's entry about the caps at the start of a script."""
         if self.memory is None and self.cpu is None and self.device_memory is None:
             return None
         held = {name: _unknown(most) for name, most in (("memory", self.memory), ("cpu", self.cpu))}
@@ -116,12 +116,12 @@ def _unknown(most: float | None) -> dict[str, Any] | None:
 
 
 def read(memory: Size | None, cpu: float | None) -> Limits:
-    """Check the caps that the caller asked for, and return them."""
+    """Check the caps that the user asked for, and return them."""
     return Limits(None if memory is None else parse_size(memory, "max_memory"), _seconds(cpu))
 
 
 def device_complaint(caps: Mapping[str, Any] | None) -> str | None:
-    """Return a complaint if a cap on device memory has reached no program."""
+    """Return a complaint if no program could be given the cap on device memory; else None."""
     cap = (caps or {}).get("device_memory")
     return None if cap is None or cap["by"] else f"no device memory cap: {cap['why_not']}"
 

@@ -1,4 +1,4 @@
-"""The small process between a caller and a script: nothing that the script starts outlives its care.
+"""The small process between a caller and a script, which lets no process of the script outlive it.
 
 It is started by exec and has one thread, so that a death signal that it sets is reliable, and it adopts
 whatever the script's own processes leave behind. It ends the script when the time is up, when the caller asks
@@ -53,7 +53,7 @@ _DRAIN_BYTES = 1 << 24
 
 
 class Supervisor:
-    """One script being supervised."""
+    """The supervisor of one script."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Supervisor:
         begin: Callable[[list[int], int], int],
         process: int | None = None,
     ) -> None:
-        """`begin` starts the script with these outputs and this channel, and returns its pid.
+        """`begin` starts the script with these outputs and this channel, and returns the script's pid.
 
         `process` is a pidfd of the caller, for a supervisor that is not its child.
         """
@@ -86,7 +86,7 @@ class Supervisor:
         self._capping = _capping(plan)
 
     def run(self) -> None:
-        """Supervise until nothing is left, and report how it ended."""
+        """Supervise until no process is left, and report how the script ended."""
         try:
             self._listen()
             self._begin()
@@ -113,7 +113,8 @@ class Supervisor:
                 caller = os.pidfd_open(self._plan.caller)
             except (OSError, AttributeError):
                 return
-        # A forked child of the caller may hold its end of the socket open; the pidfd cannot be held open.
+        # The socket alone is no sign of the caller's life, as a forked child may hold its end open; a pidfd
+        # is.
         self._loop.watch(caller, self._caller_died)
         if self._process is None and os.getppid() != self._plan.caller:
             self._caller_died()
@@ -207,7 +208,7 @@ class Supervisor:
                 self._loop.at(self._ended + LINGER_SECONDS, self._end_the_rest)
 
     def _time_is_over(self) -> None:
-        # If the supervisor was itself stopped, or got no processor, it finds out about both at once.
+        # If the supervisor was stopped for a while, it may find both the time over and the script ended.
         self._see_children()
         self._end("timed-out")
 
@@ -226,7 +227,7 @@ class Supervisor:
     # --- ending ---
 
     def _end(self, why: str, grace: float | None = None) -> None:
-        """End the script and all it started: first by a request, then by force."""
+        """End the script and all its processes: first by SIGTERM, then by SIGKILL."""
         if self._status is not None and self._why is None:
             self._end_the_rest()
         elif self._why is None:
@@ -247,7 +248,7 @@ class Supervisor:
     def _ask(self) -> None:
         below = kernel.descendants(os.getpid())
         kernel.signal_all(below, SIGTERM)
-        # A stopped process handles the signal only when it continues.
+        # A stopped process handles SIGTERM only when it continues.
         kernel.signal_all(below, SIGCONT)
 
     def _kill(self) -> None:
@@ -292,7 +293,7 @@ class Supervisor:
 
 
 def _capping(plan: SupervisedRun) -> Capping | None:
-    """Return what enforces the script's caps; loaded only for a script that has any."""
+    """Return the enforcement of the script's caps; its module is loaded only for a script with caps."""
     if plan.caps is None:
         return None
     from coldfork.launch.supervisor.capping import Capping
@@ -303,7 +304,7 @@ def _capping(plan: SupervisedRun) -> Capping | None:
 
 
 def all_but(*spared: int) -> set[int]:
-    """Return the signals that a supervisor blocks: all but its own faults and these."""
+    """Return the signals that a supervisor blocks: all except these and those caused by its own faults."""
     faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}
     return set(map(int, valid_signals())) - faults - set(spared)
 
@@ -319,10 +320,10 @@ def main() -> None:
 
 
 def supervise(plan: SupervisedRun) -> NoReturn:
-    """Run the supervisor in a process that holds a supervisor's descriptors open, and nothing else."""
+    """Run a supervisor in this process, which must hold only the descriptors that a supervisor needs."""
     control = kernel.process_control()
     kernel.adopt_orphans(control)
-    # A caller at a terminal waits for signals: SIGCHLD tells it that there is a message.
+    # A caller at a terminal sleeps until a signal comes, so SIGCHLD announces each message.
     waker = (lambda: kernel.signal_all([plan.caller], SIGCHLD)) if plan.at_terminal else None
 
     def begin(outputs: list[int], channel: int) -> int:

@@ -31,7 +31,7 @@ _PIECE = 8192
 
 
 class Caller:
-    """The supervisor's end of the socket."""
+    """The caller as the supervisor sees it: the other end of the socket."""
 
     def __init__(self, waker: Callable[[], object] | None = None) -> None:
         self._there = True
@@ -39,11 +39,11 @@ class Caller:
 
     @property
     def there(self) -> bool:
-        """Return whether the caller is still there, as far as this end knows."""
+        """Return whether the caller is still there, as far as the socket has shown."""
         return self._there
 
     def tell(self, message: dict[str, Any], *, wait: bool = True) -> bool:
-        """Send a message, and return whether it was sent. A lost caller does no harm."""
+        """Send a message; return whether it was sent. If the caller is gone, do nothing."""
         if not self._there:
             return False
         os.set_blocking(CONTROL, wait)
@@ -59,14 +59,14 @@ class Caller:
         return True
 
     def hand_over(self, what: str, content: bytes) -> None:
-        """Send content of any length."""
+        """Send content of any length, in pieces."""
         for start in range(0, len(content), _PIECE):
             piece = content[start : start + _PIECE].decode("latin-1")
             if not self.tell({"is": "kept", "what": what, "piece": piece}):
                 return
 
     def heard(self) -> list[str] | None:
-        """Return the words of the next message; None when the caller is gone."""
+        """Return the words of the next message; None if the caller is gone."""
         os.set_blocking(CONTROL, False)
         try:
             message = os.read(CONTROL, LONGEST)
@@ -81,7 +81,7 @@ class Caller:
 
 
 class SupervisedRun:
-    """The supervisor's task, and the report that it completes."""
+    """The supervisor's job, and the report that it completes."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self._report = Report(job["report"])
@@ -124,7 +124,7 @@ class SupervisedRun:
         heard: dict[str, Any],
         output: dict[str, Any],
     ) -> None:
-        """Complete the report, write it and send it to the caller."""
+        """Complete the report, write it to its file, and send it to the caller."""
         report, veil = self._report, self._veil
         report.status, number = apart(status)
         report.signal = None if number is None else signal_name(number)
@@ -139,26 +139,26 @@ class SupervisedRun:
         try:
             report_file.write_last(self.folder, report)
         except OSError as error:
-            # A full disk, or a deleted folder: the caller is told what the file cannot say.
+            # The disk is full, or the folder deleted: tell the caller, because the file cannot.
             caller.tell({"is": "unwritten", "errno": error.errno})
-        # Sent in any case: the caller may have no descriptor left to read the file with.
+        # Sent even if it was written: the caller may have no descriptor left to open the file.
         caller.hand_over("report", encode(report.told()))
 
     def left_alone(self) -> None:
-        """Delete what is not to be kept in place of the caller, which is gone."""
+        """Delete the run directory unless it is to be kept, because the caller is gone and cannot."""
         if not self._kept:
             report_file.delete(self.folder)
 
 
 def apart(status: int | None) -> tuple[int | None, int | None]:
-    """Split the system's status of an ended process into exit status and signal."""
+    """Split a wait status into an exit status and a signal, one of which is None."""
     if status is None:
         return None, None
     return (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
 
 
 def read_plan() -> SupervisedRun:
-    """Read the plan that the caller left in the memory file."""
+    """Read the plan from the memory file that the caller has passed."""
     for descriptor in (CONTROL, LOCK):
         os.set_inheritable(descriptor, False)
     with os.fdopen(PLAN, "rb") as stream:
@@ -166,17 +166,17 @@ def read_plan() -> SupervisedRun:
 
 
 def inside(text: str | bytes) -> str:
-    """Encode a system name for travel: the supervisor may use another encoding than the caller."""
+    """Encode a file name for JSON, independently of the file system encodings of caller and supervisor."""
     return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 
 def outside(text: str) -> str:
-    """Decode a name that has travelled into this process's encoding."""
+    """Decode a file name from JSON into this process's encoding."""
     return os.fsdecode(text.encode("utf-8", "surrogateescape"))
 
 
 def stamp(moment: float) -> str:
-    """Format a moment as in reports: UTC, to the millisecond."""
+    """Format a moment as in reports: in UTC, with milliseconds."""
     return f"{strftime('%Y-%m-%dT%H:%M:%S', gmtime(moment))}.{int(moment % 1 * 1000):03d}Z"
 
 

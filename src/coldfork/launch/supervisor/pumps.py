@@ -1,4 +1,4 @@
-"""Carry a script's output into files, and its interpreter's reports into the run's report.
+"""Copy a script's output into files, and collect its interpreter's messages for the report.
 
 A script never has to wait for its caller. Output beyond the limit is left out, except for its end.
 """
@@ -26,7 +26,7 @@ _MOST_WAKES = 64
 
 
 class Pump:
-    """Reads what a script writes into one pipe."""
+    """A reader of one pipe that the script writes to."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self.reading = reading
@@ -34,12 +34,12 @@ class Pump:
         self.taken: int = 0
 
     def begun(self) -> None:
-        """Close our copy of the writing end, now that the script has it; else the pipe would have no end."""
+        """Close our copy of the writing end, which the script has too: it would keep the pipe from ending."""
         os.close(self.writing)
         os.set_blocking(self.reading, False)
 
     def pump(self) -> bool:
-        """Read what is there; False when there will be no more."""
+        """Read the bytes that are there now; return False at the end of the pipe."""
         try:
             piece = os.read(self.reading, _PIECE)
         except BlockingIOError:
@@ -55,12 +55,12 @@ class Pump:
         os.close(self.reading)
 
     def _took(self, piece: bytes) -> None:
-        """Handle what was written; an empty piece means that nothing was there."""
+        """Handle the bytes that were read; `piece` is empty if none were there."""
         raise NotImplementedError
 
 
 class Output(Pump):
-    """One of the script's outputs and its file in the run directory."""
+    """One of the script's outputs, and its file in the run directory."""
 
     def __init__(self, folder: str, name: str, most: int, streaming_to: Caller | None) -> None:
         self.name = name
@@ -78,7 +78,7 @@ class Output(Pump):
         """The end of the output that could not be written; the file's reader appends it."""
 
     def begun(self) -> None:
-        """Close our copy of the writing end, and give the pipe as much room as there is."""
+        """Close our copy of the writing end, and enlarge the pipe as far as permitted."""
         super().begun()
         try:
             fcntl.fcntl(self.reading, fcntl.F_SETPIPE_SZ, _PIECE)
@@ -86,7 +86,7 @@ class Output(Pump):
             pass
 
     def finish(self) -> None:
-        """Write the end of an output that was too long, and close the file."""
+        """Write the end of an output that was cut in the middle, and close the file."""
         left_out = self.taken - self._written - len(self._end)
         rest = b"\n[coldfork: %d bytes are left out here]\n" % left_out if left_out > 0 else b""
         rest += self._end
@@ -96,7 +96,7 @@ class Output(Pump):
         super().finish()
 
     def counted(self) -> dict[str, Any]:
-        """Return how much there was, and how much of it the file does not hold."""
+        """Return how many bytes there were, how many of them the file lacks, and why."""
         return {
             "bytes": self.taken,
             "left_out": self.taken - self._written,
@@ -111,11 +111,11 @@ class Output(Pump):
             piece = piece[written:]
         self._end = (self._end + piece)[-KEPT_END:]
         if self._caller is not None and self._untold:
-            # A caller that does not keep up is told later: the file has everything.
+            # A caller that cannot keep up is notified later; the file has all the output meanwhile.
             self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
     def _write(self, piece: bytes) -> int:
-        """Write to the file; a full disk ends the writing but not the script."""
+        """Write to the file; if the disk is full, stop writing but let the script run on."""
         view = memoryview(piece)
         try:
             while view:
@@ -127,7 +127,7 @@ class Output(Pump):
 
 
 class ScriptChannel(Pump):
-    """Reads the reports of the script's interpreter: its states, what woke them, how it failed."""
+    """A reader of the messages of the script's interpreter: device states, wakers, the final exception."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -144,7 +144,7 @@ class ScriptChannel(Pump):
             try:
                 self._take(decode(line.decode("ascii")))
             except (ValueError, KeyError, TypeError, AttributeError):
-                # The program may write to a descriptor that it did not open; that is not a report.
+                # A program may write to this descriptor by mistake; ignore everything that is no message.
                 continue
 
     def _take(self, event: dict[str, Any]) -> None:
@@ -165,7 +165,7 @@ class ScriptChannel(Pump):
 
 
 def _moved_up(descriptor: int) -> int:
-    """Move a descriptor to a number as high as this process may have one."""
+    """Move a descriptor to a high number, as high as this process may use."""
     most = os.sysconf("SC_OPEN_MAX")
     try:
         high = lifted(descriptor, _HIGH if most < 0 else min(_HIGH, most - 1))
@@ -176,7 +176,7 @@ def _moved_up(descriptor: int) -> int:
 
 
 def drain(pump: Pump, most: int) -> None:
-    """Read what was written before the end. A process out of reach may go on writing for ever."""
+    """Read output left in the pipe, up to a limit: a process that cannot be killed may write for ever."""
     until = pump.taken + most
     while pump.taken < until:
         before = pump.taken

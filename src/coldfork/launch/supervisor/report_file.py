@@ -1,4 +1,4 @@
-"""The report of a run: an object, and `report.json`, without secrets and written whole or not at all.
+"""A run's report, as an object and as `report.json`: without secrets, and replaced only as a whole.
 
 Like the supervisor of a script, this uses only the lightest modules of the standard library.
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-#: Shorter values occur inside ordinary words.
+#: Shorter values are not hidden, because they occur inside ordinary words.
 SHORTEST = 6
 _ORDINARY = frozenset({"true", "false", "none", "null", "default", "disabled", "enabled", "wayland"})
 
 
 class Veil:
-    """Hides known secrets, and what looks like one, in texts and data."""
+    """A filter that hides known secrets, and text that looks like one, in texts and data."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        # The longest first: one secret may be the beginning of another.
+        # Longer secrets come first, because a shorter one may be the beginning of another.
         self.values: list[str] = sorted(
             {value for value in values if len(value) >= SHORTEST and value.lower() not in _ORDINARY},
             key=len,
@@ -35,7 +35,7 @@ class Veil:
         )
 
     def over(self, value: Any) -> Any:
-        """Return a value without its secrets; dictionaries, lists and texts are searched."""
+        """Return a value without secrets; strings inside dictionaries and lists are included."""
         if isinstance(value, str):
             return redaction.text(self.known(value))
         if isinstance(value, dict):
@@ -45,14 +45,14 @@ class Veil:
         return value
 
     def known(self, text: str) -> str:
-        """Return a text without the known values."""
+        """Return a text without the known secrets."""
         for value in self.values:
             if value in text:
                 text = text.replace(value, redaction.REDACTED)
         return text
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return variables in a form that may be written down."""
+        """Return environment variables in a form that may be written down."""
         return {name: redaction.value_of(name, self.known(environment[name])) for name in sorted(environment)}
 
     def command(self, words: Sequence[str]) -> list[str]:
@@ -76,7 +76,7 @@ _OF_ATTEMPT = ("id", "outcome", "status", "signal", "seconds")
 
 
 class Report:
-    """The report of one run: begun by the caller, completed by the supervisor, read by anyone.
+    """The report of one run: begun by the caller, and completed by the supervisor.
 
     The fields are in the order of the file; None means not known yet.
     """
@@ -113,28 +113,28 @@ class Report:
     """When it was found that no supervisor saw the end."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
-        # Keys written by another version stay as they are.
+        # Keys that other versions have written are preserved.
         self.__dict__ = {**dict.fromkeys(Report.__annotations__), **told}
 
     def told(self) -> dict[str, Any]:
-        """Return the report as in the file."""
+        """Return the report in the form that the file has."""
         return {name: value for name, value in vars(self).items() if name != "noticed" or value is not None}
 
     @property
     def cold_because(self) -> str | None:
-        """Why no server started the script, where one was asked for."""
+        """Return why no server started the script, if the user wanted one."""
         return None if self.warm is None else self.warm["cold_because"]
 
     def begin_attempts(self, earlier: Sequence[Mapping[str, Any]]) -> None:
-        """List this attempt after those before it."""
+        """List the earlier attempts, and this one after them."""
         self.attempts = [*earlier, self._attempt()]
 
     def end(self, outcome: str) -> None:
-        """Record how the run ended, in the list of attempts too."""
+        """Record how the run ended, also in the list of attempts."""
         self._settle("ended", outcome)
 
     def abandon(self, outcome: str, noticed: str) -> None:
-        """Record that no supervisor saw how the run ended."""
+        """Record that no supervisor observed the run's end."""
         self.noticed = noticed
         self._settle("abandoned", outcome)
 
@@ -148,7 +148,7 @@ class Report:
 
 
 def write(folder: str, report: Report) -> None:
-    """Replace the report in a run directory; a reader sees the old one or the new one."""
+    """Replace the report in a run directory as a whole, so that readers see the old or the new one."""
     lines = [f"  {_text(key)}: {_text(value)}" for key, value in report.told().items()]
     place = os.path.join(folder, _UNFINISHED)
     try:
@@ -162,7 +162,7 @@ def write(folder: str, report: Report) -> None:
 
 
 def write_last(folder: str, report: Report) -> None:
-    """Replace the report of a run that is over; where the disk is full, the old one is deleted first.
+    """Replace the report of an ended run; if the disk is full, delete the old report first.
 
     The old one says that the script still runs: where there is no room, no report is better than that.
     """
@@ -174,7 +174,7 @@ def write_last(folder: str, report: Report) -> None:
 
 
 def read(folder: str) -> Report | None:
-    """Read the report in a run directory; None where there is none that can be read."""
+    """Read the report in a run directory; None if there is none, or it cannot be read."""
     try:
         with open(os.path.join(folder, NAME), "rb") as stream:
             value = decode(stream.read().decode("ascii"))
@@ -184,7 +184,7 @@ def read(folder: str) -> Report | None:
 
 
 def may_run(folder: str) -> bool:
-    """Return whether the report's beginning allows for a run that is still going on."""
+    """Return whether the beginning of the report allows for the run to be still going on."""
     try:
         descriptor = os.open(os.path.join(folder, NAME), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -198,7 +198,7 @@ def may_run(folder: str) -> bool:
 
 
 def tidy(folder: str) -> None:
-    """Remove what a process killed in the middle of `write` left behind."""
+    """Remove the unfinished file of a process that was killed in `write`."""
     _remove(os.path.join(folder, _UNFINISHED))
 
 
@@ -210,7 +210,7 @@ def _remove(place: str) -> None:
 
 
 def delete(folder: str) -> None:
-    """Delete a run directory with all that coldfork writes there; other files stay."""
+    """Delete the files that coldfork has written in a run directory, and the directory if that empties it."""
     for name in (*_OUTPUTS, _UNFINISHED, NAME):
         try:
             os.unlink(os.path.join(folder, name))
@@ -223,5 +223,5 @@ def delete(folder: str) -> None:
 
 
 def _text(value: object) -> str:
-    # The encoder of events writes only objects, so this takes the value of one with a single key.
+    # The encoder accepts only objects, so encode one with a single key, and cut out its value.
     return encode({"_": value}).decode("ascii").strip().removeprefix('{"_":').removesuffix("}")

@@ -1,4 +1,4 @@
-"""Start the script's interpreter from its supervisor, which holds as little of it open as possible."""
+"""Start the script's interpreter from its supervisor, with as few inherited descriptors as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANNEL_VARIABLE = "COLDFORK_CHANNEL"
 
 
 def start(plan: SupervisedRun, outputs: list[int], channel: int, control: Callable[..., int]) -> int:
-    """Start it, and return its pid. `outputs` are its standard output and error, -1 for ours."""
+    """Start the interpreter; return its pid. `outputs` are for stdout and stderr, -1 to inherit ours."""
 
     def prepare() -> None:
         if plan.entrance is not None:

@@ -1,4 +1,4 @@
-"""Count what a tree of processes uses, and watch it for caps that the kernel cannot enforce."""
+"""Measure what a tree of processes uses, and check caps that the kernel cannot enforce."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCHEDULER_CLOCK = 2
 
 
 def memory(pids: Iterable[int]) -> int:
-    """Return the memory that processes hold together, in bytes; a page that several share counts once.
+    """Return the memory of these processes in bytes; a page that several of them share counts once.
 
     This sums their PSS, which is a process's own pages and its share of the others. Where the PSS may not be
     read, resident memory counts. A process that is gone holds nothing.
@@ -32,14 +32,14 @@ def _held(pid: int) -> int:
 
 
 def proportional(pid: int) -> int | None:
-    """Return the PSS of a process; None where it may not be read, as for another user's process."""
+    """Return a process's proportional set size; None if it cannot be read, as for another user's process."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as stream:
             for line in stream:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * 1024
     except (FileNotFoundError, ProcessLookupError):
-        # Gone, or a zombie, or a kernel that does not keep this: only the last still has pages.
+        # Gone, a zombie, or a kernel without this file; only in the last case does the process hold memory.
         return None
     except (OSError, ValueError):
         return None
@@ -47,7 +47,7 @@ def proportional(pid: int) -> int | None:
 
 
 def resident(pid: int) -> int:
-    """Return a process's resident memory, shared pages in full; 0 for one that is gone. It is cheap."""
+    """Return a process's resident memory, including shared pages in full; 0 if it is gone. Cheap to read."""
     try:
         with open(f"/proc/{pid}/statm", "rb", 0) as stream:
             return int(stream.read(256).split()[1]) * _PAGE
@@ -56,7 +56,7 @@ def resident(pid: int) -> int:
 
 
 def anonymous(pid: int) -> int:
-    """Return a process's resident memory that is not a file's; only forked processes share any of it."""
+    """Return a process's resident memory apart from files; its pages are shared only by forks."""
     try:
         with open(f"/proc/{pid}/statm", "rb", 0) as stream:
             _, held, of_files, *_ = stream.read(256).split()
@@ -66,13 +66,13 @@ def anonymous(pid: int) -> int:
 
 
 def faulted(pid: int) -> int:
-    """Return the bytes of all small pages that the kernel has ever given a process, or copied for it."""
+    """Return the bytes of all small pages that the kernel has ever provided or copied for a process."""
     found = standing(pid)
     return 0 if found is None else found.faults * _PAGE
 
 
 def processor_seconds(pid: int) -> tuple[float, float] | None:
-    """Return the processor time of a process and of the children it waited for; None when it is gone.
+    """Return the processor times of a process and of the children that it reaped; None if it is gone.
 
     A zombie still has its own. The time of a child that is never waited for is lost with it.
     """
@@ -84,9 +84,9 @@ def processor_seconds(pid: int) -> tuple[float, float] | None:
 
 
 def _on_its_clock(pid: int) -> float:
-    """Return the processor time of one process, not rounded to hundredths of a second as in its `stat`."""
+    """Return a process's processor time, not rounded to hundredths of a second as in `stat`."""
     try:
-        # The value that the C library's clock_getcpuclockid returns.
+        # The clock id that the C library's `clock_getcpuclockid` would return.
         return clock_gettime((~pid << 3) | _SCHEDULER_CLOCK)
     except OSError:
         return 0.0
@@ -108,7 +108,7 @@ _EASE = 4.0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A process's memory when its share was read, which takes the kernel long for a large process."""
+    """A process's memory figures when its share was last read, which takes long for a large process."""
 
     share: int
     resident: int
@@ -117,7 +117,7 @@ class _Known:
 
 
 class MemoryWatch:
-    """The memory of a tree of processes, compared with a cap in bytes."""
+    """A watch on the memory of a tree of processes, compared with a cap in bytes."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -133,7 +133,7 @@ class MemoryWatch:
         self._departed = 0
 
     def look(self, pids: Sequence[int]) -> bool:
-        """Check these processes; return whether they exceed the cap."""
+        """Measure these processes' memory; return whether it exceeds the cap."""
         began = process_time()
         residents = {pid: resident(pid) for pid in pids}
         held = sum(residents.values())
@@ -148,18 +148,18 @@ class MemoryWatch:
         self.reached = max(self.reached, held)
         room = self.most * (1 + _BEYOND) - held
         soonest = room / (FASTEST * min(_MOST_PROCESSORS, os.cpu_count() or 1))
-        # Reading shares is expensive, but after one reading it is seldom needed again soon.
+        # Reading shares is expensive, but right after one reading a second is seldom necessary.
         ease = 0.0 if self._asked and not self._asked_before else _EASE
         self._asked_before = self._asked
         self.pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, ease * (process_time() - began), soonest))
         return held > self.most
 
     def _at_most(self, residents: dict[int, int]) -> int:
-        """Return the most that they can hold: what each held when read, plus what it may have got since."""
+        """Return an upper bound of the memory: shares when last read, plus possible growth since."""
         if not self._known:
             return self._ask(residents)
         for pid in self._known.keys() - residents.keys():
-            # What it shared with others is theirs now.
+            # The memory that it shared with other processes may now belong to these alone.
             self._departed += self._known.pop(pid).share
         return self._departed + sum(self._grown(pid, resident) for pid, resident in residents.items())
 
@@ -167,19 +167,20 @@ class MemoryWatch:
         known = self._known.get(pid)
         if known is None:
             return resident
-        # A page that it had from its parent and has written to is its own now, although no more are resident.
+        # A page inherited in a fork becomes the process's own when written to, which does not change its
+        # resident size.
         got = max(resident - known.resident, faulted(pid) - known.faulted, 0)
         return min(resident, known.share + got)
 
     def _at_least(self, residents: dict[int, int]) -> int:
-        """Return the least that they hold; 0 for one that may share pages with some that were read before."""
+        """Return a lower bound of the memory; 0 if a new process may share pages with measured ones."""
         if not residents.keys() <= self._known.keys():
             return 0
         known = self._known
         return sum(known[pid].share + anonymous(pid) - known[pid].anonymous for pid in residents)
 
     def _ask(self, residents: dict[int, int]) -> int:
-        """Return what they hold."""
+        """Read and return the exact memory of these processes."""
         self._asked = True
         self._departed = 0
         self._known = {}
@@ -187,14 +188,14 @@ class MemoryWatch:
             own, read = anonymous(pid), faulted(pid)
             share = proportional(pid)
             if share is None:
-                # Its share may not be read, or it has ended since it was listed and holds nothing any more.
+                # The share cannot be read, or the process has just ended, in which case this is 0.
                 share = resident(pid)
             self._known[pid] = _Known(share, held, own, read)
         return sum(known.share for known in self._known.values())
 
 
 class ProcessorWatch:
-    """The processor time of a tree of processes, compared with a cap in seconds."""
+    """A watch on the processor time of a tree of processes, compared with a cap in seconds."""
 
     def __init__(self, most: float) -> None:
         self.most = most
@@ -208,7 +209,7 @@ class ProcessorWatch:
         self._lost = 0.0
 
     def look(self, pids: Sequence[int], ended: float) -> bool:
-        """Check these processes, parents first; `ended` is the time of those that are gone.
+        """Measure these processes, parents first; `ended` is the time of those already reaped.
 
         Returns whether they exceed the cap.
         """
@@ -220,14 +221,14 @@ class ProcessorWatch:
             self._lost += self._lost_since(times, ended, now - self._looked)
             self._times, self._ended, self._looked = times, ended, now
         over = self.take(ended + sum(map(sum, times.values())) + self._lost)
-        # If a process is never waited for, its time since the last check is lost; if it was never seen, all
-        # of it.
+        # Pauses are short, because the time of an unreaped child since the last check is lost; if never seen,
+        # all its time.
         longest = _LOSING_PAUSE if self._lost else _UNSEEN_PAUSE
         self.pause = max(_EASE * (process_time() - began), min(longest, self.pause))
         return over
 
     def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
-        """Return the time of processes gone since, less what was passed to those that waited for them.
+        """Return the time of processes that have ended unreaped since the last check.
 
         The rest is the time of children for which no process has waited, and it has been used all the same.
         When they ended is not known: to the time they were seen to use, half of what they may have used since
@@ -245,7 +246,7 @@ class ProcessorWatch:
         return lost + len(gone) * lost / known * share * elapsed / 2
 
     def take(self, seconds: float) -> bool:
-        """Take a reading from elsewhere; return whether it exceeds the cap."""
+        """Take a reading in seconds; return whether it exceeds the cap."""
         self.used = max(self.used, seconds)
         processors = os.cpu_count() or 1
         soonest = (self.most - self.used) / processors

@@ -1,4 +1,4 @@
-"""Read a watched program's recording as it grows, and add what no process in it can tell.
+"""Follow a watched program's recording as it grows, and add what its processes cannot report.
 
 Such as how a killed process ended, and which processes there were that never reported. It looks only at the
 kernel's process table; the program itself is never asked.
@@ -36,7 +36,7 @@ _BULKY = b'{"event":"import"'
 
 @dataclass
 class _Seen:
-    """A process of the program, as far as it is known here."""
+    """A process of the program, as far as the bystander knows it."""
 
     kin: Standing
     at: float
@@ -55,7 +55,7 @@ class _Seen:
 
 
 class Bystander:
-    """The thread that observes one program; `tell` adds an event to its recording."""
+    """The thread that observes one program from outside; `tell` adds an event to the recording."""
 
     def __init__(
         self, recording: Path, root: int, began: float, tell: Callable[[dict[str, Any]], object]
@@ -75,18 +75,18 @@ class Bystander:
         self._thread = threading.Thread(target=self._stand, name="coldfork-bystander", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start observing."""
         if self._ends is not None:
             self._thread.start()
 
     def stop(self) -> None:
-        """Note that the program has ended: wait for the processes that end with it, and finish."""
+        """Stop observing, once the processes that end with the program have ended too."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _stand(self) -> None:
-        # Signals are for the thread that waits for the program.
+        # Leave all signals to the thread that waits for the program.
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         assert self._ends is not None
         try:
@@ -109,7 +109,7 @@ class Bystander:
                 self._end(ended)
 
     def _look(self) -> float:
-        """Read what was written, look at the processes, and return how long to wait before the next look."""
+        """Read new events, examine the processes, and return the seconds until the next examination."""
         began = monotonic()
         self._listen()
         for pid in self._below(self._root):
@@ -120,7 +120,7 @@ class Bystander:
         return max(_NOBODY_UNHEARD if quiet else _SOMEBODY_UNHEARD, _REST * (monotonic() - began))
 
     def _below(self, root: int) -> Iterator[int]:
-        """Yield all processes below the program, and below those whose parent in between has ended."""
+        """Yield all descendants of the program, including those whose parents have ended."""
         waiting = [root, *self._known]
         met: set[int] = set()
         while waiting:
@@ -146,10 +146,10 @@ class Bystander:
         executed = has_executed(seen.kin.pid)
         running = executable(seen.kin.pid)
         if executed != has_executed(seen.kin.pid):
-            # It has just become a program of its own.
+            # The process has executed another program between the two readings.
             executed, running = True, executable(seen.kin.pid)
         if running is not None:
-            # Its program before the exec is no longer of interest.
+            # The program that ran before the exec no longer matters.
             seen.executed = executed
             seen.command = command_line(seen.kin.pid) or seen.command
             seen.python = running if is_python(running) else None
@@ -159,7 +159,7 @@ class Bystander:
                 seen.hidden = locked_out(seen.command, given, VARIABLE)
 
     def _listen(self) -> None:
-        """Read on in the recording: a process that reports itself needs no entry from here."""
+        """Read new events in the recording; a process that reports events needs no entry by the bystander."""
         try:
             with self._recording.open("rb") as stream:
                 stream.seek(self._read)
@@ -184,7 +184,8 @@ class Bystander:
             if seen is not None:
                 seen.heard, seen.became = True, False
                 if event.get("ppid") != seen.kin.parent:
-                    # This thread saw it before its parent ended and it was adopted.
+                    # The bystander saw the process's original parent, which has ended since; record that
+                    # parent.
                     self._tell_of(seen)
         elif kind == "exec" and isinstance(pid, int):
             self._became_another(pid)
@@ -192,7 +193,7 @@ class Bystander:
             self._met(child)
 
     def _became_another(self, pid: int) -> None:
-        """Look again at a process that reported itself and has become a program that may not."""
+        """Examine a process anew that has executed another program, which may not report any events."""
         found = standing(pid)
         if found is not None and not found.has_ended:
             self._heard.discard(pid)
@@ -218,7 +219,7 @@ class Bystander:
         self._tell_last(seen, event)
 
     def _tell_last(self, seen: _Seen, event: dict[str, Any]) -> None:
-        """Add how a process ended, or that it is still running."""
+        """Add an event on how a process ended, or that it still runs."""
         if seen.own:
             return
         if not seen.heard and (not seen.became or (seen.python and seen.executed)):
@@ -227,7 +228,7 @@ class Bystander:
         self._tell({**event, "t": now, "pid": seen.kin.pid, "start": seen.kin.start})
 
     def _tell_of(self, seen: _Seen) -> None:
-        """Add a process that never reported."""
+        """Add an entry about a process that has not reported any event itself."""
         self._tell(
             {
                 "event": "seen",

@@ -1,4 +1,4 @@
-"""Learn from outside how processes end, by handles that stay valid when a number is reused.
+"""Notice from outside how processes end, using handles that stay valid when numbers are reused.
 
 No process is adopted for it: a subreaper would change what orphans see as their parent.
 """
@@ -15,18 +15,18 @@ from typing import Any, TypeAlias
 from coldfork.launch.plumbing.loop import readable
 from coldfork.observe.processes.table import standing
 
-# linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), whose first version has 64 bytes.
+# From linux/pidfd.h: _IOWR(0xFF, 11, struct pidfd_info), a structure with 64 bytes in its first version.
 _INFO = struct.Struct("=Q52xi")
 _GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11
 _EXIT = 1 << 3
-# bsd/sys/event.h, of which Python exposes only the first.
+# From bsd/sys/event.h; of the two flags for ends, Python provides only the first.
 _NOTE_EXIT_STATUS = 0x04000000
 _MOST_EVENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A process that ended: with a status, or by a signal, or in an unknown way."""
+    """A process that has ended, with its exit status or signal if known."""
 
     pid: int
     status: int | None = None
@@ -34,7 +34,7 @@ class Ended:
 
     @classmethod
     def as_waited_for(cls, pid: int, status: int | None) -> Ended:
-        """Make it from a status as `wait` returns it, or None."""
+        """Make an object from a wait status, or from None if that is unknown."""
         if status is None:
             return cls(pid)
         code = os.waitstatus_to_exitcode(status)
@@ -42,13 +42,13 @@ class Ended:
 
 
 class PidDescriptors:
-    """Linux: a descriptor for each process, readable once it has ended."""
+    """Linux's way: a descriptor for each process, which becomes readable when the process ends."""
 
     def __init__(self) -> None:
         self._attended: dict[int, int] = {}
 
     def attend(self, pid: int) -> bool:
-        """Watch for the end of this process; False if it is gone already."""
+        """Watch for the end of this process; False if it has ended already."""
         try:
             descriptor = os.pidfd_open(pid)
         except OSError:
@@ -57,11 +57,11 @@ class PidDescriptors:
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Wait for the next ends, and return them as soon as there is one."""
+        """Wait until a process ends, at most this many seconds; return those that have."""
         return list(self._ended(readable(list(self._attended), seconds)))
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching all processes."""
         for descriptor in self._attended:
             os.close(descriptor)
         self._attended.clear()
@@ -69,7 +69,7 @@ class PidDescriptors:
     def _ended(self, ready: list[int]) -> Iterator[Ended]:
         for descriptor in ready:
             pid = self._attended.pop(descriptor)
-            # The status of a process that was not waited for is the last field of its line.
+            # While a zombie is not reaped, its status is the last field of its `stat` line.
             zombie = standing(pid)
             status = None if zombie is None else zombie.status
             yield Ended.as_waited_for(pid, _of_reaped(descriptor) if status is None else status)
@@ -77,14 +77,14 @@ class PidDescriptors:
 
 
 class KernelQueue:
-    """macOS: a queue of kernel events, which delivers the status together with the end."""
+    """macOS's way: a queue of kernel events, which report the status together with the end."""
 
     def __init__(self, system: Any) -> None:
         self._system = system
         self._queue = system.kqueue()
 
     def attend(self, pid: int) -> bool:
-        """Watch for the end of this process; False if it is gone already."""
+        """Watch for the end of this process; False if it has ended already."""
         system = self._system
         flags = system.KQ_EV_ADD | system.KQ_EV_ONESHOT
         wanted = system.KQ_NOTE_EXIT | _NOTE_EXIT_STATUS
@@ -95,14 +95,14 @@ class KernelQueue:
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Wait for the next ends, and return them as soon as there is one."""
+        """Wait until a process ends, at most this many seconds; return those that have."""
         return [
             Ended.as_waited_for(event.ident, event.data if event.fflags & _NOTE_EXIT_STATUS else None)
             for event in self._queue.control(None, _MOST_EVENTS, seconds)
         ]
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching all processes."""
         self._queue.close()
 
 
@@ -111,14 +111,14 @@ Ends: TypeAlias = PidDescriptors | KernelQueue
 
 
 def chosen() -> Ends | None:
-    """Return what this system offers; None where it has neither."""
+    """Return an object that notices ends on this system; None if there is no way."""
     if hasattr(os, "pidfd_open"):
         return PidDescriptors()
     return KernelQueue(select) if hasattr(select, "kqueue") else None
 
 
 def _of_reaped(descriptor: int) -> int | None:
-    """Return the status of a reaped process from a kernel that keeps it: Linux 6.15 and newer."""
+    """Return the status of a reaped process, which Linux keeps from version 6.15 on; None otherwise."""
     import fcntl
 
     asked = bytearray(_INFO.pack(_EXIT, 0))

@@ -1,4 +1,4 @@
-"""Run a program under watch, as Python would run it, and complete its recording with how it ended."""
+"""Run a program under watch, as Python would run it, and add its end to the recording."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from coldfork.observe.processes.programs import LOCKED
 from coldfork.observe.processes.table import start_of
 from coldfork.observe.recording.events import encode
 
-#: Python's options that take a value, in the same word or the next.
+#: Python's options that take a value, either in the same word or as the next one.
 _WITH_VALUE = frozenset("WX")
 _PLAIN = frozenset("bBdiOPqRsuvx")
-#: With these, Python starts nothing that could be watched.
+#: With these options, Python only prints something, so there is no program to watch.
 _ASKING = frozenset("V?")
 SMALLEST_LIMIT = 16 * 1024
-#: Reserved for the line that is added when the program has ended.
+#: Room reserved for the line that is added at the program's end.
 _OWN_SHARE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class PythonLine:
-    """The words after `python`: options, then the program with its arguments."""
+    """The words after `python`: options, then the program and its arguments."""
 
     options: tuple[str, ...] = ()
     program: tuple[str, ...] = ()
@@ -39,12 +39,12 @@ class PythonLine:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return all words, as they have to follow `python`."""
+        """Return all words in the order in which they follow `python`."""
         return (*self.options, *self.program)
 
 
 def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ...], PythonLine]:
-    """Extract the long options named in `ours` from the words before the program.
+    """Separate the long options named in `ours` from the other words before the program.
 
     `ours` says for each whether its value is the next word. The rest is for Python, in its order.
     """
@@ -71,7 +71,7 @@ def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ..
 
 
 def _read(word: str, waiting: list[str]) -> tuple[str, ...] | None:
-    """Read one word of short options, and the next word if it belongs to it; None at the program."""
+    """Read a word of short options, and the next word if that is its value; None where the program begins."""
     for place, letter in enumerate(word[1:], 1):
         if letter in "cm":
             return None
@@ -107,7 +107,7 @@ def _refuse(letter: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WatchPlan:
-    """How to run a program, and what to record of it."""
+    """The program to run, and the settings for recording it."""
 
     program: PythonLine
     recording: Path
@@ -122,7 +122,7 @@ class WatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """A program that was run: how it ended, and whether anything was recorded of it."""
+    """The outcome of a program that was run under watch, and whether anything was recorded."""
 
     ending: Ending
     watched: bool
@@ -131,7 +131,7 @@ class WatchedRun:
 
 
 def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
-    """Run a program to its end."""
+    """Run a program under watch until it ends."""
     began = monotonic()
     variables = environment(_settings(plan, began), base, plan.virtual)
     beside: list[Bystander] = []
@@ -148,7 +148,7 @@ def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
     seen = plan.recording.stat().st_size > 0 if plan.recording.exists() else False
     if not seen:
         return WatchedRun(ending, seen, _obstacle(plan.recording))
-    # What the program itself could not know: its status, or the signal that killed it.
+    # A program cannot report its own exit status, or the signal that killed it.
     event = {"event": "exit", "t": round(ended, 6), "pid": child, "tid": child}
     last = {**event, "status": ending.status, "signal": ending.signal, "states": []}
     return WatchedRun(ending, seen, _add(plan, last, plan.limit))
@@ -176,7 +176,7 @@ def _identity(recording: Path) -> list[int] | None:
 
 
 def _obstacle(recording: Path) -> str | None:
-    """Return why nothing can be written to an empty recording; None where it can."""
+    """Return why an empty recording cannot be written to; None if it can."""
     try:
         with recording.open("r+b", buffering=0) as stream:
             stream.write(b"\n")
@@ -187,10 +187,10 @@ def _obstacle(recording: Path) -> str | None:
 
 
 def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> str | None:
-    """Add a line, unless the recording has reached its limit; return why it failed, if it did."""
+    """Add a line unless the recording has reached its limit; return the reason if writing fails."""
     line = encode(event)
     try:
-        # A program that died while writing left an unfinished line.
+        # A program that died while writing has left a line without an end, so begin a new one.
         with plan.recording.open("rb+") as stream:
             stream.seek(0, os.SEEK_END)
             size = stream.tell()

@@ -1,4 +1,4 @@
-"""A drop-in for `multiprocessing.get_context`: the start method that is safe here, or a zygote."""
+"""A replacement for `multiprocessing.get_context`: it picks a start method that is safe here, or a zygote."""
 
 from __future__ import annotations
 

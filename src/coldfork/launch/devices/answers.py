@@ -1,4 +1,4 @@
-"""Ask NVML and the driver, and print their answers as JSON: a program that coldfork starts.
+"""A program that coldfork starts to query NVML and the driver; it prints their answers as JSON.
 
 It calls `cuInit` only when given `touch` on its command line; `cuDriverGetVersion` does not need it. It
 imports nothing of coldfork, because it runs with `-I -S`.

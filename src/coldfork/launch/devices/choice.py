@@ -122,5 +122,5 @@ def entry(device: int | str, callers: list[str] | None, name: str) -> str:
 
 
 def same(device: str, known: str) -> bool:
-    """Return whether an identifier, perhaps shortened, means a known device."""
+    """Return whether a name means a known device, whose own name may be shortened."""
     return device == known or (not known.isdecimal() and device.startswith(known))

@@ -89,7 +89,7 @@ class _Descriptors:
     """
 
     def __init__(self) -> None:
-        # Reentrant: a signal handler may fork or give a lease back while this lock is held.
+        # Reentrant, because a signal handler may fork or give a lease back while this lock is held.
         self._lock = threading.RLock()
         self._open: set[int] = set()
         self._watching = False

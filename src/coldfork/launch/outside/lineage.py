@@ -165,7 +165,7 @@ class Lineage:
         try:
             theirs = other.descriptors_of(paths)
         except OSError:
-            # That process belongs to another user, so it cannot be an ancestor by fork alone.
+            # This process of another user cannot have passed descriptors on in a fork.
             return [], None
         try:
             same = [one for one in descriptors if any(self._same(process, one, other, its) for its in theirs)]

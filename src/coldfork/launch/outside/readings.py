@@ -62,7 +62,7 @@ def _virtual_accelerator(process: OutsideProcess) -> str | None:
 
 
 def _cuda(process: OutsideProcess) -> Reading:
-    """Read CUDA's state from the device file that initialising its driver opens and keeps open."""
+    """Read CUDA's state from the device file that its driver opens on initialisation and keeps open."""
     library = process.library(cuda_driver.FILE_PREFIX)
     if library is None:
         return Reading("cuda", ABSENT)

@@ -97,7 +97,7 @@ def command_signals() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended, and the end of what it printed."""
+    """How a process ended, and the last part of its output."""
 
     status: int | None
     """Its exit status; None when a signal or the time limit ended it."""

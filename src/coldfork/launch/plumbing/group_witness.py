@@ -39,7 +39,7 @@ class GroupWitness:
         os.set_blocking(self._reading, False)
 
     def heard(self, number: int) -> bool:
-        """Return whether the witness received a signal too, which has just reached us."""
+        """Return whether a signal that has just reached us has reached the witness as well."""
         began = monotonic()
         while True:
             self._read()
@@ -52,7 +52,7 @@ class GroupWitness:
                 return False
 
     def forget(self, number: int) -> None:
-        """Drop a signal that has been handled from those the witness received, to notice the next one."""
+        """Drop the witness's record of a handled signal, so that the next one is noticed."""
         self._read()
         self._notes = [note for note in self._notes if note[0] != number]
 

@@ -72,7 +72,7 @@ class RemoteError(ColdforkError):
 
 
 class RemoteTraceback(Exception):
-    """The cause of an exception that a task raised: its traceback in the worker."""
+    """The cause shown under a task's exception: its traceback in the worker."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

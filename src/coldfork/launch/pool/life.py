@@ -41,7 +41,7 @@ class PoolLife:
         wake: Callable[[], None],
         write: Callable[[Callable[[], object]], object] = lambda action: action(),
     ) -> None:
-        """`start` requests the start of a worker for a place.
+        """`start` requests a worker for a numbered place.
 
         `write` runs what may have to wait for a reader, such as logging.
         """

@@ -97,7 +97,7 @@ def by_reference(value: object, apart: Apart | None = None) -> bytes:
 
 
 def by_value(value: object, apart: Apart | None = None) -> bytes:
-    """Pickle a value for a process that cannot import this program's main module, such as a notebook."""
+    """Pickle a value for processes that cannot import this program's main module, such as a notebook's."""
     from coldfork.launch.pool.by_value.sender import dumps
 
     return dumps(value, apart, main_by_value=True)

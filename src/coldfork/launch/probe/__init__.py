@@ -1,1 +1,1 @@
-"""Import modules in fresh interpreters and report which line woke what: `coldfork probe`."""
+"""Import modules in fresh interpreters, and report which line woke which accelerator: `coldfork probe`."""

@@ -28,7 +28,7 @@ Answer = tuple[Confirmed, str]
 
 
 def device_before(virtual: str | None) -> str:
-    """Return the imports' device: `virtual:NAME`, `real`, or `none` on a machine without an accelerator."""
+    """Return the device available to imports: `virtual:NAME`, `real`, or `none` without an accelerator."""
     if virtual:
         return f"virtual:{virtual}"
     return "real" if _any(_NODES) else "none"
@@ -92,7 +92,7 @@ def no_device(accelerator: str, comparison: Comparison, flag: str = "--confirm")
 
 
 def compare(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
-    """Compare a finding in `file` with what importing its module did."""
+    """Compare a finding in `file` with the result of importing its module."""
     other = _another_file(finding, probe, file, comparison)
     if other is not None:
         return _untestable(f"the interpreter imports {finding.module} from {other}")

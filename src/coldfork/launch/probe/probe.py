@@ -1,4 +1,4 @@
-"""Import modules in fresh interpreters, several at a time, and report what each did to accelerators."""
+"""Import modules in fresh interpreters, several at a time, and report which woke an accelerator."""
 
 from __future__ import annotations
 

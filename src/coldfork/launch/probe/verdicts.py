@@ -93,7 +93,7 @@ def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -
 
 
 def cut_short(probe: ModuleProbe) -> ModuleProbe:
-    """Return the result of a first trial whose second one was interrupted."""
+    """Return the result of a first trial if the second one was interrupted."""
     return _with_reason(probe, "the exact line is not known: the second look was interrupted")
 
 

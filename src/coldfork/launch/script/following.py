@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Following:
-    """One script, followed by its caller: the supervisor's messages are read until there is a result."""
+    """One running script: its supervisor's messages are read and handled here, up to the result."""
 
     def __init__(
         self,

@@ -214,7 +214,7 @@ def mark_abandoned(folder: Path) -> list[Path]:
 
 
 def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
-    """Record that no supervisor saw how this run ended."""
+    """Record that no supervisor observed this run's end."""
     report.abandon(outcome, stamp(time.time()))
     report_file.tidy(os.fspath(path))
     with suppress(OSError):

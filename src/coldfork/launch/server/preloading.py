@@ -1,4 +1,4 @@
-"""Make a process ready to fork: import what it needs, prove it clean, settle it, and fork.
+"""Make a process ready to fork: import modules, check that it is clean, prepare it, and fork.
 
 The zygote's server does this for workers of one program, the warm servers for scripts.
 """

@@ -52,7 +52,7 @@ class ControlGroup:
         return self._number("cpu.stat", b"usage_usec") / 1_000_000
 
     def kills(self) -> int:
-        """Return how many processes the kernel has killed because the group's memory was used up."""
+        """Return how many of the group's processes the kernel has killed for lack of memory."""
         return self._number("memory.events", b"oom_kill")
 
     def memory(self) -> int:

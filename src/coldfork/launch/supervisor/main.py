@@ -310,7 +310,7 @@ def all_but(*spared: int) -> set[int]:
 
 
 def main() -> None:
-    """Run the supervising process."""
+    """Run the supervisor's process."""
     pthread_sigmask(SIG_BLOCK, all_but())
     fill_closed_streams()
     plan = read_plan()

@@ -52,11 +52,11 @@ class Veil:
         return text
 
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return environment variables in a form that may be written down."""
+        """Return environment variables in a form that may be written down, without secrets."""
         return {name: redaction.value_of(name, self.known(environment[name])) for name in sorted(environment)}
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """Return a command line in a form that may be written down."""
+        """Return a command line in a form that may be written down, without secrets."""
         return redaction.command([self.known(word) for word in words])
 
     def _field(self, key: str, held: Any) -> Any:

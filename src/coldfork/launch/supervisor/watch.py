@@ -228,7 +228,7 @@ class ProcessorWatch:
         return over
 
     def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
-        """Return the time of processes that have ended unreaped since the last check.
+        """Return the time of processes that have ended, less what is counted by those that reaped them.
 
         The rest is the time of children for which no process has waited, and it has been used all the same.
         When they ended is not known: to the time they were seen to use, half of what they may have used since

@@ -247,7 +247,7 @@ def make_member(enumeration: type, name: str, arguments: tuple[Any, ...]) -> Any
 def make_type_variable(
     identity: str | None, kind: Any, arguments: tuple[Any, ...], options: dict[str, Any], module: str
 ) -> Any:
-    """Return the type variable with this identity."""
+    """Return the type variable with this identity, or make it."""
     if identity is None:
         return kind(*arguments, **options)
     found = origins().known(identity)

@@ -42,7 +42,7 @@ _HEAP_TYPE = 1 << 9
 
 
 def dumps(value: object, apart: Apart | None = None, *, main_by_value: bool, onward: bool = False) -> bytes:
-    """Pickle `value` with protocol 5, by value where another process could not import it.
+    """Pickle `value` with protocol 5; functions and classes that cannot be imported elsewhere go by value.
 
     With `main_by_value`, functions and classes of the main module travel by value too, because there is no
     file that the other process could import them from. A class that came from another process goes back as a

@@ -1,4 +1,4 @@
-"""A server: imports what scripts will need, proves itself clean, and forks a supervisor for each script.
+"""A server: it imports the modules of scripts, checks that it is clean, and forks a supervisor per script.
 
 It is started by exec with one thread, with the scripts' interpreter. The supervisor is a fork of it, and so
 is the script that the supervisor starts; both keep running when the server ends.

@@ -1,4 +1,4 @@
-"""Start processes and end them: scripts, workers, servers, watched programs; and observe others.
+"""Start, end and observe processes: scripts, workers, servers and watched programs.
 
 Each folder starts or observes one kind of process; `plumbing` is what they are built on.
 docs/contributing/rooms.md shows which process starts which, and what each descriptor is for.

@@ -50,8 +50,7 @@ def get_context(
         )
         return _suited(context)
     if apply_env:
-        # The applied settings name spawn: multiprocessing's variables have no name for a zygote, and spawn is
-        # as safe.
+        # These variables of other libraries cannot name a zygote, so they name spawn, which is as safe.
         contexts.apply("spawn", os.environ)
     return _suited(_of_a_zygote(preload, on_error))
 
@@ -79,7 +78,7 @@ def _of_a_zygote(preload: Sequence[str] | os.PathLike[str] | None, on_error: str
 
 
 def _named(preload: Sequence[str] | os.PathLike[str]) -> tuple[str, ...]:
-    """Return the modules to preload: `preload` itself, or the names listed in the file that it points to."""
+    """Return the modules to preload, as named in `preload` or in the file that `preload` points to."""
     from coldfork.launch.server.zygote.requests import terms
 
     return tuple(terms(preload, "fail")["preload"])

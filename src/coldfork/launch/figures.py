@@ -25,7 +25,7 @@ _UNITS = {"s": "seconds", "By": "bytes"}
 
 
 class Kind(StrEnum):
-    """How a figure changes over time."""
+    """The way in which a figure changes over time."""
 
     COUNTER = "counter"
     """It only grows, from 0 on."""
@@ -162,7 +162,7 @@ _READ = {Kind.COUNTER: "create_observable_counter", Kind.GAUGE: "create_observab
 
 
 class Telemetry:
-    """The instruments of one meter: it reads counters and gauges, and receives values for histograms."""
+    """The instruments of one meter: it reads counters and gauges, and is sent values for histograms."""
 
     def __init__(self, meter: Any, read: Callable[[], Snapshot]) -> None:
         if find_spec("opentelemetry") is None:

@@ -78,7 +78,7 @@ _DEEPEN = "fetch its history first: git fetch --unshallow (actions/checkout: fet
 
 
 def _unknown(top: str, revision: str) -> str:
-    """Return a message why the revision cannot be used, and what to do."""
+    """Return a message that says why the revision cannot be used, and what to do."""
     if _is_shallow(top):
         return f"{top} is a shallow clone that does not hold {revision}; {_DEEPEN}"
     remote = f"origin/{revision}"

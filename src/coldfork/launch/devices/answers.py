@@ -111,7 +111,7 @@ class _Process(ctypes.Structure):
 
 
 def _processes(nvml: Any, handle: Any) -> list[int]:
-    """Return the processes that compute on a device, as far as NVML lists them inside this container."""
+    """Return the processes that compute on a device, as far as NVML lists them; a container hides some."""
     most = 256
     count, found = ctypes.c_uint(most), (_Process * most)()
     asked = (handle, ctypes.byref(count), ctypes.byref(found))

@@ -149,7 +149,7 @@ def _freest(devices: FreeDevices, there: Sight) -> Wish:
 def _one(device: int | str, there: Sight) -> Seen:
     if isinstance(device, int):
         if not 0 <= device < len(there.devices):
-            # Prefer the entries of the caller's own variable, as far as they are valid: users recognise them.
+            # Prefer entries as they stand in the caller's own variable, because users recognise them.
             callers = None if there.setting is None else listed(there.setting)[: len(there.devices)]
             choice.entry(device, callers if callers is not None else _names(there), there.variable)
         return there.devices[device]

@@ -198,7 +198,7 @@ def door(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that took a lease, as it signed the lock file."""
+    """The process that took a lease, as recorded in the lock file."""
 
     pid: int
     program: str
@@ -218,7 +218,7 @@ class Holder:
 
 
 def sign(descriptor: int) -> None:
-    """Write the holder's name and number into the lock file; they serve messages only, not locking."""
+    """Record the holder's name and number in the lock file; they serve messages only, not locking."""
     said = {"pid": os.getpid(), "program": _program(), "since": time.time(), "start": start_of()}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)
@@ -226,7 +226,7 @@ def sign(descriptor: int) -> None:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return the process that signed a lock file; None if it has no signature, or none yet."""
+    """Return the process recorded in a lock file; None if there is no record, or none yet."""
     try:
         with path.open("rb") as file:
             said = json.loads(file.read(_MOST))

@@ -73,7 +73,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Management:
-    """The answers of NVML and the driver; after an error, which is one sentence, the rest is unknown."""
+    """The answers of NVML and the driver; an error is one sentence, and later answers are then missing."""
 
     nvml_error: str | None = None
     nvml_loaded: bool = False
@@ -174,6 +174,6 @@ def _properties(file: Path) -> dict[str, int]:
 
 
 def _amd_name(properties: dict[str, int], number: int) -> str:
-    """Return an AMD device's name for ROCR_VISIBLE_DEVICES if it has a unique id, else its position."""
+    """Return an AMD device's name for ROCR_VISIBLE_DEVICES if it has a unique id, else a made-up name."""
     unique = properties.get("unique_id", 0)
     return f"gpu-{unique:016x}" if unique else f"amd-{number}"

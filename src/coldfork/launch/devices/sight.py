@@ -102,7 +102,7 @@ def _part(instance: Instance, place: int, name: str | None = None) -> Seen:
 
 
 def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> Iterator[Seen]:
-    """Yield the devices that CUDA_VISIBLE_DEVICES shows, interpreted as the driver does."""
+    """Yield the devices that CUDA_VISIBLE_DEVICES shows, by the driver's own rules."""
     entries = listed(setting)
     if entries[0].startswith(_DIVIDED):
         yield from _instances(entries, asked)

@@ -32,7 +32,7 @@ class Wish:
 
 
 class Holding:
-    """The locks on one device, kept until the last worker that has it gives it back."""
+    """The locks on one device, kept until the last worker that uses the device gives it back."""
 
     def __init__(self, held: list[Lock]) -> None:
         self._locks = held
@@ -45,7 +45,7 @@ class Holding:
             self._users += 1
 
     def leave(self) -> None:
-        """Note that a worker no longer uses the device; the last one unlocks it."""
+        """Note that a worker no longer uses the device, and unlock the device after the last one."""
         with self._lock:
             self._users -= 1
             if self._users > 0:

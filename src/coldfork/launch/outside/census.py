@@ -92,7 +92,7 @@ class _Look:
         return process.pid in asked or any(ancestor.pid in asked for ancestor in ancestors)
 
     def _seen(self, pid: int) -> RunningPython | None:
-        """Describe one process; None if it ended meanwhile."""
+        """Describe one process; None if the process ended meanwhile."""
         process = self._relatives.process(pid)
         if process is None:
             return None
@@ -180,8 +180,8 @@ def how_started(standing: Standing, words: Sequence[str], parent: Standing | Non
     A fork has its parent's command line. So if a process has the command line of a fork server's child, the
     server forked it.
     """
-    # Where the kernel does not mark forks, a fork is recognised by its parent's memory addresses, which an
-    # exec would have randomised.
+    # If the kernel does not mark forks, a fork shows by its parent's memory addresses, which an exec would
+    # have randomised.
     copied = standing.forked or (not standing.is_noted and parent is not None and standing.is_copy_of(parent))
     if copied:
         return StartedBy.FORKSERVER if role(words) == FORKSERVER else StartedBy.FORK

@@ -102,7 +102,7 @@ class Lineage:
     def _without_device_file(
         self, reading: Reading, process: OutsideProcess, parent: OutsideProcess
     ) -> Reading:
-        """Judge a fork that lacks its parent's open device file: forked too early, or closed since."""
+        """Judge a fork without its parent's open device file: it forked earlier, or has closed the file."""
         if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
                 f"it was forked from process {parent.pid} before that one opened the device: it has none of "
@@ -138,7 +138,7 @@ class Lineage:
         )
 
     def _origin(self, process: OutsideProcess, paths: Sequence[str]) -> Ownership:
-        """Return where a process's descriptors of these files come from; raise `OSError` if it is hidden."""
+        """Return where a process's descriptors of these files come from; raise `OSError` if hidden."""
         left = process.descriptors_of(paths)
         if not process.standing.forked and all(self._closes_on_exec(process, one) for one in left):
             # An exec closes these descriptors, so this process has opened them itself.

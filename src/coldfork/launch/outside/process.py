@@ -1,4 +1,4 @@
-"""Processes seen from outside, and their parents; each process is read when it is first needed."""
+"""Processes seen from outside, with their parents; each is examined only when needed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OutsideProcess(ProbedProcess):
 
     @property
     def maps(self) -> Maps:
-        """Return the process's memory map; an empty one if this user may not see it."""
+        """Return the process's memory map; an empty map if this user may not see it."""
         if self._maps is None:
             text = b""
             try:
@@ -146,7 +146,7 @@ class Relatives:
         return self._known[pid]
 
     def parent(self, standing: Standing) -> OutsideProcess | None:
-        """Return a process's present parent; None if it is invisible, or its number was reused."""
+        """Return a process's present parent; None if the parent is invisible, or its number was reused."""
         found = self.process(standing.parent)
         return found if found is not None and found.standing.start <= standing.start else None
 
@@ -170,7 +170,7 @@ class Relatives:
         return None if self._takes_over(found.pid) else found
 
     def why_no_starter(self, standing: Standing) -> str:
-        """Return a sentence about why it is uncertain which process started this one."""
+        """Return a sentence that says why it is uncertain which process started this one."""
         found = self.parent(standing)
         deed = "forked" if standing.forked else "started"
         if found is not None and standing.is_copy_of(found.standing):

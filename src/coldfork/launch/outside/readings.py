@@ -17,7 +17,7 @@ from coldfork.virtual import profiles
 
 CUDA_FILES = ("/dev/nvidia-uvm",)
 """Files that initialising CUDA opens and keeps open. Managing devices, or drawing with them, does not."""
-# The place where `coldfork.virtual.compiling` keeps its compiled driver.
+# The path at which `coldfork.virtual.compiling` keeps the driver of a virtual device.
 _VIRTUAL_DRIVER = re.compile(r"/virtual/[0-9a-f]+/libcuda\.so\.1\Z")
 # Tegra and WSL have no device file of CUDA's own: CUDA opens these, and so do other programs.
 _SHARED_FILES = ("/dev/nvmap", "/dev/dxg")

@@ -81,7 +81,7 @@ def command_signals() -> Iterator[None]:
         # If this program ignores Ctrl-C or has its own handler for it, leave that alone.
         if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
             continue
-        with suppress(ValueError):  # not the main thread, where alone handlers can be set
+        with suppress(ValueError):  # raised in other threads than the main one
             former[number] = signal.signal(number, stop)
     child = signal.SIGCHLD
     if signal.getsignal(child) is signal.SIG_IGN:

@@ -61,7 +61,7 @@ def receive_bytes(
 ) -> tuple[bytes, list[int], bool] | None:
     """Receive bytes, their descriptors, and whether any of these were lost; None if the other end is closed.
 
-    They are lost where this process has no number free for them.
+    Descriptors are lost if this process has no number free for them.
     """
     room, flags = socket.CMSG_SPACE(descriptors * _NUMBER), _CLOSED_ON_EXEC | flags
     try:

@@ -24,7 +24,7 @@ _DONE = b"."
 
 
 class LastWill:
-    """A helper process that ends the program when we are gone; made before the program is started."""
+    """A helper process that ends the program after our own end; it is made before the program is started."""
 
     def __init__(self, control: Callable[..., int]) -> None:
         self._control = control

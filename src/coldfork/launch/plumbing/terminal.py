@@ -55,14 +55,14 @@ _FAULTS = {
     signal.SIGSYS,
 }
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
-#: On Linux, a signal with this code comes from the kernel: a terminal sends it to the whole group.
+#: The kernel's own code on Linux for a signal that it sends for a terminal, and to the whole group.
 _SI_KERNEL = 0x80
 #: macOS does not report the sender of a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")
 
 
 class Ending:
-    """How a program ended: with a status, or by a signal."""
+    """The end of a program: with a status, or by a signal."""
 
     def __init__(self, status: int | None, signal: int | None) -> None:
         self.status = status

@@ -250,7 +250,7 @@ class Assignments:
             self.waiting.extendleft(reversed(back))
 
     def withdraw(self, task: Task) -> bool:
-        """Take a task out of the queue; False if it is not there."""
+        """Take a task out of the queue; False if the task is not in the queue."""
         if task not in self.waiting:
             return False
         self.waiting.remove(task)

@@ -21,7 +21,7 @@ _MANY = 16
 
 
 class Dispatcher(PoolLife):
-    """A pool as callers use it. They change no state: the pool's thread or a single C call does."""
+    """A pool as its callers use it: all changes are made by the pool's thread, or in a single C call."""
 
     def ask(self, request: Callable[[], object]) -> None:
         """Have the pool's thread run this request soon."""
@@ -80,8 +80,8 @@ class Dispatcher(PoolLife):
         self._closing = True
         close = partial(self._close, cancel=cancel, kill=kill)
         if cancel:
-            # On return, tasks are cancelled; but a callback may wait for a lock that this caller holds, so
-            # not for ever.
+            # Wait until tasks are cancelled, but not for ever: a callback may need a lock that this caller
+            # holds.
             self._requests.answer(close, _LONGEST_CALLBACK)
         else:
             self.ask(close)

@@ -28,7 +28,7 @@ _NO_THREAD = "can't start new thread"
 class Opening:
     """A pool that is opened by a thread of its own, because its caller may be interrupted at any moment.
 
-    What the thread has begun is then complete all the same, and ends as soon as it is known that no caller
+    The thread completes what it has begun even then; the pool ends as soon as it is known that no caller
     has it.
     """
 

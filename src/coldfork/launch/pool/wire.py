@@ -272,7 +272,7 @@ class Answers:
 def raised(error: BaseException) -> Payload:
     """Pack an exception, with its traceback, to be sent.
 
-    One that cannot be pickled, or not unpickled again, travels as its name and its message.
+    An exception that cannot be pickled, or not unpickled again, is sent as its name and message.
     """
     try:
         content = by_reference(error)

@@ -21,7 +21,7 @@ Event = Mapping[str, Any]
 class Origins:
     """Paths as `check` writes them: relative to the folder that contains the top-level package.
 
-    It remembers the file behind each path. Several threads may ask.
+    The object remembers the file behind each path, and may be used from several threads.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Run a Python script in its own interpreter, environment and process tree, and follow it to its end.
 
-What a waiting call does with the messages it receives is the same with or without an event loop.
+Messages of the supervisor are handled in the same way with or without an event loop.
 """
 
 from __future__ import annotations

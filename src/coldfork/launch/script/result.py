@@ -32,7 +32,7 @@ OUTPUT_KEPT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How one attempt at a script ended."""
+    """The outcome of one attempt at a script."""
 
     id: str
     """The name of its run directory, which is beside that of the last attempt."""

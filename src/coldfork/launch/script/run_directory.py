@@ -130,7 +130,7 @@ def make(
 ) -> RunDirectory:
     """Make a run directory in `log_dir` or the user's state folder, and delete the oldest runs there.
 
-    One that is not kept, or that the state folder cannot hold, is a temporary folder until its end.
+    A directory that is not kept, or that the state folder cannot hold, is a temporary folder.
     """
     space = room(keep_runs, IN_STATE_FOLDER if log_dir is None else IN_LOG_DIR)
     if not kept:

@@ -53,8 +53,7 @@ def _in_text(text: str) -> Iterator[str]:
 
 
 def _forms(found: str) -> Iterator[str]:
-    """Yield a secret, and parts of it that may appear elsewhere: a password without its user, one of several
-    cookies."""
+    """Yield a secret and those of its parts that may appear elsewhere, such as a password or a cookie."""
     yield found
     yield unquote(found)
     yield from _lines(found)

@@ -1,7 +1,7 @@
 """Record what imports read besides code (variables, working directory, files), and check for changes.
 
-A process that is forked later has what was read then. If a new process would read something else, the server
-is not fit for it.
+A process that is forked later has the values that were read then. If a new process would read other values,
+the server is not fit for it.
 """
 
 from __future__ import annotations

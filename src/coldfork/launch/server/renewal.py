@@ -1,6 +1,6 @@
 """Give each forked process its own random seeds, and thread pools of the size that its variables allow.
 
-No two of them produce the same random numbers. The server limits pools to one thread, so that its imports
+No two processes produce the same random numbers. The server limits pools to one thread, so that its imports
 start none; where a library has read that limit, its own function raises it again. Only loaded modules are
 touched: nothing is imported for this.
 """

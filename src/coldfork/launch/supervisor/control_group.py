@@ -1,8 +1,8 @@
 """A control group (cgroup v2) for one tree of processes, if this user may make one.
 
-The kernel then counts the tree exactly, and enforces a cap on memory itself. A group is made beside or below
-that of the caller, wherever this user may write: as root, and in what systemd has delegated (`Delegate=yes`
-with `DelegateSubgroup=`, or a session of the user's own).
+The kernel then counts the tree exactly, and enforces a cap on memory itself. A group is made in the
+caller's own group or in one above, wherever this user may write: as root, and in groups that systemd has
+delegated (`Delegate=yes` with `DelegateSubgroup=`, or a session of the user's own).
 """
 
 from __future__ import annotations

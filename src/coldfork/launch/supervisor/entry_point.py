@@ -137,7 +137,7 @@ def _tell_failure(channel: Channel) -> None:
 
 
 def _described(error: BaseException) -> Event:
-    """Describe an exception with its traceback, and those that it was caused by.
+    """Describe an exception with its traceback, and the exceptions that caused it.
 
     This avoids `traceback`: compiling code here, as that import does, makes Python forget that it was
     interrupted, and end with the wrong status.

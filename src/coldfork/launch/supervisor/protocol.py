@@ -145,7 +145,7 @@ class SupervisedRun:
         caller.hand_over("report", encode(report.told()))
 
     def left_alone(self) -> None:
-        """Delete the run directory unless it is to be kept, because the caller is gone and cannot."""
+        """Delete the run directory unless it is to be kept, in place of the caller, which is gone."""
         if not self._kept:
             report_file.delete(self.folder)
 

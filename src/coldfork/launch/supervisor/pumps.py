@@ -34,7 +34,7 @@ class Pump:
         self.taken: int = 0
 
     def begun(self) -> None:
-        """Close our copy of the writing end, which the script has too: it would keep the pipe from ending."""
+        """Close our copy of the writing end: while it is open, the pipe cannot end when the script does."""
         os.close(self.writing)
         os.set_blocking(self.reading, False)
 

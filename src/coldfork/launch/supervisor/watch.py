@@ -47,7 +47,7 @@ def proportional(pid: int) -> int | None:
 
 
 def resident(pid: int) -> int:
-    """Return a process's resident memory, including shared pages in full; 0 if it is gone. Cheap to read."""
+    """Return a process's resident memory, with shared pages in full; 0 if it is gone. Cheap to read."""
     try:
         with open(f"/proc/{pid}/statm", "rb", 0) as stream:
             return int(stream.read(256).split()[1]) * _PAGE
@@ -159,7 +159,7 @@ class MemoryWatch:
         if not self._known:
             return self._ask(residents)
         for pid in self._known.keys() - residents.keys():
-            # The memory that it shared with other processes may now belong to these alone.
+            # Memory that the process shared may now belong to the other processes alone.
             self._departed += self._known.pop(pid).share
         return self._departed + sum(self._grown(pid, resident) for pid, resident in residents.items())
 

@@ -1,7 +1,7 @@
 """Follow a watched program's recording as it grows, and add what its processes cannot report.
 
-Such as how a killed process ended, and which processes there were that never reported. It looks only at the
-kernel's process table; the program itself is never asked.
+Examples are how a killed process ended, and processes that never reported anything. The bystander looks only
+at the kernel's process table, and never asks the program itself.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ _SLICE_NANOSECONDS = 100_000
 
 
 def come_first() -> None:
-    """Run this process as soon as it is woken, even if others keep every processor busy.
+    """Have this process run as soon as it is woken, even if others keep every processor busy.
 
     As root by real-time scheduling; otherwise by asking for short time slices, which come sooner (from Linux
     6.12 on; older kernels ignore it). Processes started from then on do not inherit it.
@@ -73,12 +73,12 @@ def adopt_orphans(control: Callable[..., int]) -> bool:
 
 
 def die_with_parent(control: Callable[..., int]) -> None:
-    """Be killed when the thread that forked this process ends: it must be the parent's only thread."""
+    """Have the kernel kill this process when the thread that forked it, its parent's only one, ends."""
     hear_of_parent(control, int(_signal.SIGKILL))
 
 
 def hear_of_parent(control: Callable[..., int], number: int) -> None:
-    """Receive this signal when the thread that forked this process ends, as it does with the parent."""
+    """Have the kernel send this signal when the parent ends, or only the thread that forked this process."""
     control(_SET_DEATH_SIGNAL, number, 0, 0, 0)
 
 

@@ -94,7 +94,7 @@ def has_content(cell: CellType) -> bool:
 
 
 def attributes_of(function: FunctionType) -> dict[str, Any]:
-    """Return the attributes to set on a function's copy, besides its own `__dict__`."""
+    """Return the attributes to set on a function's copy, apart from those in `__dict__`."""
     given = {name: getattr(function, name, None) for name in _OF_FUNCTIONS}
     named = {"__module__": function.__module__, "__qualname__": function.__qualname__}
     return {**named, **{name: value for name, value in given.items() if value}}

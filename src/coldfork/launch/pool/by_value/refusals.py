@@ -61,7 +61,7 @@ def _refusal(user: Any, how: str, name: str, value: object, culprit: object) -> 
 
 
 def _uses(thing: Any, failed: Any) -> Iterator[tuple[str, str, object]]:
-    """Yield each object that a function or class refers to, with how it does and the object's name."""
+    """Yield the objects that a function or class refers to, each with the kind of reference and the name."""
     if isinstance(thing, FunctionType):
         code = thing.__code__
         for name in sorted(names_in(code)[0]):

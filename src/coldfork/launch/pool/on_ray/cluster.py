@@ -1,6 +1,6 @@
 """The Ray connection that this process's pools share: the caller's, or one that the first pool made.
 
-Also what each worker asks of it, and which terms of a pool no cluster can keep.
+This module also defines the resources that each worker requests, and the options that Ray cannot offer.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Cluster:
     def connect(self) -> None:
         """Connect to a cluster, unless the caller has already done so.
 
-        Otherwise Ray decides, as for every program that names no cluster: RAY_ADDRESS, the cluster that `ray
+        Ray chooses the cluster, as for every program that names none: RAY_ADDRESS, the cluster that `ray
         start` has begun on this machine, or one for this process alone.
         """
         ray = ray_package()

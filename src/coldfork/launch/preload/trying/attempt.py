@@ -125,7 +125,7 @@ def tell_of_generators(tell: Tell) -> None:
 def try_in_child(limit: float) -> CanaryAnswer:
     """Fork a child like a server's worker, which draws seeds, starts thread pools and uses the device.
 
-    It is killed when it takes too long.
+    The child is killed if it takes too long.
     """
     limits = ThreadLimits()
     beginning = (

@@ -264,7 +264,7 @@ class Zygote:
         if self._home != os.getpid():
             return
         if server is not None and self.is_waiting_with_others:
-            # The other users still need the server; the waiting thread releases it for this one when it is
+            # The server's other users still need it; the waiting thread releases it for this one when it is
             # ready.
             server.users.discard(self)
             return

@@ -228,8 +228,8 @@ class RunningServer:
         """Return the worker that took a request; None if the worker died before it could answer."""
         alive = answered(reply, self._process, patience, self.pid)
         if not alive and not readable([reply.fileno()], _A_MOMENT):
-            # By now a waiting spare would have taken the request. End it, so that it cannot take it later and
-            # repeat the work.
+            # A waiting spare would have taken the request by now. End the server and the spare: taken later,
+            # the request would be done twice.
             self.end()
         try:
             received = channel.receive(reply, socket.MSG_DONTWAIT)

@@ -66,7 +66,7 @@ class SharedServers:
         return server, is_there
 
     def let_go(self, user: object, server: RunningServer, *, is_fit: bool, keep: bool) -> None:
-        """Release a server; if it has no other users, end it, or with `keep` keep it a while if it is fit."""
+        """Release a server without other users: end it or, with `keep`, keep a fit one for a while."""
         with self._lock:
             server.users.discard(user)
             if not is_fit:

@@ -183,7 +183,7 @@ class Telemetry:
         record, attributes = self._histograms[measure].record, dict(labels)
 
         def hear(value: float) -> None:
-            # A failing meter must not make the pool fail.
+            # A meter that fails must not make the pool fail.
             with suppress(Exception):
                 record(value, attributes)
 

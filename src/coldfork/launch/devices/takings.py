@@ -214,7 +214,7 @@ class _Taker:
             beginning = f"{wants}, but not all are free"
         else:
             beginning = f"{wants}, {len(self._wish.candidates)} are seen, and {found} can be leased"
-        # No device was refused, so there are simply too few.
+        # No device was refused because of its lock, so there are simply too few.
         remedy = "to let several workers use one device, set share, or ask for fewer devices than workers"
         if sentences:
             beginning += f": {'; '.join(sentences)}"

@@ -243,7 +243,7 @@ def _completed(state: State, recording: Recording, process: Process) -> State:
     """Complete a state from a recording: awake or poisoned, how deeply, and which code woke the device."""
     known = process.last_states.get(state.accelerator)
     if known is not None and known.status in _TOUCHED and not known.inferred:
-        # An accelerator never becomes cold again, so one that was recorded as awake is still awake.
+        # An accelerator never becomes cold again, so one that was recorded as awake must still be awake.
         if state.status is not known.status:
             state = replace(state, status=known.status, reason=known.reason or "its recording says so")
         state = replace(state, level=known.level)

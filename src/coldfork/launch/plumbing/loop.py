@@ -40,7 +40,7 @@ class Loop:
             self._poll.register(descriptor, select.POLLIN)
 
     def forget(self, descriptor: int, action: Action | None = None) -> None:
-        """Stop watching a descriptor; if an action is named, only if it is the descriptor's own."""
+        """Stop watching a descriptor; if an action is named, only if that is the descriptor's action."""
         with self._lock:
             known = self._actions.get(descriptor)
             if known is None or action not in {None, known}:

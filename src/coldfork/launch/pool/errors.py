@@ -16,7 +16,7 @@ class PoolBrokenError(ColdforkError, BrokenExecutor):
 
 
 class WorkerDiedError(ColdforkError, RuntimeError):
-    """The worker that ran the task died, not ended by the pool. No other task fails because of it."""
+    """The worker that ran the task died, and not because the pool ended it. No other task fails with it."""
 
     def __init__(
         self,

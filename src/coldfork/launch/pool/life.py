@@ -280,7 +280,8 @@ class PoolLife:
                 self._end(worker, TaskKilledError("the pool was ended while the task ran"))
         dropped = [task for task in self._assigned.waiting if kill or (cancel and not task.begun)]
         if dropped and not (kill or self._counts.started or self._last_chance is not None):
-            # The standard executors would have begun one task by now, and the submitter may rely on that.
+            # The standard executors would have begun one task by now, and the submitter may rely on that
+            # behaviour.
             del dropped[0]
             self._last_chance = monotonic() + _LONGEST_START
         for task in dropped:
@@ -294,7 +295,7 @@ class PoolLife:
         return True
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """Note that a worker has done tasks, give it waiting ones, and return the done ones to be settled."""
+        """Note the tasks that a worker has done, give it waiting ones, and return the done ones."""
         done = self._assigned.answered(worker, answers)
         self._counts.seconds += sum(seconds for _, seconds in answers)
         if self._terms.max_queue is not None:

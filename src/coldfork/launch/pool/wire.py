@@ -186,7 +186,7 @@ def send_tasks(to: socket.socket, permits: FileIO, tasks: Sequence[Task]) -> Non
 
 
 def task_message(task: Task) -> bytes:
-    """Return a task in the form that it has in a message."""
+    """Return one task in the format of a message."""
     return _TASK.pack(task.number, len(task.payload.data)) + task.payload.data
 
 

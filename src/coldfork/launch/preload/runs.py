@@ -137,7 +137,7 @@ class Run:
 
     @property
     def rest(self) -> float | None:
-        """Return the seconds that a worker took for its remaining imports; None if it did not finish them."""
+        """Return the seconds that a worker took to import the rest; None if that was not finished."""
         event = self.last("rest")
         return None if event is None or event["seconds"] is None else float(event["seconds"])
 
@@ -149,7 +149,7 @@ class Run:
 
     @property
     def trouble(self) -> str | None:
-        """Return why a worker failed to import the rest or to use the device; None if it did both."""
+        """Return why a worker could not import the rest or use the device; None if it could do both."""
         event = self.last("rest")
         if event is not None:
             return None if event["device"] is None else str(event["device"])

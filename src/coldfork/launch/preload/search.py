@@ -169,7 +169,7 @@ class _Search:
 
 
 def _refusal(done: Run, setup: ProbeSetup) -> str:
-    """Return a message why a worker could not import the modules that it needs."""
+    """Return a message that says why a worker could not import the modules that it needs."""
     raised = done.last("raised")
     if raised is not None:
         error = raised["error"]

@@ -179,7 +179,8 @@ def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
 def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[], bool]) -> ModuleProbe:
     first = run_trial(module, setup, stop=stop)
     if first.result is None and not first.device_wakes:
-        # The process was to be examined at its end, which did not come: this time examine it at every step.
+        # The process ended before its examination at the end of the import, so this time examine it at every
+        # step.
         closer = run_trial(module, setup, exact=(EVERY,), stop=stop)
         if closer.device_wakes:
             return with_exact_line(

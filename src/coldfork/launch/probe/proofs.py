@@ -149,7 +149,7 @@ def is_about_a_program(finding: Finding) -> bool:
 
 
 def accelerator_of(finding: Finding) -> str | None:
-    """Return the accelerator that must exist to test a finding; None if it needs none."""
+    """Return the accelerator that must be present to test a finding; None if none is needed."""
     return next((way.accelerator for way in finding.ways if way.role == "before"), None)
 
 

@@ -31,7 +31,7 @@ class Origins:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Return the files behind all paths that were returned so far."""
+        """Return the files behind all report paths that were returned so far, by path."""
         return self._files
 
     def path(self, file: str, module: str | None = None) -> str:

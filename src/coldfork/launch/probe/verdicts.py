@@ -47,7 +47,7 @@ def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins:
 
 
 def guilty(first: ImportTrial) -> frozenset[str]:
-    """Return the modules that may contain the waking call: the waker's, or else all that were in progress."""
+    """Return the modules that may contain the waking call: the waker's, or if unknown, all in progress."""
     if not first.device_wakes:
         return frozenset()
     wake = first.device_wakes[0]

@@ -326,7 +326,7 @@ def arun_script(request: ScriptRequest) -> ScriptRun:
 
 
 def _mark_as_coroutine_function() -> None:
-    """Mark `arun_script` as a coroutine function: frameworks would otherwise run it in a thread."""
+    """Mark `arun_script` as a coroutine function, because frameworks would otherwise run it in a thread."""
     import inspect
 
     mark = getattr(inspect, "markcoroutinefunction", None)

@@ -35,7 +35,7 @@ def warn(line: str) -> None:
 
 
 class Attempts:
-    """The attempts at one script, made so far and allowed."""
+    """The attempts at one script: those already made, and the number allowed."""
 
     def __init__(self, retries: int, tell: Callable[[str], object] = warn) -> None:
         given: object = retries
@@ -126,7 +126,7 @@ OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 def too_few(who: str) -> str:
-    """Return a message that a process had too few descriptors, and what to do."""
+    """Return a message about a process with too few descriptors that says what to do."""
     return (
         f"the script was not started: {who} may open no more files; close some, or raise the limit, as with "
         "ulimit -n 1024"

@@ -1,4 +1,4 @@
-"""A running script as its caller follows it: the messages of its supervisor, and their handling."""
+"""A running script as its caller follows it: the supervisor's messages and their consequences."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def start(
 
 
 def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
-    """Start the script from a server if the user wants that; None, and a reason in the report, if not."""
+    """Start the script from a server, if requested; None, with the reason in the report, if none can."""
     wanted, directory = prepared.wanted, prepared.directory
     if wanted is None:
         return None

@@ -32,7 +32,7 @@ class OutputLines:
         self._sources = [_Source(folder / name, name) for name in ("stdout", "stderr")]
 
     def read(self, *, last: bool = False) -> Iterator[OutputLine]:
-        """Yield the lines added since the last call; with `last`, also an unfinished last line.
+        """Yield the lines added since the last call; with `last`, also a last line without an ending.
 
         Of each output only a limited piece is read, so that an event loop can do other things.
         """

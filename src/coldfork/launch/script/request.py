@@ -87,7 +87,7 @@ class ScriptRequest:
 
 
 def taking(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
-    """Turn a function of a request into one that takes the request's own parameters."""
+    """Return a decorator that gives a function of a request the request's own parameters."""
     from functools import wraps
     from inspect import signature
 

@@ -1,4 +1,4 @@
-"""The result of an isolated script, and the error raised instead if the caller wants that."""
+"""The result of an isolated script, and the error that is raised instead if the caller prefers one."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _MINUTE = 60.0
 
 
 class Room:
-    """The number of runs that a folder may hold; None for any number."""
+    """A limit on the number of runs in a folder; None for any number."""
 
     def __init__(self, most: int | None, spared_seconds: float = _HOUR) -> None:
         self.most = most
@@ -223,7 +223,7 @@ def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
 
 @cache
 def _tidied(_pid: int, folder: Path) -> None:
-    """Mark abandoned runs, once per process: later losses among its own runs it notices itself."""
+    """Mark abandoned runs, once per process: a process notices losses of its own later runs by itself."""
     mark_abandoned(folder)
 
 

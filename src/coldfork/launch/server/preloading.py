@@ -35,7 +35,7 @@ _OURS = "coldfork.launch.server."
 
 
 def stains(waker_of: Any = None) -> list[str]:
-    """Return what would break a child forked now, one sentence for each; empty if it would be fine.
+    """Return what would break a child that is forked now, one sentence for each; empty if nothing would.
 
     `waker_of` tells who woke an accelerator, where that was watched.
     """
@@ -87,7 +87,7 @@ def _threads() -> Iterator[str]:
 
 
 def _beginning(thread: Any) -> str:
-    """Return where a Python thread's function is defined, to be appended to a sentence."""
+    """Return the place where a Python thread's function is defined, to be appended to a sentence."""
     target = getattr(thread, "_target", None) or type(thread).run
     code = getattr(target, "__code__", None)
     return "" if code is None else f": {code.co_name}, {code.co_filename}:{code.co_firstlineno}"

@@ -60,8 +60,8 @@ class Channel:
     def progress(self, done: int, total: int) -> None:
         """Report the script's progress, unless the last report was sent a moment ago."""
         now = monotonic()
-        # Reports use up a budget of time, which accrues up to a limit. So a few quick steps are all reported,
-        # but a tight loop sends only twenty reports a second.
+        # Reports use up a budget of time, which builds up to a limit while nothing is sent. So the last of a
+        # few quick steps is reported too, but a tight loop sends only twenty reports a second.
         self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
         if self._paid_until > now and done < total:
             return

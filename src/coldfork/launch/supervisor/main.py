@@ -208,7 +208,7 @@ class Supervisor:
                 self._loop.at(self._ended + LINGER_SECONDS, self._end_the_rest)
 
     def _time_is_over(self) -> None:
-        # If the supervisor was stopped for a while, it may find both the time over and the script ended.
+        # A supervisor that was stopped for a while may notice the timeout and the script's end at once.
         self._see_children()
         self._end("timed-out")
 

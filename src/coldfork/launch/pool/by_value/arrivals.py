@@ -69,7 +69,7 @@ class Origins:
         return thing in self._received
 
     def news(self, copy: Any, attributes: Globals) -> tuple[Globals, set[str], bool]:
-        """Return the attributes to set and to delete on a copy to match its original, and whether it is new.
+        """Return the attributes to set and to delete on a copy to match its original, and if the copy is new.
 
         A plain value that is sent unchanged is left alone: the copy may have changed it meanwhile, as a class
         does that loads a model once and keeps it.

@@ -163,7 +163,7 @@ class LocalBackend:
             for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
                 self.dispatcher.settle(task, *wire.ended(kind & ~wire.LARGE, data, memory))
         if worker.incoming.is_garbled:
-            # After bytes that are no frame, no later answer can be recognised.
+            # After bytes that are not a frame, later answers cannot be recognised.
             self._loop.forget(worker.answers)
             worker.kill()
             return False

@@ -94,7 +94,7 @@ class OutputPump:
         """Other things to write, such as the last output of workers that have ended."""
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
-        # A message ends the thread, because closing an end may not: a forked child may hold a copy of it.
+        # The thread is ended by a message, not by closing a pipe: a forked child may hold a copy of its end.
         self._bell = Bell(self._loop, self._pass_on)
 
     def open(self) -> None:
@@ -142,12 +142,12 @@ class OutputPump:
     def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
         if pump is not None:
-            # The stream may be closed only after this; a second caller finds it forgotten already.
+            # The stream may be closed only after this step; a second caller finds it forgotten already.
             self._loop.forget(stream.reading, pump)
             self._pumping.pop(stream, None)
 
     def end(self) -> None:
-        """End the thread; if nobody reads its output, it may go on after this returns."""
+        """End the thread; if nobody reads the output it passes on, the thread may outlast this call."""
         self._going_on = False
         if self._thread.ident is None:
             self._close()

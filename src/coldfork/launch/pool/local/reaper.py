@@ -1,4 +1,4 @@
-"""The reaper, a process above each worker: it ends whatever the worker has started, and all with the caller.
+"""The reaper: a process above each worker that kills what the worker leaves, and all if the caller dies.
 
 A task may fork children that outlive it in sessions of their own. Only an ancestor that adopts orphans can
 find those once the worker is dead, and the pool's process is the user's program, which adopts nothing.

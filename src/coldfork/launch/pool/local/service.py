@@ -44,7 +44,7 @@ def _arrived(duplicate: Any) -> Descriptor:
 
 
 class Initializer:
-    """The initializer and its arguments, unpickled in the worker once it can import its main module.
+    """The initializer and its arguments, which a worker unpickles once it can import its main module.
 
     They are pickled together with the process, so that they may hold what only new processes can be given:
     queues, locks.

@@ -92,7 +92,7 @@ class LocalWorker(Worker):
             self._close()
             raise
         finally:
-            # By now the worker has its own copies of these ends, or never will.
+            # The worker now has its own copies of these ends; if its start failed, it needs none.
             self._their_tasks.close()
             os.close(self._their_permits)
             os.close(self._answering)
@@ -166,8 +166,8 @@ class LocalWorker(Worker):
             below = self.processes()
             kernel.signal_all(below or above, signal.SIGKILL)
             if below:
-                # The reaper, continued if it was stopped, ends last, and kills processes that were started
-                # meanwhile.
+                # A stopped reaper must continue: it ends after the others, and kills processes started in the
+                # meantime.
                 kernel.signal_all(above, signal.SIGCONT)
 
     def processes(self) -> list[int]:
@@ -178,8 +178,8 @@ class LocalWorker(Worker):
         """Let the worker end after the tasks that it has permits for."""
         if self.finishing_since is None:
             self.finishing_since: float | None = monotonic()
-            # A permit says so, because closing the pipe may not suffice: a forked child of the program may
-            # hold it open.
+            # The end is announced by a permit, because closing the pipe may not suffice: a forked child of
+            # the program may hold it open.
             self._permit(wire.END)
 
     def leave(self) -> int | None:
@@ -229,7 +229,7 @@ def _pipe(opened: ExitStack) -> tuple[int, int]:
 
 
 def _fail(number: int, text: str) -> NoReturn:
-    """Take the place of a task that could not be sent: raise the reason."""
+    """Raise this error in place of a task that could not be sent."""
     raise OSError(number, text)
 
 

@@ -68,7 +68,8 @@ class TaskActor:
         try:
             given = received(parcel)
         except OSError:
-            # There was no memory or descriptor for the task's data: it fails as it would on this machine.
+            # There was no memory or descriptor for the task's data: the task fails, as it would on this
+            # machine.
             kind, payload = wire.outcome(memoryview(b""), wire.LOST)
         else:
             kind, payload = wire.outcome(memoryview(given.data), given.memory)

@@ -100,7 +100,7 @@ class RayBackend:
         return max(0.0, min(moment for moment in moments if moment is not None) - monotonic())
 
     def _go_round(self) -> None:
-        """Check for troubles that nobody reports: a lost Ray, and dead idle actors."""
+        """Check for unreported troubles: a lost connection to Ray, and idle actors that have died."""
         if not self._is_connected():
             return
         now = monotonic()
@@ -112,7 +112,7 @@ class RayBackend:
                 worker.look()
 
     def _is_connected(self) -> bool:
-        """Return whether Ray is still connected; without it no actor can report, so the pool ends."""
+        """Return whether Ray is still connected; if not, end the pool, as no actor can report any more."""
         if self._connection.lasts():
             return True
         self._workers.clear()
@@ -182,7 +182,7 @@ class RayBackend:
         self.dispatcher.settle(task, error=failure)
 
     def _found(self, worker: RayWorker, future: Future[Any]) -> None:
-        """Handle an actor's answer to a check, or the news that it is lost."""
+        """Handle an actor's answer to a check, or the error that the actor is lost."""
         error = future.exception()
         if error is None:
             worker.found()

@@ -38,7 +38,8 @@ _MOMENT = 0.2
 def ray_package() -> Any:
     """Return the package `ray`; raise `UsageError` with an install hint if it is missing."""
     found = find_spec("ray")
-    # Beside a script in the temporary folder, Ray's folder for sessions looks like an empty package `ray`.
+    # A script in the temporary folder may find Ray's folder of sessions there, which looks like an empty
+    # package `ray`.
     if found is None or found.origin is None:
         raise UsageError(
             "backend=\"ray\" needs Ray, which is not installed here: pip install 'coldfork[ray]'"

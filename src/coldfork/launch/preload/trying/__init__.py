@@ -1,1 +1,1 @@
-"""The code of processes that try imports, which uses only the standard library beside the tried modules."""
+"""The code of processes that try imports; it uses only the standard library and the modules being tried."""

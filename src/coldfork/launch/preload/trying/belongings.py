@@ -142,7 +142,7 @@ def _made_in(module: str, name: str) -> tuple[str, str]:
 
 
 def _holders(thing: Any, depth: int, known: set[int]) -> Iterator[tuple[str, str]]:
-    """Yield the modules that lead to an object, each with the dotted name of the way to it."""
+    """Yield the modules that lead to an object, each with the dotted names in between."""
     for holder in gc.get_referrers(thing):
         if id(holder) in known or type(holder).__name__ in _BOUND or isinstance(holder, ModuleType):
             continue

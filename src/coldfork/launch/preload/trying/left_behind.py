@@ -44,7 +44,7 @@ class LeftBehind:
         self.seen: Seen = {}
 
     def begin(self) -> None:
-        """Ignore everything that is there now."""
+        """Ignore all resources that exist now."""
         self._before = frozenset(_present())
         self.seen = {}
         self._signature = _signature()

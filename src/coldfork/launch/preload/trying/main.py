@@ -99,7 +99,7 @@ def _prove(settings: dict[str, Any], tell: Tell) -> None:
 
 
 def _observer() -> Observer:
-    """Start an observer; it ignores the objects that exist by now."""
+    """Start an observer of later changes, which ignores all present objects."""
     from coldfork.launch.preload.trying.observer import Observer
 
     observer = Observer()

@@ -72,7 +72,7 @@ class Observer:
         return self._open[-1][0].name if self._open else None
 
     def _here(self) -> tuple[str | None, Site]:
-        """Return the module that is being loaded now, and the line of it that runs."""
+        """Return the module that is being loaded now, and its line that runs."""
         if not self._open:
             return None, (None, None)
         load = self._open[-1][0]

@@ -146,7 +146,7 @@ class HeldServer:
             self.trouble = self.trouble or f"its server ended{where}"
 
     def unlike(self, facts: Facts) -> tuple[Unlike, str] | None:
-        """Return how a script from this server would differ from one started afresh; None if it would not."""
+        """Return how a script from this server would differ from a cold-started one; None if not at all."""
         path = reads.changed(self._files)
         if path is not None:
             return Unlike.STALE, f"{path} has changed since it was imported"

@@ -158,7 +158,7 @@ class Keeper:
         _say(connection, {"is": "cold", "why": why})
 
     def _prepare(self, connection: socket.socket, message: Message, descriptor: int) -> bool:
-        """Have a server prepared; return True if the client is to be told later how that ended."""
+        """Have a server prepared; return True if the client will be told of its progress later."""
         given, facts = self._facts(descriptor)
         self._idle = message.get("idle") or self._idle
         why = self._unsuited(given)

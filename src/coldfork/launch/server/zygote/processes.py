@@ -145,7 +145,7 @@ class MethodName(str):
     terms: dict[str, Any]
 
     def __new__(cls, terms: dict[str, Any], known: Callable[[dict[str, Any]], str]) -> MethodName:
-        """Make the name `zygote` for servers on these terms; `known` is called where it is unpickled."""
+        """Make the name `zygote` for servers on these terms; unpickling the name calls `known`."""
         made = super().__new__(cls, METHOD)
         made.terms, made.known = terms, known
         return made

@@ -28,7 +28,7 @@ POLICIES = ("fail", "warn", "ignore")
 
 
 class GoneError(Exception):
-    """The server has ended, and the request with it."""
+    """The server has ended, so the request was lost."""
 
 
 class Started:

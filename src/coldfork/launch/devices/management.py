@@ -174,6 +174,6 @@ def _properties(file: Path) -> dict[str, int]:
 
 
 def _amd_name(properties: dict[str, int], number: int) -> str:
-    """Return an AMD device's name for ROCR_VISIBLE_DEVICES if it has a unique id, else a made-up name."""
+    """Return an AMD device's name for ROCR_VISIBLE_DEVICES or, without a unique id, a name by number."""
     unique = properties.get("unique_id", 0)
     return f"gpu-{unique:016x}" if unique else f"amd-{number}"

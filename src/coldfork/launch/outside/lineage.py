@@ -102,7 +102,7 @@ class Lineage:
     def _without_device_file(
         self, reading: Reading, process: OutsideProcess, parent: OutsideProcess
     ) -> Reading:
-        """Judge a fork without its parent's open device file: it forked earlier, or has closed the file."""
+        """Judge a fork that lacks its parent's open device file: it came earlier, or has closed the file."""
         if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
                 f"it was forked from process {parent.pid} before that one opened the device: it has none of "

@@ -113,7 +113,7 @@ class Assignments:
         self._note([task], worker)
 
     def unsent(self, worker: Worker, task: Task) -> None:
-        """Queue a task again that a caller failed to give to a worker directly."""
+        """Queue a task again that a caller tried to give to a worker directly, and could not."""
         if task in worker.given:
             worker.given.remove(task)
             worker.taken -= 1
@@ -236,7 +236,7 @@ class Assignments:
             self._give(idle, batch)
 
     def take_back(self, worker: Worker, most: int | None = None) -> None:
-        """Queue the tasks that a worker has not begun again, in their order, at the front."""
+        """Put the tasks that a worker has not begun back at the front of the queue, in their order."""
         numbers = set(worker.take_back(most))
         if wire.CLEAR in numbers:
             numbers.remove(wire.CLEAR)

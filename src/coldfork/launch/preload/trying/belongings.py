@@ -31,7 +31,7 @@ _GENERATORS = frozenset(
         ("uuid", "UUID"),
     }
 )
-#: Generators that `working/seeds.py` seeds anew in each worker, and one that notices a fork by itself.
+#: Generators that `server/renewal.py` seeds anew in each worker, and one that notices a fork by itself.
 _REDRAWN = (
     ("random", "_inst"),
     ("numpy.random", "mtrand._rand"),

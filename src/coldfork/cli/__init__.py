@@ -1,1 +1,1 @@
-"""The command line. Commands parse options, call other packages, and turn results into exit statuses."""
+"""The command line. Its commands parse options, call other packages, and set exit statuses."""

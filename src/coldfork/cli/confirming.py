@@ -1,4 +1,4 @@
-"""`coldfork check --confirm`: imports the modules of findings, runs programs if asked, and announces both."""
+"""`coldfork check --confirm`: imports the modules of findings, and runs programs if requested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN = "run"
 
 
 def confirmed(findings: Sequence[Finding], settings: dict[str, Any], inspection: Inspection) -> Confirmation:
-    """Import the modules of these findings, run their programs if asked to, and return the outcome."""
+    """Import the modules of these findings, run their programs if requested, and return the outcome."""
     from coldfork.cli.surroundings import import_setup
     from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.launch.probe.confirmation import untested
@@ -103,5 +103,5 @@ def _announce(plan: ConfirmationPlan) -> None:
 
 
 def undone(settings: dict[str, Any]) -> str:
-    """Return which part of an interrupted confirmation was left undone."""
+    """Return in words which part of a confirmation its interruption left undone."""
     return "modules were not imported" + (" or programs not run" if settings["confirm"] == RUN else "")

@@ -22,14 +22,14 @@ from coldfork.report.shared.progress import ProgressBar
 
 
 def inspect(context: click.Context, paths: tuple[Path, ...]) -> tuple[Inspection, dict[str, Any]]:
-    """Check the paths under flags, environment and configuration; return the inspection and the settings."""
+    """Check the paths with the user's settings; return the inspection and those settings."""
     request, settings = asked(context, paths)
     with ProgressBar(sys.stderr) as bar, _kept_to_the_end():
         return inspections.inspect(request, bar.update), settings
 
 
 def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[Trace, dict[str, Any]]:
-    """Check the paths, and return what the analysis believes at a line, and the settings."""
+    """Check the paths; return the trace of the analysis at one line, and the settings."""
     from coldfork.checking import inspection
 
     request, settings = asked(context, paths)
@@ -38,7 +38,7 @@ def trace(context: click.Context, paths: tuple[Path, ...], place: str) -> tuple[
 
 
 def asked(context: click.Context, paths: tuple[Path, ...]) -> tuple[CheckRequest, dict[str, Any]]:
-    """Return the request that follows from flags, environment and configuration, and the settings."""
+    """Return the request for a check, and the settings: flags, environment and configuration."""
     chosen, overlays = _with_standard_input(paths_or_default(paths), context.params.get("stdin_filename"))
     configuration = configurations.read(chosen[0])
     settings = options.resolve(context, configuration)
@@ -63,7 +63,7 @@ def _with_standard_input(
 
 @contextmanager
 def _kept_to_the_end() -> Iterator[None]:
-    """Keep the garbage collector from objects made in the block: they live until the process ends."""
+    """Exempt objects made in the block from garbage collection, as all live until the process ends."""
     gc.disable()
     try:
         yield
@@ -73,7 +73,7 @@ def _kept_to_the_end() -> Iterator[None]:
 
 
 def complain(inspection: Inspection) -> None:
-    """Print which paths are missing, and whether there was nothing to check, on standard error."""
+    """Print on standard error which paths are missing, or that there was nothing to check."""
     for path in inspection.missing:
         output.note(f"{path}: no such file or folder; the other paths were checked")
     if not inspection.observation.statistics.modules and not inspection.skipped:

@@ -1,4 +1,4 @@
-"""The work of `coldfork exec`, with or without click: from options to an exit status.
+"""The work of `coldfork exec`; simple command lines are run without importing click.
 
 Most command lines of `exec` do not need click, which takes longer to load than a script takes to run; they
 are parsed here. Any that contains more than options with clearly valid values is left to click, which
@@ -51,7 +51,7 @@ def _count(text: str) -> int:
 
 
 def variable(text: str) -> tuple[str, str | None]:
-    """Parse NAME=VALUE, or NAME alone for a variable to remove."""
+    """Parse a variable: NAME=VALUE sets it, NAME alone removes it."""
     name, equals, value = text.partition("=")
     if not name:
         raise ValueError(f"{text!r} is neither NAME=VALUE nor NAME")
@@ -59,12 +59,12 @@ def variable(text: str) -> tuple[str, str | None]:
 
 
 def modules(text: str) -> tuple[str, ...]:
-    """Split names at commas."""
+    """Return the names of modules, which commas separate."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def number_of_runs(text: str) -> int | str:
-    """Parse a number, or `all`."""
+    """Parse a number of runs, or `all`."""
     if text == "all":
         return text
     if not text.isdecimal() or int(text) < 1:
@@ -98,9 +98,9 @@ SWITCHES = {
 
 
 def read(words: Sequence[str]) -> dict[str, Any] | None:
-    """Parse the options and the script of an `exec`; return None if click has to do it."""
+    """Parse the options and the script of an `exec`; return None if click has to parse them."""
     if "_COLDFORK_COMPLETE" in os.environ:
-        # A shell asks for completions.
+        # A shell wants completions, which only click can give.
         return None
     options: dict[str, Any] = {}
     rest = list(words)
@@ -143,7 +143,7 @@ def status(options: dict[str, Any]) -> int:
 
 
 def run(*, quiet: bool = False, **options: Any) -> int:
-    """Run a script with the options of a request, and return the exit status of this command."""
+    """Run a script with the options of a `ScriptRequest`, and return the exit status of this command."""
     from coldfork.launch.plumbing import terminal
     from coldfork.launch.script import foreground
     from coldfork.launch.script.request import ScriptRequest
@@ -179,7 +179,7 @@ def _in_sight(
 
 
 def _report(done: Foreground, request: ScriptRequest) -> None:
-    """Print what the script could not report itself; nothing if it ended normally."""
+    """Print messages about the run, such as a timeout; nothing if the script ended normally."""
     report = done.run_dir / "report.json"
     see = f"; see {report}" if done.no_report is None and report.exists() else ""
     if request.report and done.no_report is not None:

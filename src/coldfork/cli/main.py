@@ -1,4 +1,4 @@
-"""The entry point of the `coldfork` command: runs scripts at once, and everything else through click."""
+"""The entry point of the `coldfork` command: runs scripts directly, and everything else through click."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     cli: Program
 
-#: The place and the summary of each subcommand, so that `--help` imports none of them.
+#: The module and the summary of each subcommand, so that `--help` imports none of them.
 COMMANDS = {
     "demo": ("coldfork.cli.commands.demo:demo", "Break and mend a small program, step by step."),
     "check": (
@@ -96,7 +96,7 @@ def _leave(status: int) -> NoReturn:
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        # Let Python report this with its own message and status.
+        # Let Python report this error with its usual message and status.
         sys.exit(status)
     os._exit(status)
 

@@ -1,4 +1,4 @@
-"""`coldfork check --fix` and `--diff`: mends the findings of a check, shows the patch, proves it."""
+"""`coldfork check --fix` and `--diff`: mends the findings of a check, and shows and proves the patch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STAND_IN = "h100"
 
 
 def mended(context: click.Context, paths: tuple[Path, ...]) -> tuple[Mending, dict[str, Any]]:
-    """Mend the files in the paths, in memory; return the result and the settings."""
+    """Mend the files in the paths, without writing them; return the result and the settings."""
     from coldfork.checking.session import CheckSession
     from coldfork.rules.registry import selection
 
@@ -56,7 +56,7 @@ def show(done: Mending) -> tuple[MendedFile, ...]:
 
 
 def apply(done: Mending) -> tuple[MendedFile, ...]:
-    """Write the files, each whole or not at all, print what was mended, and return the files written."""
+    """Write the mended files, each whole or not at all; print a summary, and return the files written."""
     written = tuple(file for file in done.files if _write(file))
     for file in done.files:
         if file not in written:
@@ -68,7 +68,7 @@ def apply(done: Mending) -> tuple[MendedFile, ...]:
 
 
 def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any]) -> Proof:
-    """Import these files before and after mending, run the project's tests on both, and compare."""
+    """Import the files and run the project's tests, before and after mending, and compare the results."""
     from coldfork.cli.surroundings import import_setup
     from coldfork.launch.plumbing.ask import command_signals, require_watching
     from coldfork.mending.proving import ProofRequest, prove
@@ -90,7 +90,7 @@ def proven(done: Mending, files: tuple[MendedFile, ...], settings: dict[str, Any
 
 
 def tell(proof: Proof | None, settings: dict[str, Any], options: Options) -> None:
-    """Write the proof of a patch, to the output file if there is one, or else to standard error."""
+    """Write the proof of a patch to the output file, or without one to standard error."""
     if proof is None:
         return
     from coldfork.report.proof import proof_markdown, proof_text
@@ -114,7 +114,7 @@ def _write(file: MendedFile) -> bool:
 
 
 def reported(done: Mending) -> Report:
-    """Return the report of remaining findings, with fixes not applied, and why others have none."""
+    """Return the report of the findings left after mending, with their fixes that were not applied."""
     return replace(done.report, fixes=done.left)
 
 

@@ -1,4 +1,4 @@
-"""Settings as options of a command, flags with an optional word after =, and the resolved values."""
+"""Settings as command-line options: flags with an optional word after =, and how values are resolved."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-#: The sources that override the configuration file.
+#: The sources of values that override the configuration file.
 _SPOKEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
 
 def options(settings: Iterable[Setting] = SETTINGS) -> Callable[[_Function], _Function]:
-    """Give a command an option for each of these settings."""
+    """Return a decorator that gives a command an option for each of these settings."""
 
     def decorate(function: _Function) -> _Function:
         for setting in reversed(tuple(settings)):
@@ -37,7 +37,7 @@ def options(settings: Iterable[Setting] = SETTINGS) -> Callable[[_Function], _Fu
 
 
 def resolve(context: click.Context, configuration: Configuration) -> dict[str, Any]:
-    """Return each setting's value by name, from its flag, environment variable, configuration or default."""
+    """Return the settings by name; each comes from its flag, variable, configuration or default."""
     return {setting.name: _resolved(setting, context, configuration.values) for setting in SETTINGS}
 
 
@@ -46,7 +46,7 @@ def _resolved(setting: Setting, context: click.Context, configured: Mapping[str,
     if source not in _SPOKEN:
         return configured.get(setting.name, setting.default)
     value = context.params[setting.parameter]
-    # Names are separated by commas or blanks; names of folders may contain them.
+    # Commas or blanks separate names, but not folders, whose names may contain them.
     items = _split(value) if setting.kind is Kind.TEXTS and not setting.is_path else value
     for item in items if isinstance(items, tuple) else (items,):
         reason = setting.refuse(str(item)) if setting.refuse else None
@@ -116,7 +116,7 @@ class WordedFlag(click.Option):
         self.word = word
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the flag with its word, and the help."""
+        """Return the flag with its word, and its help text."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
@@ -128,7 +128,7 @@ class WordedCommand(click.Command):
     """A command that parses the words of its `WordedFlag`s."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments with bare flags, which click understands, and then restore their words."""
+        """Let click parse the arguments without the flags' words, and then restore the words."""
         flags = [option for option in self.params if isinstance(option, WordedFlag)]
         worded = [flag for flag in flags if _has_word(flag, args)]
         rest = super().parse_args(ctx, _bare(flags, args))
@@ -138,7 +138,7 @@ class WordedCommand(click.Command):
 
 
 def _has_word(flag: WordedFlag, args: Sequence[str]) -> bool:
-    """Return whether the last use of a flag in the arguments has its word."""
+    """Return whether a flag has a word after = where it occurs last in the arguments."""
     names = (*flag.opts, *flag.secondary_opts)
     said = [arg for arg in _options(args) if arg.partition("=")[0] in names]
     return bool(said) and said[-1] in _with_word(flag)
@@ -148,7 +148,7 @@ def _bare(flags: Sequence[WordedFlag], args: list[str]) -> list[str]:
     """Return the arguments with the flags' words removed."""
     options = len(list(_options(args)))
     return [
-        _without_word(flags, arg) if number < options else arg  # arguments after -- are not options
+        _without_word(flags, arg) if number < options else arg  # words after -- are not options
         for number, arg in enumerate(args)
     ]
 
@@ -175,7 +175,7 @@ def _options(args: Sequence[str]) -> Iterator[str]:
 
 
 def typed(context: click.Context, but: Collection[str]) -> tuple[str, ...]:
-    """Return the command as it was typed, without these options."""
+    """Return the command line as the user typed it, without these options."""
     words = context.command_path.split()
     for parameter in context.command.params:
         name = str(parameter.name)

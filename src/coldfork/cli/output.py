@@ -14,8 +14,8 @@ from coldfork.report.shared import terminals
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal on standard output, or else those set by a demonstration, if any."""
-    # Not COLUMNS: output into a pipe must not depend on what a shell or a test runner exports.
+    """Return the width of the terminal on standard output, or the width set by a demonstration, or None."""
+    # Not COLUMNS: output into a pipe must not depend on variables that a shell or a test runner exports.
     told = os.environ.get("COLDFORK_COLUMNS", "")
     return terminals.columns(sys.stdout) or (int(told) if told.isdecimal() and told != "0" else None)
 
@@ -23,7 +23,7 @@ def terminal_width() -> int | None:
 def wants_colour(
     choice: str, environment: Mapping[str, str] = os.environ, *, stream: TextIO | None = None
 ) -> bool:
-    """Return whether to colour: by `--color`, then NO_COLOR and FORCE_COLOR, then if it is a terminal.
+    """Return whether to colour, by `--color`, NO_COLOR, FORCE_COLOR, or whether the stream is a terminal.
 
     The stream is standard output unless another one is given.
     """
@@ -76,7 +76,7 @@ def save_bytes(content: bytes, file: Path, *, mode: int = 0o666) -> None:
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         if target.exists() and not target.is_file():
-            # Pipes and devices cannot be replaced by a new file; a folder raises an error here.
+            # A new file cannot replace a pipe or a device. For a folder, this raises an error.
             target.write_bytes(content)
             return
         try:

@@ -15,7 +15,7 @@ _FOR_PEOPLE = ("text", "concise")
 
 
 def is_for_people(form: str) -> bool:
-    """Return whether a format is for people, and so in their terminal's encoding; programs get UTF-8."""
+    """Return whether people read this format; it uses the terminal's encoding, and others UTF-8."""
     return form in _FOR_PEOPLE
 
 
@@ -47,6 +47,6 @@ def deliver(text: str, settings: Mapping[str, Any], *, private: bool = False) ->
 
 
 def note_delivery(count: int, noun: str, settings: dict[str, Any]) -> None:
-    """Print how many of these were written, if they were written to a file."""
+    """Print how many items, such as causes, were written to the output file, if there is one."""
     if settings["output"]:
         output.note(f"wrote {plural(count, noun)} to {settings['output']}")

@@ -34,7 +34,7 @@ _USUAL_LIMIT = 20
 
 
 class Tools:
-    """The tools, which share a session that caches files. They are called from threads, one at a time."""
+    """The tools; they share a session that caches files, and threads call them one at a time."""
 
     def __init__(self) -> None:
         self._session = CheckSession(hurried=False)
@@ -83,7 +83,7 @@ class Tools:
 
 
 class _Told:
-    """Turns coldfork's errors into tool errors, which the agent sees."""
+    """A context that turns coldfork's errors into tool errors, which the agent sees."""
 
     def __enter__(self) -> None:
         return None
@@ -130,7 +130,7 @@ def _write(done: Mending) -> None:
 
 
 def serve() -> None:
-    """Serve on standard input and output until they are closed."""
+    """Serve an agent on standard input and output until they are closed."""
     tools = Tools()
     server = MCPServer("coldfork", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
     for tool in (tools.check, tools.explain, tools.fix):

@@ -1,4 +1,4 @@
-"""The setup for watched imports, from the settings."""
+"""The setup for watched imports, as the settings determine it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def import_setup(settings: dict[str, Any]) -> ProbeSetup:
 
     named = settings["python"]
     program = str(Path(named, "bin", "python")) if named and Path(named).is_dir() else named
-    # The imports find the same dependencies whose sources were read.
+    # The imports must find the same dependencies as the analysis of the sources did.
     beside = [Path(folder) for folder in settings["site-packages"]]
     after = tuple(str(folder.absolute()) for folder in search_path(None, beside)) if beside else ()
     return surroundings(settings, interpreter(program, neighbours=(Path(".venv"),)), after=after)
@@ -49,7 +49,7 @@ def surroundings(
 
 
 def _is_bisecting(folder: Path) -> bool:
-    """Return whether a folder is in a work tree in which `git bisect` is under way.
+    """Return whether a folder is in a work tree where `git bisect` is running.
 
     Bisecting can check out several versions of a file within a second. Python considers a compiled file
     current if the second and the size match, so it would run the one of an earlier commit.

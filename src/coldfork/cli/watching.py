@@ -63,7 +63,7 @@ class _Rounds:
                     self._check_again(session)
             except KeyboardInterrupt:
                 if sys.stderr is not None and sys.stderr.isatty():
-                    click.echo(err=True)  # after the terminal's ^C
+                    click.echo(err=True)  # ends the line on which the terminal showed ^C
         return INTERRUPTED if self._status is None else self._status
 
     def _check(self, session: CheckSession) -> None:
@@ -76,7 +76,7 @@ class _Rounds:
         show()
 
     def _check_again(self, session: CheckSession) -> None:
-        """Check again; print an error instead of ending, since the next change may correct it."""
+        """Check again; print an error instead of ending, since the next change may fix its cause."""
         try:
             self._check(session)
         except ColdforkError as error:
@@ -108,22 +108,22 @@ class _Watched:
         return sum(times is not None for times in self._times.values())
 
     def begin(self) -> None:
-        """Note that a check begins: changes from now on are for the next one."""
+        """Note that a check begins: later changes call for another check."""
         self._began = time.time_ns()
         self._times = self._look()
 
     def end(self, request: CheckRequest, files: Iterable[str]) -> None:
-        """Note that a check has ended, and depends on these files as well."""
+        """Note that a check has ended, and that its result also depends on these files."""
         settings = request.configuration.file
         others = (None if settings is None else str(settings), request.baseline)
         self._rest = frozenset((*files, *(str(Path(other).absolute()) for other in others if other)))
         new = self._rest - self._times.keys()
-        # Files that are new here count as changed if they changed after the check began.
+        # Files seen here for the first time count as changed if they changed after the check began.
         late = {file: times for file in new if (times := _times(file)) is None or times[1] < self._began}
         self._times = {**self._times, **dict.fromkeys(new, (-1, -1)), **late}
 
     def changed(self) -> str:
-        """Wait until files have changed and then stay unchanged; return a description of the changes."""
+        """Wait until files have changed and no more changes follow; return a description of the changes."""
         before = self._times
         seen = before
         while True:
@@ -142,7 +142,7 @@ class _Watched:
 
 
 def _words(before: Times, now: Times) -> str:
-    """Describe changes, such as `src/a.py changed, src/b.py is gone`."""
+    """Return a description of changes, such as `src/a.py changed, src/b.py is gone`."""
     kinds = {
         file: "was added" if before.get(file) is None else "is gone" if now.get(file) is None else "changed"
         for file in sorted(before.keys() | now.keys())

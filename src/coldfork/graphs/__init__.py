@@ -1,4 +1,4 @@
-"""CUDA graphs whose warm-up and capture cannot share state, and a check for other graph managers.
+"""CUDA graphs whose warm-up and capture share no state, and a leak check for other graph managers.
 
 Importing this package does not import torch; using it does.
 """

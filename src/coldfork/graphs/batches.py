@@ -1,4 +1,4 @@
-"""Capturing one batch: warm up under one state, capture under a fresh one."""
+"""The capture of one batch: the warm-up runs with one state, the capture with a fresh one."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def nothing_around(*what: object) -> AbstractContextManager[Any]:
 
 
 def unguarded() -> None:
-    """Return None: outputs are not guarded."""
+    """Return None in place of a `Generation`, so that outputs are not guarded."""
 
 
 def making(
     create_forward: CreateForward | CreateForwardOn, states: Mapping[BatchDescriptor, StatePair] | None
 ) -> Make:
-    """Return a function that makes a batch's forward function, passing another manager's state if given."""
+    """Return a function that makes forward functions, on the states of another manager if given."""
     create: Any = create_forward
     if states is None:
         made: Make = create
@@ -71,7 +71,7 @@ def making(
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How batches are captured and replayed."""
+    """The settings with which batches are captured and replayed."""
 
     around: Around = nothing_around
     warmups: int = 1
@@ -125,13 +125,13 @@ class CapturedBatch:
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """Its graph, or those of its pieces."""
+        """The batch's graph, or the graphs of its pieces."""
         if self._graph is not None:
             return (self._graph,)
         return tuple(graph for piece in self._pieces for graph in piece.graphs)
 
     def replay(self) -> Any:
-        """Replay on the current contents of the input buffers."""
+        """Replay the batch on the current contents of its input buffers."""
         if self._graph is None:
             return self.replay_pieces(self._state)
         self._graph.replay()
@@ -140,7 +140,7 @@ class CapturedBatch:
         return self._generation.guard(self.output, str(self.descriptor))
 
     def replay_pieces(self, state: Any) -> Any:
-        """Replay its pieces, and run the code between them with a state."""
+        """Replay the batch's pieces, and run the code between them with a state."""
         if self._graph is not None:
             raise GraphError(f"{self.descriptor} lies in one graph, which sees no state; leave state= out")
         token = CURRENT.set(ReplayingPass(self._pieces))
@@ -174,7 +174,7 @@ def capture(
     before = engine.used(pool)
     with ExitStack() as around:
         if inspection.watches:
-            # Compiled kernels write memory without any operator that the inspection could see.
+            # Compiled kernels write memory without calling operators, so the inspection misses the writes.
             around.enter_context(compiled_graphs_shown())
         captured = _captured(descriptor, make, engine, pool, inputs, inspection, manner)
     captured.batch.nbytes = max(engine.used(captured.pool) - before, 0)
@@ -234,7 +234,7 @@ def _warm_up(descriptor: BatchDescriptor, make: Make, inspection: Inspection, ma
             with manner.around_warmup(descriptor, number):
                 forward(Mode.NONE)
     if inspection.watches and times_compiled() != before:
-        # Code that was compiled under a check's modes is not reused without them, so compile it again.
+        # Without the check's modes torch does not reuse code compiled under them, so compile the code again.
         with manner.grad_mode():
             unwatched, other = make(descriptor, Phase.WARMUP)
             with running_with(other):

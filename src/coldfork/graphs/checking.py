@@ -21,7 +21,7 @@ _ON_CPU = "capture the same on the CPU"
 
 
 class Checker:
-    """Checks the batches of one call, in turn.
+    """The check of the batches that one call captures, one after another.
 
     Create it before any warm-up: fresh runs start from the state at that time.
     """
@@ -54,14 +54,14 @@ class Checker:
             self._comparison.close()
 
     def report(self, batch: CapturedBatch) -> Report:
-        """Return the report on the batch captured last."""
+        """Return the report on the most recently captured batch."""
         inspector = self.inspector
         if self._comparison is None:
             outcome = Outcome(None, (NotCompared(str(batch.descriptor), "results", self._against, _ON_CPU),))
         else:
             seen = Seen(inspector.batch_memory(), frozenset(inspector.rebuilt))
             outcome = self._comparison.outcome(batch, seen)
-        # A suspicion that no comparison disproved stands, unless `allow` covers everything not compared.
+        # A suspected leak stays in the report, unless a comparison disproved it or `allow` covers all gaps.
         gaps = Report(not_compared=outcome.gaps).allowing(self._allowed)
         differs = None if outcome.differs is False and gaps.not_compared else outcome.differs
         report = inspector.report(differs)
@@ -83,7 +83,7 @@ class Checker:
 
 
 def _one_for_each_line(leaks: Iterable[Leak]) -> list[Leak]:
-    """Return the first leak for each pair of lines, or for each message where no line is known."""
+    """Return the leaks without those that repeat a pair of lines, or a message if no line is known."""
     found: dict[object, Leak] = {}
     for leak in leaks:
         lines = leak.where, leak.origin

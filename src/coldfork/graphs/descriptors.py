@@ -1,4 +1,4 @@
-"""Batches, modes and states of captures, and the choice of the captured batch that serves another."""
+"""Batches, modes and states of captures, and the choice of a captured batch to run another batch in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mode(Enum):
 
 
 class Phase(Enum):
-    """Why a forward function is being made."""
+    """The purpose for which a forward function is made."""
 
     WARMUP = "warmup"
     """To run eagerly, so that everything that is initialised on first use has been."""
@@ -64,7 +64,7 @@ class BatchDescriptor:
         )
 
     def joined(self, *others: Self) -> Self:
-        """Return the batch that all ranks of a data-parallel group run when each has one of these.
+        """Return the common batch of all ranks in a data-parallel group, from the batch of each rank.
 
         It has room for the largest, is uniform if all are uniform alike, and is in a full graph if all are.
         """
@@ -83,7 +83,7 @@ class BatchDescriptor:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """The sort key of sizes: tokens first. A batch without a longest query allows any length."""
+        """The sort key by size, tokens first; a batch without a longest query allows any query length."""
         return self.tokens, self.requests or 0, self.longest_query or sys.maxsize
 
     def __str__(self) -> str:
@@ -104,20 +104,20 @@ def _has_room(captured: int | None, wanted: int | None) -> bool:
 
 
 def _largest(numbers: list[int | None]) -> int | None:
-    """Return the largest number, or None if one of them is unknown."""
+    """Return the largest of some numbers, or None if any of them is unknown."""
     known = [number for number in numbers if number is not None]
     return max(known) if len(known) == len(numbers) else None
 
 
 @dataclass(frozen=True, slots=True)
 class StatePair:
-    """The state made for the warm-up and the one made for the capture; never the same object."""
+    """Two separate objects: the state for the warm-up, and the state for the capture."""
 
     warmup: Any
     capture: Any
 
     def of(self, phase: Phase) -> Any:
-        """Return the state of a phase."""
+        """Return the state made for a phase."""
         return self.warmup if phase is Phase.WARMUP else self.capture
 
 
@@ -126,17 +126,17 @@ Forward = Callable[[Mode], Any]
 
 
 class CreateForward(Protocol):
-    """Makes a forward function and the state it uses, anew for each phase."""
+    """A function of the caller's that makes a forward function and its state, anew for each phase."""
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, /) -> tuple[Forward, Any]:
-        """Build state for this batch and phase, and a function that runs it."""
+        """Return the state for this batch and phase, and a function that runs the batch."""
 
 
 class CreateForwardOn(Protocol):
-    """Makes a forward function that works on another manager's state."""
+    """A function of the caller's that makes a forward function for the state of another manager."""
 
     def __call__(self, descriptor: BatchDescriptor, phase: Phase, state: Any, /) -> tuple[Forward, Any]:
-        """Make the function; `state` is the other manager's state for the same batch and phase."""
+        """Return the forward function; `state` is the other manager's state for this batch and phase."""
 
 
 Rule = Callable[[BatchDescriptor], Iterable[BatchDescriptor]]
@@ -146,7 +146,7 @@ _MOST_REMEMBERED = 1 << 16
 
 
 def in_place_of(wanted: BatchDescriptor) -> Iterator[BatchDescriptor]:
-    """Yield the batches that may run in place of a wanted one; the default rule of managers.
+    """Yield the batches that a manager may by default run in place of the wanted one.
 
     A uniform batch runs as such, or else as a mixed batch of as many tokens; a batch without a full graph
     runs in pieces.
@@ -180,7 +180,7 @@ class Table:
             self._kinds[kind] = sorted(by_loras.items())
 
     def find(self, wanted: BatchDescriptor) -> BatchDescriptor | None:
-        """Return the captured batch that runs in place of this one; None if it has to run eagerly."""
+        """Return the captured batch to run a batch in; None if the batch has to run eagerly."""
         try:
             return self._answers[wanted]
         except KeyError:
@@ -204,6 +204,6 @@ class Table:
 
 
 def _kind(descriptor: BatchDescriptor) -> tuple[Any, ...]:
-    """Return the fields that a batch shares with the one that it is padded to."""
+    """Return the fields in which a batch must equal any batch that it is padded to."""
     same = (getattr(descriptor, field.name) for field in fields(descriptor) if field.name not in ROOM)
     return (type(descriptor), *same)

@@ -1,4 +1,4 @@
-"""Capture engines: a real device, or virtual capture on CPU tensors; both have the same interface."""
+"""Engines that capture graphs on a real device, or virtually on CPU tensors, by the same interface."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Graph(Protocol):
 
 
 class VirtualEngine:
-    """Captures work on CPU tensors, under the rules of a device."""
+    """The engine that captures work on CPU tensors, under the rules of a device."""
 
     records: bool = True
     """Whether its graphs record their steps."""
@@ -53,7 +53,7 @@ class VirtualEngine:
 
 
 class CudaEngine:
-    """Captures on an NVIDIA or AMD device."""
+    """The engine that captures work on an NVIDIA or AMD device."""
 
     records: bool = False
     """Whether its graphs record their steps."""
@@ -93,7 +93,7 @@ class CudaEngine:
             try:
                 yield graph
             except BaseException:
-                # The capture is void, but it must be ended before the stream can be used again.
+                # The capture has failed, but the stream cannot be used again until the capture is ended.
                 with suppress(RuntimeError):
                     graph.capture_end()
                 raise
@@ -118,7 +118,7 @@ Engine = VirtualEngine | CudaEngine
 
 
 def engine_for(device: Any, stream: Any = None) -> Engine:
-    """Return the engine of a device, on the caller's stream if one is given; `cpu` captures virtually."""
+    """Return the engine for a device, on the caller's stream if given; for `cpu`, the virtual engine."""
     chosen = torch.device(device)
     if chosen.type == "cuda":
         return CudaEngine(chosen, stream)

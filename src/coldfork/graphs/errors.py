@@ -15,18 +15,18 @@ class GraphError(ColdforkError, RuntimeError):
 
 
 class NotCapturedError(GraphError, KeyError):
-    """You asked for a batch for which no graph was captured; the message names the captured ones."""
+    """You requested a batch that was not captured; the message names the captured batches."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class InputError(GraphError, ValueError):
-    """An input of a replay has another shape, type or device than the one that was captured."""
+    """An input of a replay differs in shape, type or device from the input at the capture."""
 
 
 class StaleOutputError(GraphError):
-    """You read an output that a later replay has overwritten; only guarded outputs raise this."""
+    """You read a guarded output that a later replay has overwritten."""
 
 
 class MemoryBudgetError(GraphError):
@@ -34,14 +34,14 @@ class MemoryBudgetError(GraphError):
 
 
 class BusyError(GraphError):
-    """The manager is capturing or replaying already: in the same call, or on another thread."""
+    """The manager is already capturing or replaying, on another thread or further up in this call."""
 
 
 class CaptureFailedError(GraphError):
     """A forward function failed while its batch was being warmed up or captured."""
 
     def __init__(self, descriptor: BatchDescriptor, phase: Phase, error: BaseException | str) -> None:
-        # Only the text, which every process can unpickle; the error itself is the cause.
+        # Pickled as its message alone, which every process can unpickle; the original error is `__cause__`.
         said = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         super().__init__(descriptor, phase, said)
         self.descriptor = descriptor
@@ -53,7 +53,7 @@ class CaptureFailedError(GraphError):
 
 
 class LeakError(GraphError):
-    """A captured graph uses something that warm-up left behind; `.report` holds all of it."""
+    """A captured graph uses something that warm-up left behind; `.report` lists every leak."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)
@@ -64,7 +64,7 @@ class LeakError(GraphError):
 
 
 class NotComparedError(LeakError):
-    """The check could not compare everything, so a leak cannot be excluded; `.report` says what and why.
+    """The check could not rule out a leak, because `.report` lists things that could not be compared.
 
     Pass the function that fills the program's inputs as `prepare=`, or list what need not be compared, with
     the reason, in `allow=`.

@@ -1,4 +1,4 @@
-"""Leaks from a warm-up into its capture, with paths and lines, and the report of a check."""
+"""The report of a check: leaks from a warm-up into a capture, with paths and lines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ORIGINS = {
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One thing that makes a replay differ from an eager run."""
+    """One dependence on the warm-up that makes a replay differ from an eager run."""
 
     kind: LeakKind
     descriptor: str
@@ -70,7 +70,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """Something for which a replay could not be compared with an eager run."""
+    """A gap in the comparison of a replay with an eager run: an input, a value, or all results."""
 
     descriptor: str
     what: str
@@ -90,7 +90,7 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything found for some batches."""
+    """All leaks and gaps found for some batches."""
 
     leaks: tuple[Leak, ...] = ()
     lazy: tuple[str, ...] = ()
@@ -102,13 +102,13 @@ class Report:
 
     @property
     def answer(self) -> Literal["leaks", "not compared", "clean"]:
-        """The worst result; `clean` only if everything was compared."""
+        """The worst result of all batches; `clean` only if everything was compared."""
         if self.leaks:
             return "leaks"
         return "not compared" if self.not_compared else "clean"
 
     def allowing(self, allowed: Mapping[str, str]) -> Report:
-        """Return the report with some gaps allowed, by name; a `*` in a name stands for any text."""
+        """Return the report with the gaps of these names allowed; a `*` in a name stands for any text."""
         given = [
             replace(one, reason=reason)
             for one in self.not_compared

@@ -1,4 +1,4 @@
-"""Leak checks for engines with a graph manager of their own; the graphs captured here are discarded."""
+"""Leak checks for engines that have their own graph manager; these checks discard their graphs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check(
     states: Mapping[BatchDescriptor, StatePair] | None = None,
     device: Any = None,
 ) -> Report:
-    """Capture each batch as a manager would, and report how its graph depends on the warm-up.
+    """Capture each batch as a `GraphManager` would, and report how the graph depends on the warm-up.
 
     `inputs` are the tensors that hold new data in each step, by name if you like; without them, all tensors
     that the forward function sees count as inputs, except parameters and buffers of modules. `persistent`
@@ -93,7 +93,7 @@ def _host_read(descriptor: BatchDescriptor, error: BaseException | None) -> Leak
 
 
 def _innermost(error: BaseException | None) -> Frame | None:
-    """Return the last line in a traceback that belongs to the program itself."""
+    """Return the innermost line of a traceback that belongs to the program itself."""
     trace = None if error is None else error.__traceback__
     found = None
     while trace is not None:

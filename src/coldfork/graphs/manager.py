@@ -1,4 +1,4 @@
-"""The graph manager: captures graphs whose state is separate from that of warm-up, and replays them."""
+"""The graph manager: captures graphs on a state that warm-up did not use, and replays them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class GraphManager:
         self._engine = engines.engine_for(device, stream)
         self._own_pool = pool is None
         self._pool = self._engine.new_pool() if pool is None else pool
-        # If graphs share the memory of outputs, any replay may overwrite them.
+        # With weak outputs, graphs share the outputs' memory, so any replay may overwrite all outputs.
         shared = Generation()
         generation = (lambda: shared) if weak_outputs else Generation
         guards = generation if guard_outputs else unguarded
@@ -161,7 +161,7 @@ class GraphManager:
         tell = teller(progress)
         with self._busy("capturing"), no_collection(), ExitStack() as stack:
             if self._check != "off":
-                # The checking code is not loaded into processes that only serve.
+                # Imported only here, to keep the checking code out of processes that only serve.
                 checking = importlib.import_module("coldfork.graphs.checking")
                 checker = checking.Checker(
                     make, wanted, self._engine, self._persistent, fed, self._allow, self._manner, prepare
@@ -187,7 +187,7 @@ class GraphManager:
         *,
         states: Mapping[BatchDescriptor, StatePair] | None = None,
     ) -> int:
-        """Return how many bytes the graphs of these batches would take.
+        """Return how many bytes of memory the graphs of these batches would take.
 
         For this, up to three of each mode are captured in a separate pool and discarded.
         """
@@ -249,7 +249,7 @@ class GraphManager:
                 raise GraphError(f"{descriptor} runs eagerly; there is nothing to capture")
             if descriptor in self._captured:
                 raise GraphError(f"{descriptor} is captured already; release() it first")
-        # The largest come first, since smaller ones can reuse their memory.
+        # The largest batches come first, since smaller ones can reuse their memory.
         return sorted(wanted, key=lambda one: (one.mode is Mode.FULL, -one.tokens, -one.size[1]))
 
     # --- using them ---------------------------------------------------------------------------------------
@@ -261,20 +261,20 @@ class GraphManager:
 
     @property
     def pool(self) -> Any:
-        """The pool of the graphs, for other captures to share; None before the first virtual capture."""
+        """The graphs' memory pool, for other captures to share; None before the first virtual capture."""
         return self._pool
 
     @property
     def memory(self) -> Mapping[BatchDescriptor, int]:
-        """The bytes by which the graphs' memory grew at each capture; their sum is what all take."""
+        """The bytes that each capture added to the graphs' memory; their sum is the memory of all graphs."""
         return {one: batch.nbytes for one, batch in self._captured.items()}
 
     def dispatch(self, descriptor: BatchDescriptor) -> BatchDescriptor | None:
-        """Return the captured batch that this one runs in, padded if need be; None if it must run eagerly."""
+        """Return the captured batch to run a batch in, padded if necessary; None if it must run eagerly."""
         return self._table.find(descriptor)
 
     def buffers(self, descriptor: BatchDescriptor) -> Mapping[str, Any]:
-        """Return the input tensors of a captured batch, to be written in place."""
+        """Return the input tensors of a captured batch, for the caller to write in place."""
         return self._batch(descriptor).inputs.as_mapping()
 
     def replay(self, descriptor: BatchDescriptor, /, *, state: Any = _AS_CAPTURED, **inputs: Any) -> Any:
@@ -311,7 +311,7 @@ class GraphManager:
                 self._forget(descriptor)
 
     def _where_its_inputs_are(self, batch: CapturedBatch) -> CapturedBatch:
-        """Return the batch, captured again if its inputs have moved in memory."""
+        """Return the batch, after capturing it again if its inputs have moved in memory."""
         anew = self._recipes.anew(batch)
         if anew is None:
             return batch

@@ -1,4 +1,4 @@
-"""The memory that graphs take: the check of a budget, and an estimate from a few captures."""
+"""The memory that graphs take: a check against the budget, and an estimate from a few captures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def require_within(budget: int | None, used: Mapping[BatchDescriptor, int], last
 
 
 def estimated(wanted: Sequence[BatchDescriptor], measured: Measured) -> int:
-    """Estimate what all of them would take, from the largest two and the smallest of each mode.
+    """Return an estimate for all batches, from captures of each mode's two largest and its smallest.
 
     The first one pays for the pool; each further one is assumed to add the mean of the second and the last.
     """
@@ -48,7 +48,7 @@ def estimated(wanted: Sequence[BatchDescriptor], measured: Measured) -> int:
 def added_by(
     sample: list[BatchDescriptor], make: Make, engine: Engine, manner: Manner
 ) -> dict[BatchDescriptor, int]:
-    """Return the bytes that some batches add, captured in a separate pool and discarded."""
+    """Return the bytes that each batch adds, by capturing the batches in a pool that is then discarded."""
     pool = engine.new_pool()
     tried: dict[BatchDescriptor, CapturedBatch] = {}
     for one in sample:

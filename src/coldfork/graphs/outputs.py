@@ -1,4 +1,4 @@
-"""Outputs that raise when they are read after a later replay has overwritten them."""
+"""Guarded outputs, which raise an error if they are read after a later replay has overwritten them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.graphs.errors import StaleOutputError
 
 
 class Generation:
-    """Counts the replays that write to the same memory."""
+    """A counter of the replays that write to the same memory."""
 
     __slots__ = ("number",)
 
@@ -19,14 +19,14 @@ class Generation:
         self.number: int = 0
 
     def guard(self, outputs: Any, batch: str) -> Any:
-        """Return the outputs of a replay, readable until the next one."""
+        """Return the outputs of a replay as tensors that can be read until the next replay."""
         self.number += 1
         made = self, self.number, batch
         return pytree.tree_map_only(torch.Tensor, lambda one: _guarded(one, made), outputs)
 
 
 class GuardedOutput(torch.Tensor):  # type: ignore[misc]
-    """A static output of a graph; using it after it was overwritten raises `StaleOutputError`."""
+    """A static output of a graph; using it after a later replay raises `StaleOutputError`."""
 
     _coldfork_made: tuple[Generation, int, str]
 

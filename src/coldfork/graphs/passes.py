@@ -1,4 +1,4 @@
-"""The input tensors of a captured graph, and the state of the forward pass that is running."""
+"""The input tensors of a captured graph, and the state of the running forward pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class StaticInputs:
         }
 
     def fill(self, given: Mapping[str, Any]) -> None:
-        """Copy the given tensors into the buffers; copy nothing if one of them does not fit."""
+        """Copy the given tensors into the buffers; raise before copying any if one of them does not fit."""
         buffers = self._buffers
         for name, tensor in given.items():
             known = buffers.get(name)
@@ -48,7 +48,7 @@ class StaticInputs:
         ]
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the buffers themselves, to be written in place."""
+        """Return the buffers by name, for the caller to write in place."""
         return {name: buffer[0] for name, buffer in self._buffers.items()}
 
     def _refuse(self, name: str, tensor: Any) -> None:
@@ -83,7 +83,7 @@ def current_state() -> Any:
 
 @contextmanager
 def running_with(state: Any) -> Iterator[None]:
-    """Make a state the current one within the block."""
+    """Make a state the result of `current_state` within the block."""
     token = _STATE.set((state,))
     try:
         yield

@@ -26,20 +26,20 @@ CURRENT: ContextVar[CapturingPass | ReplayingPass | Segments | None] = ContextVa
 
 
 class Piece:
-    """A function that has its own graph if its batch is captured in pieces, and otherwise just runs."""
+    """A function with its own graph if its batch is captured in pieces; otherwise it simply runs."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function, capture it or replay its graph, whichever the pass needs."""
+        """Run the function, capture it or replay its graph, depending on the running forward pass."""
         running = CURRENT.get()
         return self.function(*args, **kwargs) if running is None else running.run(self, args, kwargs)
 
 
 def piece(function: Callable[..., Any]) -> Piece:
-    """Mark a part of a forward pass that can be captured in its own graph."""
+    """Mark a function, a part of a forward pass, that can be captured in its own graph."""
     return Piece(function)
 
 
@@ -54,14 +54,14 @@ class EagerPart:
         return self if instance is None else EagerPart(MethodType(self.function, instance))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the function; during the capture of a piece, between two graphs."""
+        """Run the function; during the capture of a piece, it runs between two graphs."""
         running = CURRENT.get()
         if isinstance(running, Segments):
             return running.run_outside(self, args, kwargs)
         return self.function(*args, **kwargs)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function with nothing captured or replayed; pieces that it calls run as plain functions."""
+        """Run the function without capture or replay; pieces that it calls run as plain functions."""
         token = CURRENT.set(None)
         try:
             return self.function(*args, **kwargs)
@@ -70,7 +70,7 @@ class EagerPart:
 
 
 def eager(function: Callable[..., Any]) -> EagerPart:
-    """Mark a part of a piece that runs eagerly, between the graphs of the parts before and after it.
+    """Mark a function that runs eagerly, between the graphs of the code before and after it in a piece.
 
     Each replay calls it with the tensors and values of the capture; data of the current step comes from
     `current_state()`. In a full graph it is captured like any other code.
@@ -90,7 +90,7 @@ class EagerCall:
         self._name = f"the eager part {getattr(part.function, '__qualname__', part.function)}"
 
     def replay(self) -> None:
-        """Run the part, and copy its output to where the next graph reads it."""
+        """Run the eager part, and copy its output to the memory from which the next graph reads it."""
         leaves, layout = pytree.tree_flatten(self._part.run(self._args, self._kwargs))
         kept, known = pytree.tree_flatten(self._output)
         if layout != known:
@@ -143,15 +143,15 @@ class Segments:
         return output
 
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a piece that another piece calls, as a part of it."""
+        """Run a piece that another piece calls, as a part of the calling piece."""
         return piece.function(*args, **kwargs)
 
     def run_outside(self, part: EagerPart, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """End the graph, run a part, and begin the next graph."""
+        """End the current graph, run an eager part, and begin the next graph."""
         self._under_way.close()
         self._end()
         output = part.run(args, kwargs)
-        # The graphs own the memory of these tensors; a reference would keep it from all other graphs.
+        # The graphs own these tensors' memory; a reference would prevent its reuse by other graphs.
         args, kwargs = pytree.tree_map_only(torch.Tensor, self._lent, (args, kwargs))
         self.steps.append(EagerCall(part, args, kwargs, output))
         self._begin()
@@ -168,7 +168,7 @@ class Segments:
         graph = self._graph
         self.pool = getattr(graph, "pool", None) if self.pool is None else self.pool
         if self.steps:
-            # On a device, a pool's memory persists while nothing is captured; a virtual pool would free it.
+            # Only a virtual pool would free this memory between two captures; a device's pool keeps it.
             self._crossing += [
                 use.tensor.detach() for record in getattr(graph, "records", ()) for use in record.read
             ]
@@ -192,11 +192,11 @@ class CapturedPiece:
 
     @property
     def graphs(self) -> list[Graph]:
-        """Its graphs: one more than the eager parts that it calls."""
+        """The piece's graphs: one more than the eager parts that it calls."""
         return self._segments.graphs
 
     def replay(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Copy these arguments into its buffers, and run its graphs."""
+        """Copy these arguments into the piece's buffers, and run its graphs."""
         leaves, layout = pytree.tree_flatten((args, kwargs))
         if layout != self._layout:
             raise InputError(f"{_name(self.piece)} is called with other arguments than it was captured with")
@@ -213,7 +213,7 @@ class CapturedPiece:
         return self.output
 
     def hold_weakly(self, engine: Engine) -> None:
-        """Let other graphs of the pool reuse the memory of its outputs."""
+        """Let other graphs of the pool reuse the memory of the piece's outputs."""
         for graph in self.graphs:
             lent = partial(engine.weakly, graph)
             self.output = pytree.tree_map_only(torch.Tensor, lent, self.output)
@@ -229,7 +229,7 @@ class CapturedPiece:
 
 
 class CapturingPass:
-    """Captures each piece when it is called, and runs it at once, so that later code has real values."""
+    """A forward pass that captures each piece when called, and runs it so that later code has real values."""
 
     def __init__(
         self, engine: Engine, pool: Any, seen: Callable[[Graph], None], capture: Capture | None = None
@@ -242,7 +242,7 @@ class CapturingPass:
         self.pieces: list[CapturedPiece] = []
 
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Capture one call."""
+        """Capture one call of a piece."""
         leaves, layout = pytree.tree_flatten((args, kwargs))
         segments = Segments(self._engine, self._capture, self.pool, self._seen)
         output = segments.run_captured(piece, args, kwargs)
@@ -252,7 +252,7 @@ class CapturingPass:
 
 
 class ReplayingPass:
-    """Replays pieces in the order of their capture."""
+    """A forward pass that replays its pieces in the order of their capture."""
 
     __slots__ = ("_next", "_pieces")
 
@@ -261,7 +261,7 @@ class ReplayingPass:
         self._next = 0
 
     def run(self, piece: Piece, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Replay one call."""
+        """Replay one call of a piece."""
         if self._next >= len(self._pieces) or self._pieces[self._next].piece is not piece:
             raise GraphError(
                 f"{_name(piece)} is called where it was not when this batch was captured; a forward pass has "

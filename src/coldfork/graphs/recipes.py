@@ -1,4 +1,4 @@
-"""How batches were captured, to capture them again after their inputs have moved in memory."""
+"""The recipe of each captured batch, to capture it again after its inputs have moved in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Moved = Literal["ignore", "error", "record"]
 
 
 class Recipes:
-    """The forward function and inputs of each batch, kept unless moved inputs are ignored."""
+    """The functions that make each batch's forward function and inputs; empty if moved inputs are ignored."""
 
     def __init__(self, moved: Moved) -> None:
         if moved not in ("ignore", "error", "record"):
@@ -27,16 +27,16 @@ class Recipes:
         self._known: dict[BatchDescriptor, tuple[Make, Inputs]] = {}
 
     def keep(self, descriptor: BatchDescriptor, make: Make, inputs: Inputs | None) -> None:
-        """Remember how a batch was captured."""
+        """Keep the recipe of a captured batch."""
         if self.matter and inputs is not None:
             self._known[descriptor] = make, inputs
 
     def forget(self, descriptor: BatchDescriptor) -> None:
-        """Forget how a batch was captured."""
+        """Drop the recipe of a batch."""
         self._known.pop(descriptor, None)
 
     def anew(self, batch: CapturedBatch) -> tuple[Make, StaticInputs] | None:
-        """Return what is needed to capture a batch again, or None if its inputs have not moved."""
+        """Return the recipe to capture a batch again, or None if the batch's inputs have not moved."""
         descriptor = batch.descriptor
         if descriptor not in self._known:
             return None

@@ -21,7 +21,7 @@ Progress = Callable[[int, int, "BatchDescriptor | None"], None]
 
 
 def teller(progress: Progress | bool) -> Progress:
-    """Return the caller's function, one that draws a bar on a terminal, or one that does nothing."""
+    """Return a function that reports progress: the caller's own, a bar on a terminal, or a silent one."""
     if callable(progress):
         return progress
     return _bar if progress and sys.stderr.isatty() else lambda done, total, descriptor: None
@@ -37,7 +37,7 @@ def _bar(done: int, total: int, descriptor: BatchDescriptor | None) -> None:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Collect garbage once, then not until the block ends: freeing device memory breaks a capture."""
+    """Collect garbage now and not again within the block, since freeing device memory breaks a capture."""
     gc.collect()
     was_on = gc.isenabled()
     gc.disable()
@@ -67,4 +67,4 @@ class Inspection:
         return nullcontext()
 
     def captured(self, graph: Any) -> None:
-        """Take note of a finished graph."""
+        """Inspect a finished graph."""

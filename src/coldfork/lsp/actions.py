@@ -36,7 +36,7 @@ class Actions:
     def about(
         self, uri: str, diagnostics: Sequence[types.Diagnostic], command: str
     ) -> Iterator[types.CodeAction | types.Command]:
-        """Yield the actions for these diagnostics of a document; a fix's edits are made when it is chosen.
+        """Yield the actions for these diagnostics of a document; edits are made once an action is chosen.
 
         `command` is the editor's command that shows references; empty if it has none.
         """
@@ -78,7 +78,7 @@ class Actions:
         )
 
     def _edit(self, uri: str, edits: Sequence[types.TextEdit]) -> types.TextDocumentEdit:
-        """Return edits of a document; if it is open, its version lets the editor refuse outdated ones."""
+        """Return edits of a document, with its version if it is open: editors refuse outdated edits."""
         document = types.OptionalVersionedTextDocumentIdentifier(uri, self._answer.version(uri))
         return types.TextDocumentEdit(document, list(edits))
 
@@ -111,7 +111,7 @@ class Actions:
         )
 
     def _showing(self, cause: str, command: str) -> types.Command | None:
-        """Return a command that shows the modules woken by the cause of a finding."""
+        """Return a command that shows which modules this cause wakes."""
         for one in self._answer.report.causes:
             place = self._answer.place(one.path, one.line) if one.line >= 1 else None
             if one.id == cause and one.warms > 1 and place is not None:

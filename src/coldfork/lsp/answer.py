@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Answer:
-    """The findings in a folder, and the buffers that were checked."""
+    """The result of checking a folder, and the buffers that were checked."""
 
     folder: Path
     buffers: Mapping[str, Buffer]
@@ -40,12 +40,12 @@ class Answer:
 
     @cached_property
     def report(self) -> Report:
-        """The report of the inspection, without what the folder's baseline accepts."""
+        """The report of the inspection, without the findings that the folder's baseline accepts."""
         return report_of(self.inspection)
 
     @cached_property
     def options(self) -> Options:
-        """Options that show everything, tests included."""
+        """Report options that show every finding, even those in tests."""
         return Options(locate=self.inspection.locate, cell=self.inspection.cell, tests=True)
 
     @cached_property
@@ -63,7 +63,7 @@ class Answer:
         )
 
     def place(self, path: str, line: int, column: int = 0) -> Place | None:
-        """Return the editor's place for a line of the report; None in a notebook that is not open."""
+        """Return the editor's place for a line of the report; None if its notebook is not open."""
         file = self.file(path)
         buffer = self.buffers.get(file)
         cell, inside = self.inspection.cell(path, line)
@@ -91,7 +91,7 @@ class Answer:
                 yield place, cause
 
     def lines(self, uri: str) -> list[str]:
-        """Return the lines of a document as they were checked, with their line ends."""
+        """Return the lines of the checked version of a document, with their line ends."""
         for buffer in self.buffers.values():
             if uri in buffer.cells:
                 return buffer.cells[uri].splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""First checks in a separate process, which has no threads and so may fork; the server reads its cache."""
+"""First checks, in a process without threads that may fork; the server reuses the cache it fills."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from coldfork.source.files.workers import can_fork
 
 
 class Apart:
-    """A process that checks the files on disk to fill the cache, one folder at a time, until it is ended.
+    """A process that checks folders on disk, one at a time, to fill the cache.
 
     Create it before any thread, and before any output: standard output belongs to the editor. The process
     itself has neither standard input nor output.
@@ -60,10 +60,10 @@ class Apart:
             try:
                 self._ours.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # it has ended
+                pass  # the process has already ended
 
     def end(self) -> None:
-        """Tell the process to end, and wait until it has."""
+        """Tell the process to end, and wait for that."""
         self.give_up()
         pid, self._pid = self._pid, 0
         if pid:
@@ -84,7 +84,7 @@ def _serve(ours: socket.socket) -> None:
         try:
             inspect(configured(tuple(map(Path, paths)), {}, {}, settings), progress)
         except Exception:
-            pass  # the server's own check will fail in the same way, and report it
+            pass  # the server's own check will fail in the same way, and report the error
         progress()
 
 

@@ -1,4 +1,4 @@
-"""The documents that are open in an editor, as the files that they would be on disk."""
+"""The documents open in an editor, in the form in which they would be saved."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Buffer:
 def buffer_of(uri: str, workspace: Workspace) -> Buffer | None:
     """Return a document with its current text; None if it is not open, or not Python."""
     path = _path(uri) or ""
-    # The workspace stores documents under unquoted URIs, with a blank for `%20`.
+    # The workspace's keys are unquoted URIs, with a blank for `%20`.
     document = workspace.text_documents.get(unquote(uri))
     if document is not None and path.endswith(_SOURCES):
         return Buffer(uri, document.version or 0, document.source)
@@ -58,7 +58,7 @@ def _text(workspace: Workspace, uri: str) -> str:
 
 
 def _as_file(cells: Sequence[types.NotebookCell], texts: Mapping[str, str]) -> str:
-    """Return the notebook's JSON as it would be saved, without the outputs of its cells."""
+    """Return the JSON of a notebook with these cells, without their outputs."""
     listed = [
         {"cell_type": "code", "source": texts[cell.document], "metadata": {}, "outputs": []}
         if cell.kind is types.NotebookCellKind.Code

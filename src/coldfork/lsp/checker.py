@@ -63,12 +63,12 @@ class Checker:
         self._outdated = False
         self._given_up = False
         self._closed = False
-        # A daemon thread: a running check does not delay the exit.
+        # A daemon thread, so that a running check does not delay the exit.
         self._thread = threading.Thread(target=self._run, name="checks", daemon=True)
         self._thread.start()
 
     def ask(self, wanted: Wanted) -> None:
-        """Have a folder checked; earlier requests for it are dropped."""
+        """Request a check of a folder, in place of earlier requests for the same folder."""
         with self._changed:
             self._waiting[wanted.folder] = wanted
             self._since[wanted.folder] = monotonic()
@@ -77,7 +77,7 @@ class Checker:
             self._changed.notify()
 
     def do(self, errand: Callable[[CheckSession], T]) -> Future[T]:
-        """Call a function with the session as soon as it is free."""
+        """Have the thread call a function with the session once no check is running; return its future."""
         done: Future[T] = Future()
 
         def run() -> None:
@@ -121,7 +121,7 @@ class Checker:
                 return
 
     def _next(self) -> tuple[Wanted | None, Callable[[], None] | None]:
-        """Wait for the next folder or errand, and return it; return neither after `close`."""
+        """Wait for the next folder or function, and return it; return neither after `close`."""
         while not self._closed:
             if self._errands:
                 return None, self._errands.pop(0)
@@ -147,7 +147,7 @@ class Checker:
         except ColdforkError as error:
             self._failed(wanted, str(error))
         except Exception as error:
-            # The next edit may avoid the failure, and an editor is better off with a running server.
+            # Keep the server running: the next edit may avoid the failure.
             self._failed(wanted, f"coldfork itself failed: {type(error).__name__}: {error}")
         finally:
             self._running = None
@@ -167,6 +167,6 @@ class Checker:
 
 
 def request_of(wanted: Wanted) -> CheckRequest:
-    """Return the request to check a folder with its buffers, under its configuration."""
+    """Return the request to check a folder, with its buffers and its configuration."""
     overlays = {file: one.text.encode("utf-8", "surrogatepass") for file, one in wanted.buffers.items()}
     return configured(wanted.paths, {}, overlays, wanted.settings)

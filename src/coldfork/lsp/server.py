@@ -27,7 +27,7 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 
 
 class Server(LanguageServer):
-    """Serves one editor; the handlers of messages are in `features`."""
+    """The server of one editor; the handlers of its messages are in `features`."""
 
     def __init__(self, apart: Apart) -> None:
         super().__init__("coldfork", __version__, notebook_document_sync=_NOTEBOOKS)
@@ -125,7 +125,7 @@ class Server(LanguageServer):
     # --- display ---
 
     def known_command(self, name: str) -> str:
-        """Return the name of an editor's command; empty if the editor did not announce it."""
+        """Return this command's name if the editor has announced the command, or else an empty text."""
         offered = self.client_capabilities.experimental
         commands = offered.get("commands") if isinstance(offered, dict) else None
         return name if isinstance(commands, (list, tuple)) and name in commands else ""
@@ -148,7 +148,7 @@ class Server(LanguageServer):
         for uri in sorted(found.keys() | self._marked.get(answer.folder, set()) | answered):
             file = file_of(uri, self.workspace)
             if file is not None and file in self._buffers and self._buffers[file] != answer.buffers.get(file):
-                # Edited since the check; the next answer is on its way.
+                # The document was edited after the check; the next check is already under way.
                 continue
             self._publish(uri, found.get(uri, []), answer.version(uri))
         self._marked[answer.folder] = set(found)
@@ -161,7 +161,7 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(found)
 
     def _complain(self, wanted: Wanted, why: str) -> None:
-        """Report why a folder cannot be checked; once for the same reason, until the next answer."""
+        """Report why a folder cannot be checked, but only once until it has been checked again."""
         self._waiting.end(wanted.folder)
         if self._complaints.get(wanted.folder) != why:
             self._complaints[wanted.folder] = why
@@ -186,7 +186,7 @@ class Server(LanguageServer):
 
 
 def _set(settings: object) -> Mapping[str, Any]:
-    """Return the keys of `[tool.coldfork]` that an editor sets under `coldfork.configuration`."""
+    """Return the values that an editor sets for keys of `[tool.coldfork]`."""
     held = settings.get("configuration") if isinstance(settings, dict) else None
     return {key: value for key, value in held.items() if value is not None} if isinstance(held, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Conversion of an answer to objects of the protocol: diagnostics, hovers and lenses."""
+"""Conversion of a check's result to objects of the protocol: diagnostics, hovers and lenses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Shown:
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(told)))
 
     def lenses(self, uri: str, command: str) -> Iterator[types.CodeLens]:
-        """Yield how many modules each line of a document wakes, with the command that shows them, if any."""
+        """Yield a lens for each line that wakes modules: their number, and a command that shows them."""
         for place, cause in self._answer.causes(uri):
             if cause.warms > 1:
                 span = self.span(place)
@@ -57,7 +57,7 @@ class Shown:
                 yield types.CodeLens(span, types.Command(title, command, arguments=arguments))
 
     def references(self, uri: str, line: int, itself: bool) -> Iterator[types.Location]:
-        """Yield the lines through which the modules that a line wakes reach it."""
+        """Yield the lines, most of them imports, through which other modules execute this waking line."""
         own = Place(uri, line)
         lines: dict[Place | None, None] = {}
         for place, cause in self._answer.causes(uri):
@@ -69,7 +69,7 @@ class Shown:
                 yield types.Location(found.uri, self.span(found))
 
     def span(self, place: Place, end: Place | None = None) -> types.Range:
-        """Return the range from a place to another one, or to the end of its line."""
+        """Return the range from one place to another, or to the end of its line."""
         lines = self._lines_of(place.uri)
         text = lines[place.line].rstrip() if place.line < len(lines) else ""
         until = end or Place(place.uri, place.line, max(len(text), place.column))

@@ -23,11 +23,11 @@ class Waiting:
         self._percentage: dict[str, int] = {}
 
     def begin(self, folder: Path, give_up: Callable[[], object]) -> None:
-        """Start to show progress for a folder, if the editor supports it."""
+        """Start to show a folder's progress, if the editor supports that."""
         window = self._server.client_capabilities.window
         if window and window.work_done_progress:
             token = self._tokens[folder] = f"coldfork-{len(self._tokens)}"
-            # The loop keeps only weak references to tasks.
+            # Kept in a set, because the event loop has only weak references to tasks.
             task = asyncio.get_running_loop().create_task(self._begin(folder, token, give_up))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
@@ -51,7 +51,7 @@ class Waiting:
         """Report how far the check of a folder is in one of its stages."""
         token = self._tokens.get(folder)
         if token is not None and token in self._begun and total:
-            # Reading is the first half; the percentage never decreases.
+            # Reading counts as the first half; the protocol forbids a percentage that decreases.
             part = min(done / total, 1) / 2 + (0 if stage == "reading" else 0.5)
             percentage = max(int(part * 100), self._percentage.get(token, 0))
             if percentage != self._percentage.get(token):
@@ -60,7 +60,7 @@ class Waiting:
                 self._server.work_done_progress.report(token, said)
 
     def end(self, folder: Path) -> None:
-        """Finish the progress of a folder, whatever the outcome."""
+        """Remove a folder's progress from the editor, whatever the outcome of the check."""
         token = self._tokens.pop(folder, None)
         if token is not None and token in self._begun:
             self._server.work_done_progress.end(token, types.WorkDoneProgressEnd())

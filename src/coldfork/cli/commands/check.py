@@ -1,4 +1,4 @@
-"""`coldfork check`: finds in source code what importing it does to accelerators."""
+"""`coldfork check`: finds in source code how importing it affects accelerators."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def check(context: click.Context, /, paths: tuple[Path, ...], **_: object) -> No
     inspection, settings = inspect(context, paths)
     report, interrupted = _report(inspection, settings)
     if interrupted:
-        click.echo(err=True)  # after the terminal's ^C
+        click.echo(err=True)  # ends the line on which the terminal showed ^C
         output.note(f"interrupted: findings whose {undone(settings)} by then count as not testable")
     _deliver(report, inspection, settings)
     complain(inspection)
@@ -171,7 +171,7 @@ def _is_to_mend(context: click.Context) -> bool:
 
 
 def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Mend what is found or print the patch, and prove it if asked to."""
+    """Mend the findings or print the patch, and with `--prove` test the mended files."""
     from coldfork.cli import mending
     from coldfork.cli.inspection import complain
 
@@ -193,7 +193,7 @@ def _mend(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 
 def _refuse_idle_options(context: click.Context) -> None:
-    """Refuse typed options for imports if nothing is imported; variables and files may set them anyway."""
+    """Refuse options for imports on the command line if nothing is imported; elsewhere they may be set."""
     if context.params["confirm"] or context.params["prove"]:
         return
     for name in ("virtual", "timeout"):
@@ -204,7 +204,7 @@ def _refuse_idle_options(context: click.Context) -> None:
 
 
 def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
-    """Print what the analysis knows at one line."""
+    """Print the findings of the analysis for one line."""
     from coldfork.cli.inspection import trace
     from coldfork.report.findings import trace_text
 
@@ -215,12 +215,12 @@ def _trace(context: click.Context, paths: tuple[Path, ...]) -> None:
 
 
 def _is_unknown(report: Report) -> bool:
-    """Return whether something was not followed, so that a lack of findings proves nothing."""
+    """Return whether some code was not analysed, so that a lack of findings proves nothing."""
     return bool(report.unfinished or report.skipped)
 
 
 def _report(inspection: Inspection, settings: dict[str, Any]) -> tuple[Report, bool]:
-    """Return the report, and whether a confirmation was interrupted."""
+    """Return the report, and whether the user interrupted the confirmation."""
     from coldfork.checking.reporting import report_of
 
     report = report_of(inspection)
@@ -253,7 +253,7 @@ def _limit(settings: dict[str, Any]) -> int | None:
 
 def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -> None:
     form, file = settings["format"], settings["output"]
-    # Pages of rules are loaded only for the formats that show them.
+    # Only these formats show the pages of rules, which take time to load.
     rules = rule_texts(inspection.request.rules) if form in ("sarif", "junit", "rdjson") else {}
     shown = replace(_options(inspection, settings), rules=rules)
     tables = ""
@@ -265,11 +265,11 @@ def _deliver(report: Report, inspection: Inspection, settings: dict[str, Any]) -
     if tables and (file or is_for_people(form)):
         output.write(tables if file else f"\n{tables}")
     elif tables:
-        # Standard output holds one document, for a program to read.
+        # Standard output must hold nothing but the document, for a program to read.
         output.note(f"statistics\n{tables.rstrip()}")
     selection = Selection(report, shown)
     if form == "concise" and (left := selection.limit_line()):
         output.note(left)
     if form in ("concise", "github", "gitlab", "rdjson") and (folded := selection.fold_line()):
-        output.note(folded)  # these formats have no place for it: every line is a cause
+        output.note(folded)  # not on standard output: in these formats every line is a cause
     note_delivery(len(report.causes), "cause", settings)

@@ -1,4 +1,4 @@
-"""`coldfork demo`: writes a small broken program, and shows the commands that find and mend the bug."""
+"""`coldfork demo`: writes a small program with a bug, and shows the commands that find and mend it."""
 
 from __future__ import annotations
 

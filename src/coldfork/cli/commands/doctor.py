@@ -83,7 +83,7 @@ def doctor(
         from coldfork.diagnose.anonymous import anonymous
 
         checkup = anonymous(checkup)
-    # Checks that were named are shown even if they passed.
+    # Checks that the user named are shown even if they passed.
     options = replace(rendering(settings), everything=verbose or bool(checks))
     deliver(renderer("checkup", form)(checkup, options), settings)
     context.exit(FINDINGS if checkup.count(Health.FAIL) else 0)

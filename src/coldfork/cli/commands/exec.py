@@ -30,7 +30,7 @@ Next: report.json in the run directory says what it did to accelerators.
 def _variables(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, str | None]:
-    """Parse variables to set or remove."""
+    """Parse the environment variables to set or remove."""
     try:
         return dict(map(isolation.variable, given))
     except ValueError as error:
@@ -38,14 +38,14 @@ def _variables(
 
 
 def _modules(_context: click.Context, _parameter: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """Split names at commas."""
+    """Return the names of modules, which commas separate."""
     return () if given is None else isolation.modules(given)
 
 
 def _number_of_runs(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> int | str | None:
-    """Parse a number, or `all`."""
+    """Parse a number of runs, or `all`."""
     try:
         return None if given is None else isolation.number_of_runs(given)
     except ValueError as error:

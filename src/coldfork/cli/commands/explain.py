@@ -1,4 +1,4 @@
-"""`coldfork explain`: finds the failure in a log, the guilty line, and what to do about it."""
+"""`coldfork explain`: finds the failure in a log, the guilty line, and the remedy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Next: coldfork run --follow PROGRAM records what a log does not tell.
 
 
 class _WithCommand(click.Command):
-    """Treats the arguments after `--` as a command."""
+    """A click command that treats the arguments after `--` as a command to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Remove the command from the arguments before the options are parsed."""
@@ -166,7 +166,7 @@ def _run_and_explain(
 
 
 def _has_failed(said: Explanation) -> bool:
-    """Return whether a process failed although the command succeeded: its workers may have died."""
+    """Return whether a process failed, such as a worker, although the command itself succeeded."""
     from coldfork.knowledge.troubles import named
 
     return any(
@@ -192,7 +192,7 @@ def _of_command(
 
 
 def _rendered(said: Explanation, settings: dict[str, Any]) -> str:
-    """Return the text in its format; for a bug report, without the names of users and machines."""
+    """Return the explanation in the chosen format; for a bug report, without names of users or machines."""
     if settings["format"] == "markdown":
         from coldfork.diagnose.anonymous import anonymous
 
@@ -201,7 +201,7 @@ def _rendered(said: Explanation, settings: dict[str, Any]) -> str:
 
 
 def _say(said: Explanation, settings: dict[str, Any]) -> None:
-    """Write it to the output file, or else to standard error: standard output belongs to the command."""
+    """Write a text to the output file or to standard error; standard output belongs to the command."""
     text = _rendered(said, settings)
     if settings["output"]:
         output.save(text, Path(settings["output"]))

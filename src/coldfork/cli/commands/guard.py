@@ -165,7 +165,7 @@ def _text(interpreter: Interpreter, variable: str | None, python: str | None) ->
 
 
 def _bodies() -> list[str]:
-    """Return the lines about what is read of a worker before it is started."""
+    """Return lines on which parts of a worker's source are read before the worker is started."""
     from coldfork.start.guard import interpreters
 
     seconds = f"{interpreters.SECONDS:g} seconds"

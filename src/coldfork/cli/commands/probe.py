@@ -77,7 +77,7 @@ def probe(
     try:
         settings = options.resolve(context, configuration.read(Path()))
     except ConfigurationError as error:
-        # An old commit may have a configuration that is invalid today, which does not make the commit bad.
+        # The configuration of an old commit may be invalid today; `git bisect` must not call the commit bad.
         output.note(str(error))
         context.exit(UNJUDGED)
     from coldfork.launch.plumbing.ask import command_signals
@@ -85,7 +85,7 @@ def probe(
     with command_signals():
         probing = _probe(modules, packages, settings, forked=in_forked_child)
     if probing.interrupted:
-        click.echo(err=True)  # after the terminal's ^C
+        click.echo(err=True)  # ends the line on which the terminal showed ^C
     _deliver(probing, settings)
     context.exit(INTERRUPTED if probing.interrupted else STATUSES[probing.status])
 

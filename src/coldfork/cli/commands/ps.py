@@ -81,14 +81,14 @@ def ps(
     except KeyboardInterrupt:
         if not watch:
             raise
-        click.echo(err=True)  # after the terminal's ^C
+        click.echo(err=True)  # ends the line on which the terminal showed ^C
     except UsageError:
         output.note("the processes have ended")
     context.exit(FINDINGS if census.poisoned else 0)
 
 
 def _looking(pids: tuple[int, ...]) -> Callable[[], Census]:
-    """Return a function that takes a census once; raise on a system where that is impossible."""
+    """Return a function that takes one census; raise if this system does not allow a census."""
     if not sys.platform.startswith("linux"):
         raise UsageError(f"coldfork ps needs Linux, because it reads /proc; this is {sys.platform}")
     import os

@@ -1,4 +1,4 @@
-"""`coldfork run`: runs a program as `python` does, and says what it did to accelerators."""
+"""`coldfork run`: runs a program as `python` does, and reports its effects on accelerators."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 
 class _AsPython(click.Command):
-    """Parses its own long options, and leaves Python's options and the program's arguments alone."""
+    """A click command that parses its long options, but not Python's or the program's arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments as Python does its own, after removing the options of coldfork."""
+        """Remove coldfork's options from the arguments, and parse the others as Python would."""
         from coldfork.launch.watch.run import split
 
         taken, line = split(args, {name: needs for option in self.params for name, needs in _names(option)})
@@ -155,7 +155,7 @@ def run(
     try:
         found = _conclude(plan, done, quiet=quiet, strict=strict)
     except KeyboardInterrupt:
-        # The program has already ended, and the user does not want to read the verdict.
+        # The program has already ended, so Ctrl-C only means that the user wants no report.
         pass
     status = terminal.end_like(done.ending)
     context.exit(status or (FINDINGS if found and strict else 0))
@@ -216,6 +216,6 @@ def _next_commands(plan: WatchPlan, summed_up: Outcome, recording: Recording) ->
 
 
 def _exact(summed_up: Outcome) -> str | None:
-    """Return the module for which another run could find the exact line."""
+    """Return the module in which another run, with `--exact`, could find the waking line."""
     waker = summed_up.wake.waker if summed_up.wake else None
     return waker.module if waker is not None and waker.line is None else None

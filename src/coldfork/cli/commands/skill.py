@@ -1,4 +1,4 @@
-"""`coldfork skill`: prints the text that teaches a coding agent to check, explain, fix and prove."""
+"""`coldfork skill`: prints instructions on check, explain, fix and prove for a coding agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A DataLoader whose workers are forked while the device is awake, and use it."""
+"""The demonstration of a DataLoader whose workers are forked while the device is awake, and use it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """Return the demonstration; its samples need no device, so the line that uses it is removed."""
+    """Return the demonstration; the fix removes the line that uses the device, as samples need none."""
     return Demo(
         "a training whose DataLoader's workers crash",
         {"train.py": TRAIN, **hardware.BESIDE_TORCH},

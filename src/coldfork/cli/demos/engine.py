@@ -1,4 +1,4 @@
-"""An inference engine that wakes the device when it is imported, and so cannot fork its worker."""
+"""The demonstration of an inference engine that wakes the device on import, and then forks a worker."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """Return the demonstration, from the line to the crash, and from the fix to the proof."""
+    """Return the demonstration: the waking line, the crash, the fix and the proof."""
     return Demo(
         "an engine whose worker crashes",
         {

@@ -1,4 +1,4 @@
-"""A server that wakes the device and forks afterwards."""
+"""The demonstration of a server that wakes the device and forks afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if __name__ == "__main__":
 
 
 def demo(machine: Machine) -> Demo:
-    """Return the demonstration; both processes need the device, so the start method is changed."""
+    """Return the demonstration; the fix changes the start method, as both processes need the device."""
     if machine.driver:
         machine = replace(machine, torch=False)  # a spawned child would have to import torch again
     return Demo(

@@ -1,4 +1,4 @@
-"""A CUDA graph without the work that its warm-up had already done."""
+"""The demonstration of a CUDA graph that lacks work which its warm-up had already done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `hardware.py` of the programs: asks for the device's generation, by torch or else by the driver."""
+"""The `hardware.py` of the programs: finds the device's generation, by torch or else by the driver."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ BESIDE_TORCH = {"pyproject.toml": CONFIGURATION, "packages/README": "Nothing is 
 
 
 def files(machine: Machine) -> dict[str, str]:
-    """Return `hardware.py`, and the files that it needs beside it."""
+    """Return `hardware.py` and the other files that it needs."""
     return {"hardware.py": TORCH, **BESIDE_TORCH} if machine.torch else {"hardware.py": DRIVER}
 
 
 def crash(machine: Machine) -> str:
-    """Return the error that ends a forked child."""
+    """Return the message of the error that ends a forked child."""
     if machine.torch:
         return "Cannot re-initialize CUDA in forked subprocess"
     return "cuInit failed with CUDA error 3"

@@ -1,4 +1,4 @@
-"""A log of a crash on another machine."""
+"""The demonstration with a log of a crash on another machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INFO 10:02:12 engine stopped
 
 
 def demo(_machine: Machine) -> Demo:
-    """Return the demonstration of what a log alone shows, and where to look next."""
+    """Return the demonstration: a diagnosis from the log alone, and where to look next."""
     return Demo(
         "a log from a machine that you cannot reach",
         {"crash.log": LOG},

@@ -21,7 +21,7 @@ class Command:
 
     @property
     def needs_device(self) -> bool:
-        """Whether it runs a program on the virtual device."""
+        """Whether this command runs a program on the virtual device."""
         return "--virtual" in self.line
 
 
@@ -56,7 +56,7 @@ class Demo:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The abilities of this machine that affect a demonstration."""
+    """The features of this machine that affect a demonstration."""
 
     torch: bool
     """Whether PyTorch can be imported."""

@@ -23,13 +23,13 @@ _PATIENCE = 10
 
 
 def machine() -> Machine:
-    """Return what this machine can do."""
+    """Return the features of this machine that affect a demonstration."""
     from importlib.util import find_spec
 
     from coldfork.virtual import compiling, stubs
 
     try:
-        # Compiled now, once, for the commands that will need it at the same time.
+        # Compiled once before the commands start, since several of them need it at the same time.
         compiling.library(Path(stubs.__file__).with_name("native") / "driver.c", stubs.DRIVER)
         driver = True
     except compiling.CannotCompileError:
@@ -67,7 +67,7 @@ class Walk:
                     self._take(step, running)
 
     def outcome(self, seconds: float) -> str:
-        """Return a summary in a few lines."""
+        """Return a summary of the walk in a few lines."""
         lines = [f"not as told: {one}" for one in self.differed]
         done = self.steps - len(self.differed)
         lines.append(f"{done} of {self.steps} steps came out as told, in {seconds:.1f} s.")
@@ -121,7 +121,7 @@ class Walk:
 
     @contextmanager
     def _running(self, commands: list[Command]) -> Iterator[dict[Command, subprocess.Popen[bytes]]]:
-        """Run these at the same time; end those that are still running at the end."""
+        """Run these commands in the background during the block, and end them after it."""
         running: dict[Command, subprocess.Popen[bytes]] = {}
         try:
             for command in commands:
@@ -143,7 +143,7 @@ def _arguments(line: str) -> list[str]:
     program, *arguments = shlex.split(line)
     if program == "python":
         return [sys.executable, *arguments]
-    # -P: files of the demonstration must not be imported in place of modules of coldfork.
+    # -P: coldfork must not import files of the demonstration in place of its own modules.
     return [sys.executable, "-P", "-m", program, *arguments]
 
 
@@ -159,7 +159,7 @@ def _environment(folder: Path, *, colour: bool) -> dict[str, str]:
         "COLDFORK_COLUMNS": str(WIDTH),
         "FORCE_COLOR" if colour else "NO_COLOR": "1",
         "PYTHONIOENCODING": "utf-8",
-        "PYTHONUNBUFFERED": "1",  # keeps the output of a child before later output of its parent
+        "PYTHONUNBUFFERED": "1",  # unbuffered, so that the output of parent and child stays in order
     }
 
 

@@ -35,7 +35,7 @@ class Inspector(Inspection):
         *,
         recorded: bool = False,
     ) -> None:
-        """Declare the tensors, and with `recorded` that graphs record their own steps.
+        """Set up for these persistent tensors and inputs; with `recorded`, graphs record their own steps.
 
         Recording them here as well would keep intermediate memory alive and make the graph larger.
         """
@@ -82,7 +82,7 @@ class Inspector(Inspection):
             for spot in spots(roots)
             if is_tensor(spot.value) and _is_kept_by_module(spot.holder, spot.key)
         }
-        # Reads by other threads are not seen, so every tensor that the function can reach counts as read.
+        # The modes miss reads by other threads, so every tensor that the function can reach counts as read.
         for spot in spots(roots):
             if is_tensor(spot.value):
                 self._is_input(spot.value)
@@ -110,7 +110,7 @@ class Inspector(Inspection):
 
     def captured(self, graph: Any) -> None:
         """Inspect the reads and writes of a finished graph."""
-        # Copied: operators of the inspection itself are recorded too, and do not belong to the graph.
+        # Copied, because the inspection's own operators are recorded too and do not belong to the graph.
         steps = list(_steps_of(graph) if hasattr(graph, "records") else self._steps)
         made = {memory.key for memory in getattr(graph, "memories", ()) if memory.kind is Kind.POOL}
         run = CheckedRun(self._descriptor, "graph")
@@ -126,7 +126,7 @@ class Inspector(Inspection):
         self._steps.clear()
 
     def report(self, differs: bool | None = None) -> Report:
-        """Return what was found for the batch captured last.
+        """Return the findings for the most recently captured batch.
 
         `differs` says whether a replay differs from a fresh run; if that is unknown, the evidence alone
         decides.
@@ -143,7 +143,7 @@ class Inspector(Inspection):
         return Report(tuple(leaks), tuple(lazy))
 
     def batch_memory(self) -> frozenset[int]:
-        """Return memory from before the check with new values in each step, which only the graph wrote."""
+        """Return inputs' memory from before the check that nothing but the graph has written since."""
         return frozenset(
             key
             for key in self.of_batches
@@ -154,11 +154,11 @@ class Inspector(Inspection):
         )
 
     def unwritten(self) -> tuple[Leak, ...]:
-        """Return the leaks from memory that was never written; an eager run reads undefined values too."""
+        """Return the leaks from memory that was never written, which an eager run would read as well."""
         return tuple(leak for leak in self._leaks if _UNWRITTEN in leak.message)
 
     def writer_of(self, graph_record: Any) -> tuple[str, Frame | None]:
-        """Return a description of what wrote the memory that a record reads from outside, and its line."""
+        """Return a description and the line of the writer of outside memory that a record reads."""
         for use in graph_record.read:
             if use.memory.kind is not Kind.OUTSIDE:
                 continue
@@ -217,7 +217,7 @@ class Inspector(Inspection):
         return Watched(self._ledger, run, self._operators, self._places, self._is_input, steps)
 
     def _is_input(self, tensor: Any) -> bool:
-        """Return whether a tensor is an input; if none are declared, all but parameters and buffers are."""
+        """Return whether a tensor is an input: a declared one or, without any, no parameter or buffer."""
         storage = key_of(tensor)
         if self._inputs is not None:
             return storage in self._inputs or storage in self._persistent

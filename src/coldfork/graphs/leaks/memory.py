@@ -1,4 +1,4 @@
-"""The last writer of each byte of memory, and whether the value depends on the batch."""
+"""The last writer of each byte of memory, and whether the written value depends on the batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coldfork.model.states import Frame
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:
-    """One run of the program's code: for which batch, and why."""
+    """One run of the program's code, with its batch and its purpose."""
 
     descriptor: str
     kind: str
@@ -23,7 +23,7 @@ class CheckedRun:
 
     @property
     def warms(self) -> bool:
-        """Whether it is part of the warm-up, on which a graph must not depend."""
+        """Whether the run is part of the warm-up, on which a graph must not depend."""
         return self.kind.endswith("warm-up")
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ _SMALL = 1 << 20
 
 
 class Writer(NamedTuple):
-    """One operator that wrote memory, and its run."""
+    """One operator that wrote memory, and the run in which it did."""
 
     name: str
     where: Frame | None
@@ -56,12 +56,12 @@ def key_of(tensor: Any) -> int:
 
 
 def has_memory(tensor: Any) -> bool:
-    """Return whether all elements of a tensor are in one storage, so that its writers can be tracked."""
+    """Return whether a tensor has a single storage, so that its writers can be tracked."""
     return isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided and not tensor.is_quantized
 
 
 def is_readable(tensor: Any) -> bool:
-    """Return whether a tensor is in one storage that this process can read and write, to compare it.
+    """Return whether a tensor can be compared: this process can read and write its single storage.
 
     Subclasses of tensors may add methods, but not change how operators are dispatched.
     """
@@ -73,7 +73,7 @@ def is_readable(tensor: Any) -> bool:
 
 
 class Ledger:
-    """Records the last writer of every byte written."""
+    """A record of the last writer of every byte."""
 
     def __init__(self) -> None:
         self.writers: list[Writer] = [
@@ -88,12 +88,12 @@ class Ledger:
         return len(self.writers) - 1
 
     def write(self, tensor: Any, writer: int) -> None:
-        """Note that a writer overwrites these elements."""
+        """Note that a writer overwrites the elements of a tensor."""
         if tensor.numel():
             self._page(tensor).write(tensor, writer)
 
     def last_writers(self, tensor: Any) -> list[int]:
-        """Return the last writers of these elements."""
+        """Return the last writers of a tensor's elements."""
         if tensor.numel() == 0:
             return []
         page = self._pages.get(key_of(tensor))
@@ -105,7 +105,7 @@ class Ledger:
         return [BEFORE] if page is None else page.all_writers()
 
     def forget_dead(self) -> None:
-        """Drop the entries of freed memory."""
+        """Drop the entries of memory that has been freed."""
         for key in [key for key, page in self._pages.items() if page.alive.expired()]:
             del self._pages[key]
 
@@ -127,7 +127,7 @@ class _Page:
         self._stretches: list[tuple[int, int, int]] = [(0, self.nbytes, BEFORE)]
         """The start, end and writer of each contiguous range; unused once there are cells."""
         self._cells: Any = None
-        if smaller is not None:  # the storage grew
+        if smaller is not None:  # the storage has grown since the page was made
             self._unit = smaller._unit
             self._stretches = [*smaller._stretches, (smaller.nbytes, self.nbytes, NOTHING)]
             if smaller._cells is not None:
@@ -201,7 +201,7 @@ def _stretch(tensor: Any) -> tuple[int, int] | None:
 def _cells(number: int, value: int) -> Any:
     if number <= _SMALL or value:
         return torch.full((number,), value, dtype=torch.int32)
-    # The system allocates each page only when it is first written.
+    # Costs little: the system allocates each page only when that page is first written.
     return torch.frombuffer(mmap.mmap(-1, number * 4), dtype=torch.int32)
 
 

@@ -1,4 +1,4 @@
-"""Watches an eager run: the memory that each operator reads and writes, and reads on the host."""
+"""A watch of an eager run, for host reads and for the memory that each operator reads and writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OperatorStep:
 
 
 class Watched(UncompiledMode):
-    """Runs every operator, and notes what it writes."""
+    """A mode that runs every operator, and notes the memory that it reads and writes."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Watched(UncompiledMode):
             for tensor in fresh:
                 self._ledger.write(tensor, NOTHING)
             return
-        # Values that building a batch writes to existing memory depend on that batch.
+        # While a batch is built, values written to existing memory depend on that batch.
         older = any(key not in self._made for key in aliased)
         depends = depends or (self._run.kind.startswith("build") and older)
         writer = self._ledger.new_writer(Writer(operator.name, where, self._run, depends))
@@ -109,7 +109,7 @@ class Watched(UncompiledMode):
 
 
 class HostReads(TorchFunctionMode):  # type: ignore[misc]
-    """Reports host reads that no operator shows: the function's name, and the tensor."""
+    """Reports host reads that call no operator, with the function's name and the tensor."""
 
     def __init__(self, note: Callable[[str, Any], None]) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ _LIMIT = 50_000
 
 
 class Spot(NamedTuple):
-    """One value, the object that holds it, and its key or name there."""
+    """One value, the object that holds it, and its key or name in that object."""
 
     path: str
     holder: Any
@@ -38,14 +38,14 @@ def spots(roots: Mapping[str, Any]) -> Iterator[Spot]:
         seen.add(id(holder))
         for where, key, value in _parts(holder):
             count += 1
-            # Values held by the state itself are named without a prefix.
+            # The state itself has an empty path, so paths of its values need no leading dot.
             inner = f"{path}{where}" if path else where.removeprefix(".")
             yield Spot(inner, holder, key, value)
             waiting.append((inner, value, depth + 1))
 
 
 def roots_of(forward: Any, state: Any) -> dict[str, Any]:
-    """Return the objects that a forward function works on, by their names in its source."""
+    """Return the objects that a forward function uses, by their names in its source."""
     found: dict[str, Any] = {"": state}
     _add_roots(forward, found)
     return found
@@ -61,7 +61,7 @@ def is_leaf(value: Any) -> bool:
     if isinstance(value, _LEAVES) or is_tensor(value):
         return True
     top = type(value).__module__.partition(".")[0]
-    # A torch module belongs to the program; graphs, streams and pools, even of coldfork, are leaves.
+    # Only torch modules belong to the program; graphs, streams and pools do not, not even coldfork's.
     return top in _OTHERS or (top == "torch" and not isinstance(value, torch.nn.Module | Mapping))
 
 
@@ -95,7 +95,7 @@ def _add_roots(function: Any, found: dict[str, Any]) -> None:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not bound yet
+    except ValueError:  # the variable has no value yet
         return None
 
 
@@ -124,7 +124,7 @@ def _attributes(holder: Any) -> Iterator[tuple[str, Any, Any]]:
     own = getattr(holder, "__dict__", None)
     for name, value in list(own.items()) if isinstance(own, dict) else ():
         if name in ("_parameters", "_buffers", "_modules"):
-            # A module exposes these as its own attributes.
+            # A torch module shows these parameters, buffers and submodules as attributes of its own.
             yield from ((f".{inner}", inner, one) for inner, one in value.items() if one is not None)
         elif not name.startswith("_backward_") and not name.endswith("_hooks"):
             yield f".{name}", name, value

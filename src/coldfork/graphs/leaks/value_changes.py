@@ -1,4 +1,4 @@
-"""The changes that a run makes to the Python values it can reach."""
+"""The changes that a run makes to Python values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 class Snapshot:
-    """The values that could be reached at one moment.
+    """The values that a forward function could reach at one moment.
 
     It keeps their holders alive, so that no later object gets the id of one of them.
     """
@@ -39,11 +39,11 @@ class Snapshot:
             self._values[id(spot.holder), spot.key] = spot.path, _print_of(spot.value), spot.value
 
     def holds(self, holder: Any) -> bool:
-        """Return whether an object could be reached."""
+        """Return whether an object could be reached at the moment of this snapshot."""
         return self._holders.get(id(holder), _NOTHING) is holder
 
     def changes(self, later: Snapshot) -> list[Change]:
-        """Return the changes in a later snapshot to objects that are in this one."""
+        """Return how objects in this snapshot differ in a later one."""
         found: list[Change] = []
         for place, (path, now, value) in later._values.items():
             holder = self._holders.get(place[0])
@@ -53,13 +53,13 @@ class Snapshot:
             if before is not _NOTHING and before == now:
                 continue
             if before is _NOTHING and isinstance(place[1], str):
-                earlier = getattr(type(holder), place[1], _NOTHING)  # a default of the class
+                earlier = getattr(type(holder), place[1], _NOTHING)  # a default that the class holds
             found.append(Change(path, holder, place[1], _shown(earlier), _shown(value)))
         return found
 
 
 class Calls:
-    """Records which functions ran, to find the line that set a value."""
+    """A record of the functions that ran, to find the line that set a value."""
 
     def __init__(self) -> None:
         self.codes: dict[CodeType, None] = {}
@@ -76,13 +76,13 @@ class Calls:
         self.codes[frame.f_code] = None
 
     def setter_of(self, name: Any) -> Frame | None:
-        """Return the line in these functions that sets this attribute or key, if there is only one."""
+        """Return the only line in the recorded functions that sets this attribute or key, or None."""
         found = list(_setters(self.codes, name)) if isinstance(name, str) else []
         return found[0] if len(set(found)) == 1 else None
 
 
 def profile_again(before: Any) -> None:
-    """Restore the result of `sys.getprofile`: a function, or a profiler object such as cProfile's."""
+    """Restore what `sys.getprofile` returned: a function, or a profiler object such as cProfile's."""
     if before is None or callable(before):
         sys.setprofile(before)
     else:

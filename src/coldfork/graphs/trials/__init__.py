@@ -1,1 +1,1 @@
-"""Trials of a captured graph: replays compared with fresh eager runs, each in its own process."""
+"""Trials of a captured graph: comparisons of its replays with fresh eager runs, in separate processes."""

@@ -1,4 +1,4 @@
-"""The state before a capture: memory by its place, and sources of random numbers."""
+"""The state before a capture: older memory, and the sources of random numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of some memory, by numbers that identify the same part in a copy of the process."""
+    """A part of some memory, described by numbers that are valid in copies of the process, too."""
 
     key: int
     dtype: Any
@@ -41,21 +41,21 @@ class View:
 
 
 def view_of(tensor: Any) -> View:
-    """Return a tensor's part of its memory."""
+    """Return the part of its memory that a tensor covers."""
     return View(
         key_of(tensor), tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tuple(tensor.stride())
     )
 
 
 def distinct_part_of(tensor: Any) -> View:
-    """Return the same part with each element once: elements of an expanded tensor share memory."""
+    """Return the same part with each element only once, since elements of expanded tensors share memory."""
     view = view_of(tensor)
     shape = tuple(1 if not step else size for size, step in zip(view.shape, view.stride, strict=True))
     reach = 1 + sum((size - 1) * step for size, step in zip(shape, view.stride, strict=True) if size)
     steps = sorted((step, size) for size, step in zip(shape, view.stride, strict=True) if size > 1)
     inner = 1
     for step, size in steps:
-        if step < inner:  # overlapping windows
+        if step < inner:  # elements of overlapping windows, of which each is kept once
             return replace(view, shape=(reach,), stride=(1,))
         inner = step * (size - 1) + inner
     return replace(view, shape=shape)
@@ -67,7 +67,7 @@ def bytes_of(storage: Any) -> Any:
 
 
 def plainly(tensor: Any) -> Any:
-    """Return a readable tensor as a plain one, without the overrides of its subclass."""
+    """Return a readable tensor as a plain one, without the methods that its subclass overrides."""
     if type(tensor) in _PLAIN:
         return tensor
     with torch._C.DisableTorchFunctionSubclass():
@@ -75,7 +75,7 @@ def plainly(tensor: Any) -> Any:
 
 
 def known_objects() -> list[Any]:
-    """Return all objects known to the collector, including those that an engine froze before a capture."""
+    """Return all objects that the garbage collector knows, including those that an engine has frozen."""
     if not gc.get_freeze_count():
         return gc.get_objects()
     gc.unfreeze()
@@ -86,17 +86,17 @@ def known_objects() -> list[Any]:
 
 
 def _tensors(objects: list[Any]) -> Iterator[Any]:
-    """Yield the tensors among a million objects, without executing Python code for each of them."""
-    # By their types: `isinstance` may run code of the program's objects.
+    """Yield the tensors among the objects, without Python code for each of a million objects."""
+    # Tested by type, since `isinstance` may run code of the program's objects.
     return compress(objects, map(type.__subclasscheck__, repeat(torch.Tensor), map(type, objects)))
 
 
 class Beginning:
-    """The memory of all tensors that exist when it is created, which is called older memory elsewhere."""
+    """A record of the older memory: that of all tensors that exist when the record is made."""
 
     def __init__(self) -> None:
         self._tensors: dict[int, list[weakref.ref[Any]]] = {}
-        # These reserve the addresses of storages, without keeping their memory.
+        # Weak references keep addresses of storages from being reused, but not their memory.
         self._places: list[StorageWeakRef] = []
         for one in filter(is_readable, _tensors(known_objects())):
             self._add(one)
@@ -109,25 +109,25 @@ class Beginning:
         self._tensors.setdefault(key, []).append(weakref.ref(tensor))
 
     def holds(self, key: int) -> bool:
-        """Return whether some memory existed at the beginning."""
+        """Return whether some memory is older memory."""
         return key in self._tensors
 
     def objects(self, key: int) -> list[Any]:
-        """Return the program's tensors on some memory."""
+        """Return the program's tensors in some memory."""
         return [tensor for one in self._tensors.get(key, ()) if (tensor := one()) is not None]
 
     def largest(self, key: int) -> Any:
-        """Return the tensor with the most elements of some memory; None if the memory has been freed."""
+        """Return the largest tensor in some memory; None if the memory has been freed."""
         alive = map(plainly, self.objects(key))
         return max(alive, key=lambda tensor: tensor.numel(), default=None)
 
     def storage(self, key: int) -> Any:
-        """Return the memory itself; None if it has been freed."""
+        """Return the storage with this key; None if it has been freed."""
         tensor = self.largest(key)
         return None if tensor is None else tensor.untyped_storage()
 
     def contents(self, keys: Iterable[int]) -> dict[int, Any]:
-        """Return the present contents of each of these memories that still exists and is not too large."""
+        """Return the present contents of the storages with these keys, except freed and large ones."""
         found = ((key, self.storage(key)) for key in keys)
         return {
             key: bytes_of(storage).clone()
@@ -143,7 +143,7 @@ class Draws:
         self._private = list(_private() if private is None else private)
 
     def reseed(self, seed: int) -> None:
-        """Seed all of them."""
+        """Seed all sources of random numbers."""
         random.seed(seed)
         torch.default_generator.manual_seed(seed)
         numpy = sys.modules.get("numpy.random")
@@ -160,7 +160,7 @@ class Draws:
 
 
 def _private() -> Iterator[Any]:
-    """Yield the program's generators; the collector does not track all of them, but tracks their holders."""
+    """Yield the program's generators; some are found only through objects that hold them."""
     numpy = sys.modules.get("numpy.random")
     kinds = {torch.Generator, random.Random}
     if numpy is not None:
@@ -176,7 +176,7 @@ def _private() -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A value at which some inputs are tried, since the host may compare them with a number near it."""
+    """A value to try for some inputs, since the host may compare them with a number near this value."""
 
     value: int | float
     inputs: frozenset[int]
@@ -200,7 +200,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Inputs, by number, that change together."""
+    """The numbers of inputs whose values have to change together."""
 
     members: tuple[tuple[int, Role], ...]
     size: int
@@ -209,7 +209,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A run of one batch from the state before any capture."""
+    """A request to run one batch from the state before any capture."""
 
     number: int
     """The number of the batch."""
@@ -243,5 +243,5 @@ class Question:
 
     @property
     def varying(self) -> frozenset[int]:
-        """The numbers of the inputs that vary freely."""
+        """The numbers of the inputs whose values vary freely."""
         return frozenset(number for number, one in enumerate(self.boldness) if one != CAREFUL)

@@ -1,4 +1,4 @@
-"""Compares replays with fresh eager runs, on inputs that the warm-up never saw."""
+"""Comparisons of replays with fresh eager runs, on input values that the warm-up never saw."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Named = Iterable[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to replay a batch."""
+    """A process to replay a batch in, and batches to replay before it."""
 
     try_out: TryOut
     after: tuple[Earlier, ...] = ()
@@ -92,7 +92,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Observations of a batch during its capture."""
+    """Memory that a batch used during its capture."""
 
     inputs: frozenset[int]
     """Memory from before the check that was read, and that holds new values in each step."""
@@ -101,7 +101,7 @@ class Seen:
 
 
 class Comparison:
-    """Compares the batches of one manager with fresh runs that start from the state before any capture."""
+    """A comparison of one manager's batches with fresh runs from the state before any capture."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Comparison:
         manner: Manner,
         prepare: Prepare | None,
     ) -> None:
-        # Copies compute beside this process, and more threads than cores would slow each other down.
+        # Copies compute at the same time, and more threads than cores would slow each other down.
         self._threads = torch.get_num_threads()
         torch.set_num_threads(1)
         self._prepare = prepare
@@ -123,7 +123,7 @@ class Comparison:
         self._names: dict[View, str] = {}
         self._persistent = self._named(persistent)
         self._inputs = None if inputs is None else self._named(inputs)
-        # Imported once here, so that its copies need not import it again.
+        # Imported here, so that no copy of this process has to import the module.
         importlib.import_module("torch.fx.experimental.symbolic_shapes")
         declared = (*self._persistent, *(self._inputs or ()))
         keep(one for seed in _SEEDS for one in patterns_for(declared, seed, self._beginning) if one)
@@ -136,7 +136,7 @@ class Comparison:
         self._began = time.monotonic()
 
     def _begin(self, prepare: Callable[[], object] = lambda: None) -> None:
-        """Map large memory to a file in a standby copy, which makes further copies of it cheap."""
+        """Map large memory to a file in a standby copy, so that further copies of this memory are cheap."""
         declared = (*self._persistent, *(self._inputs or ()))
         fill_large(declared, patterns_for(declared, _SEEDS[0], self._beginning), self._beginning)
         prepare()
@@ -149,7 +149,7 @@ class Comparison:
         torch.set_num_threads(self._threads)
 
     def outcome(self, batch: Any, seen: Seen) -> Outcome:
-        """Compare a batch that was just captured."""
+        """Compare the most recently captured batch with fresh runs."""
         limit = max(_SHORTEST_LIMIT, _LIMIT_OF_RUNS * (time.monotonic() - self._began))
         question = self._question(batch, seen)
         self._fresh.ask_ahead(question, limit)
@@ -164,8 +164,8 @@ class Comparison:
         return outcome
 
     def _mirrored(self, question: Question, limit: float) -> tuple[Way | None, Answer]:
-        """Capture again with a warm-up on these values, since leftovers of one on zeros might not show."""
-        # Compiling takes long, so only piecewise batches do it again: their compiler cuts them into pieces.
+        """Capture again after a warm-up on these values; leftovers of one on zeros might not show."""
+        # Only piecewise batches are compiled again, which takes long: the compiler cuts them into pieces.
         compiled = self._descriptors[question.number].mode is Mode.PIECEWISE
         answer = self._mirror.ask(replace(question, compiled=compiled), limit, lasting=True)
         if not answer.given:
@@ -173,7 +173,7 @@ class Comparison:
         return Way(partial(self._mirror.ask, limit=limit), tuple(self._earlier), compiled), answer
 
     def _earlier_plans(self, question: Question, batch: Any, limit: float) -> frozenset[int]:
-        """Return the places, filled before the check, that the program fills again from a batch."""
+        """Return the numbers of places that were filled before the check, but that a batch fills anew."""
         read = read_keys(batch) - self._declared() - written_keys(batch)
         new = {key for key in read if self._beginning.holds(key)} - (self._looked_for or set())
         if not new and self._looked_for is not None:
@@ -195,7 +195,7 @@ class Comparison:
         kept = seen.rebuilt | {view.key for view in self._persistent}
         return Question(
             self._descriptors.index(batch.descriptor),
-            # Memory that the program keeps up to date holds new values for each batch, too.
+            # Persistent memory also gets new values: the program keeps it up to date for each batch.
             inputs := tuple(dict.fromkeys((*self._inputs_of(seen), *self._persistent))),
             (BOLD,) * len(inputs),
             _SEEDS[0],
@@ -245,7 +245,7 @@ class Comparison:
             gaps.update(dict.fromkeys(judged.gaps))
             way = alone
             if number == 0:
-                # Only after the first trial: a run that hangs would hang here, too.
+                # Only after the first trial, because a run that hangs would hang here as well.
                 mirrored, answer = self._mirrored(question, limit)
                 if mirrored is None:
                     gaps[judge.failed(answer, _GIVE_VALUES)] = None
@@ -257,7 +257,7 @@ class Comparison:
             if judged.differs:
                 return _outcome(judged)
             gaps.update(dict.fromkeys(judged.gaps))
-        # Inputs that the program's own preparation leaves unchanged are the same in each of its steps.
+        # Inputs that `prepare` leaves unchanged are the same in each step of the program.
         same = [] if question.prepared and varied else sorted(read - varied)
         why = _PREPARED_ALIKE if question.prepared else (_NO_OTHER_VALUES, _GIVE_VALUES)
         unvaried = [judge.gap(self._name(question.inputs[one]), *why) for one in same]
@@ -265,7 +265,7 @@ class Comparison:
         return Outcome(compared, (*gaps, *unvaried), undefined)
 
     def _questions(self, question: Question) -> list[Question]:
-        """Return the trials of each batch, with different seeds, and bolder ones without `prepare`."""
+        """Return the questions for each batch: different seeds and, without `prepare`, bolder values."""
         asking = [question] * len(_SEEDS)
         if not question.prepared:
             asking = [question, wildly(question), with_contrary_flags(question)]
@@ -275,10 +275,10 @@ class Comparison:
         return [first, second, replace(last, deciding=deciding)]
 
     def _judged(self, judge: Judge, trial: Trial, way: Way, limit: float) -> Judgement:
-        """Judge a replay by one fresh run; again with compiled functions, if the program has some."""
+        """Compare a replay with one fresh run; if they differ, try a fresh run with compiled functions."""
         judged = judge.judge(trial, way.try_out)
         if judged.differs and way.compiled and times_compiled():
-            # Compiled code may draw other random numbers.
+            # Compiled code may draw other random numbers than eager code.
             question, answer = self._run_fresh(replace(trial.question, compiled=True), limit)
             if not answer.given:
                 return Judgement(None, (judge.failed(answer, _GIVE_VALUES),))
@@ -291,7 +291,7 @@ class Comparison:
     def _far_away(
         self, batch: Any, question: Question, fresh: EagerRun, limit: float
     ) -> Iterator[tuple[Question, Answer]]:
-        """Yield further fresh runs, if inputs that the host reads may decide what is computed."""
+        """Yield further fresh runs if the host reads inputs that may decide which operators run."""
         if not question.deciding or not fresh.decisions.inputs:
             return
         brief = self._running(min(limit, _LIMIT_FAR_AWAY))
@@ -309,8 +309,8 @@ class Comparison:
     def _other_steps(
         self, question: Question, run: Callable[[Question], Answer]
     ) -> Iterator[tuple[Question, Answer]]:
-        """Yield runs of many more steps."""
-        # Each size tries other seeds, as the same code runs in all of them.
+        """Yield fresh runs with many more seeds, each for another step of the program."""
+        # Each batch tries other seeds, since the same code runs for all sizes.
         most = min(max(_FURTHER // len(self._descriptors), _FEWEST_FURTHER), _MOST_FURTHER)
         first = question.seed + 1 + question.number * most
         for seed in range(first, first + most):
@@ -318,7 +318,7 @@ class Comparison:
             yield asked, run(asked)
 
     def _settled(self, question: Question, limit: float) -> tuple[Question, Answer | None]:
-        """Return the question as far as the program accepts it, and the answer if it accepts all of it."""
+        """Return the question with values that the program accepts, and the answer if it accepts them all."""
         choosable = [number for number, view in enumerate(question.inputs) if varies(view.dtype)]
         if question.prepared or not choosable:
             return question, None

@@ -1,4 +1,4 @@
-"""Copies of this process in which code can run without any effect on this one."""
+"""Copies of this process, in which code runs without any effect on this process."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Answer:
 
     @property
     def given(self) -> bool:
-        """Whether the work returned."""
+        """Whether the work returned a result."""
         return not self.error and not self.trouble
 
 
 def reason_against(device: Any) -> str:
-    """Return why captures on this device cannot be tried in copies of the process; empty if they can."""
+    """Return why copies of the process cannot try captures on this device; empty if they can."""
     if torch.device(device).type != "cpu":
         return "a process with a device cannot be copied; capture on the CPU to have runs compared"
     if not sys.platform.startswith("linux"):
@@ -68,7 +68,7 @@ def reason_against(device: Any) -> str:
 
 
 class Standby:
-    """A copy of this process as it is now, kept to answer later questions, each in a copy of its own."""
+    """A copy of this process as it is now; it answers each later question in a further copy."""
 
     def __init__(self, work: Callable[[Any], Any], prepare: Callable[[], object] = lambda: None) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the copy
@@ -91,7 +91,7 @@ class Standby:
         os.close(answering)
 
     def ask(self, question: Any, limit: float, *, lasting: bool = False) -> Answer:
-        """Return the answer of the work to a question; changes of a `lasting` one persist for the next."""
+        """Return the answer to a question; what a `lasting` one changes is there for later questions."""
         if self._ahead is not None:
             asked, its_limit = self._ahead
             answer = self._received(its_limit)
@@ -101,7 +101,7 @@ class Standby:
         return self._received(limit)
 
     def ask_ahead(self, question: Any, limit: float) -> None:
-        """Start work on the question that will be asked next, while this process does something else."""
+        """Start work on the next question early, while this process does something else."""
         if self._ahead is None:
             self._send(question, limit, lasting=False)
             self._ahead = question, limit
@@ -111,7 +111,7 @@ class Standby:
         rest = memoryview(_LENGTH.pack(len(body)) + body)
         with suppress(BrokenPipeError):
             while rest:
-                rest = rest[os.write(self._asking, rest) :]  # a signal may interrupt the write
+                rest = rest[os.write(self._asking, rest) :]  # a signal may interrupt a write before its end
 
     def _received(self, limit: float) -> Answer:
         self._ahead = None
@@ -126,7 +126,7 @@ class Standby:
             self._file.close()
             os.close(self._asking)
             os.close(self._answered)
-            # Later copies inherit the write end of its pipe, so it may never see the end of its input.
+            # Killed, because later copies hold the write end of the pipe too, and its input may never end.
             os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
 
@@ -148,7 +148,7 @@ def _serve(work: Callable[[Any], Any], asked: int, answering: int, file: int) ->
 
 def _fork() -> int:
     with _past_the_guard(), warnings.catch_warnings():
-        # Warnings of Python and libraries about forks are meant for the program's own forks.
+        # Warnings about forks from Python and libraries are meant for the program's own forks.
         warnings.simplefilter("ignore")
         return os.fork()
 
@@ -162,9 +162,9 @@ def _past_the_guard() -> AbstractContextManager[object]:
 
 
 def _end_with(parent: int) -> None:
-    """Have this copy killed when the process that made it ends, for whatever reason."""
+    """Let the kernel kill this copy when the process that made it ends, for whatever reason."""
     _system().prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:  # it has ended already
+    if os.getppid() != parent:  # the copy has ended already
         os._exit(1)
 
 
@@ -180,12 +180,12 @@ def _work_and_leave(work: Callable[[], Any], file: int, limit: float, parent: in
         _work(work, file, limit)
         os._exit(0)
     finally:
-        # Skip Python's own exit handlers, which belong to the parent.
+        # Skip Python's exit handlers, which belong to the parent.
         os._exit(1)
 
 
 def _work(work: Callable[[], Any], file: int, limit: float) -> None:
-    # With the default handler, the alarm ends even a process that is stuck in C after its parent has gone.
+    # By default an alarm ends even a process that is stuck in C after its parent has gone.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGALRM,))
     signal.setitimer(signal.ITIMER_REAL, limit)
@@ -206,7 +206,7 @@ def _work(work: Callable[[], Any], file: int, limit: float) -> None:
 
 
 def _end_when_idle(done: threading.Event) -> None:
-    """End a copy that uses no processor time because it waits for a thread that was not copied."""
+    """End this copy if it stays idle: it probably waits for a thread that was not copied."""
     idle, before = 0, time.process_time()
     while not done.wait(1):
         now = time.process_time()
@@ -217,7 +217,7 @@ def _end_when_idle(done: threading.Event) -> None:
 
 
 def revive_executors() -> None:
-    """Make executors start new threads here, since their threads were not copied."""
+    """Let executors start new threads in this copy, since threads are not copied."""
     for one in gc.get_objects():
         if not issubclass(type(one), ThreadPoolExecutor):
             continue
@@ -228,7 +228,7 @@ def revive_executors() -> None:
 
 
 def _leave_no_trace() -> None:
-    """Discard the copy's output and its crash reports."""
+    """Discard this copy's output and crash reports."""
     faulthandler.disable()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

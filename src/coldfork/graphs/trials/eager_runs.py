@@ -1,4 +1,4 @@
-"""Fresh eager runs of a batch, in a copy of the process from before any capture."""
+"""Fresh eager runs of a batch, in a copy of the process that was made before any capture."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MEMORY = 1 << 30
 
 @dataclass(slots=True)
 class EagerRun:
-    """The results of a fresh run, and the state that it started from."""
+    """The results of a fresh run, and the state from which the run started."""
 
     given: list[Any] = field(default_factory=list)
     """The values of each input."""
@@ -76,7 +76,7 @@ class EagerRun:
 
 
 class EagerRunner:
-    """Answers questions by running batches."""
+    """A runner of batches, to answer questions."""
 
     def __init__(
         self,
@@ -95,12 +95,12 @@ class EagerRunner:
         self._places: list[Place] = []
 
     def prepare(self) -> None:
-        """Revive executors and find the sources of random numbers, once for all questions."""
+        """Revive executors and find the sources of random numbers, once before all questions."""
         revive_executors()
         self._draws = Draws()
 
     def answer(self, question: Question | WhatIsKept) -> EagerRun | range:
-        """Run a batch, or find places with older contents and return their numbers."""
+        """Run a batch and return the run, or find places that hold older memory and return their numbers."""
         if isinstance(question, Question):
             return self.run(question)
         first = len(self._places)
@@ -126,7 +126,7 @@ class EagerRunner:
         hits = [place.hits for place in self._places]
         threads = ThreadWatch()
         with threads, filled, _watched_by(trace), _watched_by(deciding):
-            # Random numbers for the state belong to the batch, and differ from those of the captured state.
+            # The random numbers for the state belong to this batch, and differ from those at the capture.
             draws.reseed(question.seed + 1)
             with self._manner.grad_mode():
                 forward, state = self._make(descriptor, Phase.CAPTURE)
@@ -168,7 +168,7 @@ class EagerRunner:
 def given_other_values(
     question: Question, beginning: Beginning, descriptor: BatchDescriptor, prepare: Prepare | None
 ) -> tuple[list[Any], frozenset[int]]:
-    """Fill the inputs with another batch; return the values of each, and the numbers of changed ones."""
+    """Fill the inputs with another batch; return their values, and the numbers of changed inputs."""
     parts = {
         number: view.on(storage)
         for number, view in enumerate(question.inputs)
@@ -208,14 +208,14 @@ def _vary(question: Question, parts: Mapping[int, Any]) -> None:
 
 
 def patterns_for(inputs: Iterable[View], seed: int, beginning: Beginning) -> Iterator[Pattern | None]:
-    """Yield a pattern of new values for each input in large memory, and None for the others."""
+    """Yield a pattern of new values for each input in large memory, and None for each other input."""
     for view in inputs:
         large = is_large(beginning.storage(view.key)) and takes_pattern(view.dtype)
         yield Pattern(view.dtype, seed) if large else None
 
 
 def fill_large(inputs: Iterable[View], given: Iterable[Any], beginning: Beginning) -> None:
-    """Fill large memory with its patterns; only in a copy of this process."""
+    """Fill large memory with the inputs' patterns; call this only in a copy of the process."""
     for key, pattern in patterns_in(inputs, given).items():
         storage = beginning.storage(key)
         if storage is not None:
@@ -223,7 +223,7 @@ def fill_large(inputs: Iterable[View], given: Iterable[Any], beginning: Beginnin
 
 
 def patterns_in(inputs: Iterable[View], given: Iterable[Any]) -> dict[int, Pattern]:
-    """Return the patterns of large memory among the inputs, by key."""
+    """Return the patterns among the inputs' values, by the key of the large memory."""
     found: dict[int, Pattern] = {}
     for view, values in zip(inputs, given, strict=True):
         if isinstance(values, Pattern):
@@ -242,7 +242,7 @@ def _watched_by(mode: Trace | HostDecisionsWatch | None) -> AbstractContextManag
 
 
 def _limit_memory() -> None:
-    """Limit memory, since new lengths may become huge sizes; only in a copy of this process."""
+    """Limit the memory of this copy, since new lengths may become huge sizes."""
     pages, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
     most = (pages + resident) * resource.getpagesize() + _MEMORY
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -250,7 +250,7 @@ def _limit_memory() -> None:
 
 
 def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
-    """Run compiled functions eagerly, which needs no compiler, unless compiling is allowed."""
+    """Run compiled functions eagerly within the block, without the compiler, unless compiling is allowed."""
     stance = getattr(sys.modules.get("torch.compiler"), "set_stance", None)
     if allowed or stance is None or "torch._dynamo" not in sys.modules:
         return nullcontext()
@@ -259,7 +259,7 @@ def compiled_or_not(allowed: bool) -> AbstractContextManager[None]:
 
 
 class ThreadWatch:
-    """Notes whether a thread was started, since modes do not see operators in other threads."""
+    """A watch for new threads, whose operators modes do not see."""
 
     def __init__(self) -> None:
         self.started: bool = False
@@ -274,14 +274,14 @@ class ThreadWatch:
 
     def _begun(self, frame: FrameType, event: str, argument: Any) -> None:
         self.started = True
-        sys.setprofile(None)  # stops profiling in this thread
+        sys.setprofile(None)  # no more profiling in this thread
 
 
 _WRITING = frozenset((Way.COMPUTE, Way.DECOMPOSE))
 
 
 class Filled(UncompiledMode):
-    """Fills newly allocated memory with a value, to reveal results that depend on such memory."""
+    """A mode that fills new memory with a value, to reveal results that depend on unwritten memory."""
 
     def __init__(self, value: float) -> None:
         super().__init__()
@@ -312,7 +312,7 @@ class Filled(UncompiledMode):
 
 
 def written_by(operator: Operator, args: Any, kwargs: Any, result: Any) -> Iterator[Any]:
-    """Yield the tensors that an operator wrote: arguments for output, and new tensors."""
+    """Yield the tensors that an operator wrote: those given to it for its output, and new ones."""
     given = [one.of(args, kwargs) for one in operator.written]
     yield from tensors_in(given)
     old = {key_of(one) for one in tensors_in((args, kwargs)) if is_readable(one)}

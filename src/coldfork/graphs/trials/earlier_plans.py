@@ -1,4 +1,4 @@
-"""Finds what a program cached before the check, and forgets it in fresh runs if it is computed again."""
+"""Caches from before the check, which fresh runs clear if the program computes their contents again."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _OF_MODULES = "_parameters", "_buffers"
 
 @dataclass(frozen=True, slots=True)
 class WhatIsKept:
-    """Asks which places hold some memory, by its keys."""
+    """A request for the places that hold the memory with these keys."""
 
     keys: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place where a program holds something."""
+    """A place where a program holds an object: an entry, an attribute, or a cache."""
 
     holder: Any
     key: Any = _NOTHING
@@ -68,7 +68,7 @@ class Place:
             delattr(self.holder, self.key)
 
     def made(self, beginning: Beginning) -> list[Any]:
-        """Return the tensors that can be reached from the place and did not exist at the beginning."""
+        """Return the tensors that can be reached from the place and are not in older memory."""
         if self.key is _NOTHING:
             found: Any = gc.get_referents(self.holder)
         elif self.key is _CONTENTS:
@@ -81,24 +81,24 @@ class Place:
         return [one for one in values if is_readable(one) and not beginning.holds(key_of(one))]
 
     def is_filled(self) -> bool:
-        """Return whether it is a cached function with a result in its cache."""
+        """Return whether the place is a cached function with a result in its cache."""
         return self.key is _NOTHING and self.holder.cache_info().currsize > 0
 
     @property
     def hits(self) -> float:
-        """The cache hits of a cached function; not a number for other places."""
+        """The number of a cached function's cache hits; NaN for other places."""
         return self.holder.cache_info().hits if self.key is _NOTHING else math.nan
 
 
 def places_of(keys: Iterable[int], beginning: Beginning) -> list[Place]:
-    """Return the places that may be cleared: those near the tensors first, then cached functions."""
+    """Return the places that may be cleared, first those near the tensors, then cached functions."""
     with _unfrozen():
         return _places_of(keys, beginning)
 
 
 @contextmanager
 def _unfrozen() -> Iterator[None]:
-    """Unfreeze objects within the block: the collector finds no referrers among frozen ones."""
+    """Unfreeze objects within the block, since the collector finds no referrers among frozen ones."""
     frozen = gc.get_freeze_count()
     gc.unfreeze()
     try:
@@ -153,7 +153,7 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                 elif isinstance(holder, dict) and _is_of_module(holder):
                     return
                 elif isinstance(holder, dict) and (owner := _class_of(holder)) is not None:
-                    # Deleted by the class: the dictionary alone would leave Python's attribute cache stale.
+                    # Not deleted from the dictionary, which would leave Python's attribute cache stale.
                     yield from (Place(owner, name) for name, one in holder.items() if one is value)
                 else:
                     places = [Place(holder, name) for name, one in parts_of(holder) if one is value]
@@ -206,13 +206,13 @@ def own_of(holder: Any) -> dict[str, Any]:
     """Return an object's own attributes, without running code of the program."""
     try:
         own = object.__getattribute__(holder, "__dict__")
-    except Exception:  # a class may override access to its attributes
+    except Exception:  # raised by a class that overrides access to its attributes
         return {}
     return own if type(own) is dict else {}
 
 
 def made_anew(question: Question, places: Answer, run: Callable[[Question], Answer]) -> frozenset[int]:
-    """Return the numbers of the places that the program, if they are empty, fills from a batch.
+    """Return the numbers of the places that the program fills again from a batch after they were cleared.
 
     Contents that it cannot compute again, or computes without reading a batch, are part of its model.
     """

@@ -1,4 +1,4 @@
-"""Inputs that can only vary together, such as lengths and the offsets computed from them."""
+"""Groups of inputs that can only vary together, such as lengths and offsets computed from them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Run = Callable[[Question], Answer]
 
 
 def grouped(question: Question, held: Mapping[int, Any], run: Run) -> Question:
-    """Return the question with groups for the inputs that did not vary alone, if the program accepts them.
+    """Return the question with groups of inputs that did not vary alone, if the program accepts the groups.
 
     `held` are the integer inputs, by number, with their values. Relations among them are preserved: lengths
     that add up to offsets, differences, totals. The program's own checks show which of them it requires.
@@ -45,7 +45,7 @@ def grouped(question: Question, held: Mapping[int, Any], run: Run) -> Question:
 
 
 def moved(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -> dict[int, Any]:
-    """Return new values for the members of a group, by changing those that they hold."""
+    """Return new values for the inputs of a group, all made from their present values."""
     steps = _steps(group, held, attempt, generator)
     before = steps.cumsum(0) - steps
     follow = {
@@ -63,7 +63,7 @@ def moved(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -
 def _steps(group: Group, held: Mapping[int, Any], attempt: int, generator: Any) -> Any:
     offsets = [held[number] for number, role in group.members if role is Role.OFFSETS]
     if offsets and attempt % 2 == 0:
-        # Other lengths with the same sum: tokens move from one sequence to another.
+        # The new lengths have the same sum: tokens move from one sequence to another.
         lengths = offsets[0].reshape(-1).to(torch.int64).diff()
         least = min(1, int(lengths.min()))
         free = int(lengths.sum()) - least * group.size

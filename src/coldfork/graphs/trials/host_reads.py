@@ -1,4 +1,4 @@
-"""The inputs that a run reads on the host, and fresh runs on both sides of numbers it compares with."""
+"""Inputs that the host reads, and fresh runs with values on both sides of numbers in comparisons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class HostDecisions:
-    """The inputs and numbers on which a run may have based decisions on the host."""
+    """The inputs and numbers that may have decided, on the host, what a run computed."""
 
     inputs: frozenset[int] = frozenset()
     """The numbers of the inputs that were read on the host, even indirectly."""
@@ -46,7 +46,7 @@ class HostDecisions:
 
 
 class HostDecisionsWatch(UncompiledMode):
-    """Follows each input to reads on the host, and collects numbers from the program's code."""
+    """A mode that follows each input to host reads, and collects numbers from the program's code."""
 
     def __init__(self, inputs: Iterable[View]) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class HostDecisionsWatch(UncompiledMode):
 
     @property
     def found(self) -> HostDecisions:
-        """The decisions seen so far."""
+        """The inputs and numbers of decisions seen so far."""
         return HostDecisions(self._read, tuple(self._numbers.found), self._reads)
 
     def depends(self, tensor: Any) -> bool:
@@ -70,7 +70,7 @@ class HostDecisionsWatch(UncompiledMode):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch a block, and threads that are started in it."""
+        """Watch the code of the block, and threads that the block starts."""
         threads = threading.active_count()
         before = sys.getprofile(), threading.getprofile()
         try:
@@ -113,7 +113,7 @@ class HostDecisionsWatch(UncompiledMode):
 
 
 class _Numbers:
-    """Collects numbers from code that compares values, and from objects that it refers to by name."""
+    """A collector of numbers in code that compares values, and in objects that this code names."""
 
     def __init__(self) -> None:
         self.found: dict[Number, None] = {}
@@ -121,7 +121,7 @@ class _Numbers:
         self._names: dict[CodeType, frozenset[str] | None] = {}
 
     def returned(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Collect numbers when a function of the program returns; a profile function."""
+        """Collect numbers when a function of the program returns; Python calls this as a profile function."""
         if event != "return":
             return
         code = frame.f_code
@@ -168,7 +168,7 @@ class _Numbers:
 
 
 def _is_importing(frame: FrameType) -> bool:
-    """Return whether an import that began during the watch runs this code, which then decides nothing."""
+    """Return whether this code runs in an import that began during the watch, and so decides nothing."""
     above = frame.f_back
     while above is not None and not str(above.f_globals.get("__name__")).startswith(_OURS):
         if above.f_code.co_filename.startswith("<frozen importlib"):
@@ -180,13 +180,13 @@ def _is_importing(frame: FrameType) -> bool:
 def _own(value: Any) -> Mapping[str, Any]:
     try:
         own = object.__getattribute__(value, "__dict__")
-    except Exception:  # a class may override access to its attributes
+    except Exception:  # raised by a class that overrides access to its attributes
         return {}
     return own if type(own) is dict else {}
 
 
 def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
-    """Yield what code with these names can reach in an object, without running code of the program."""
+    """Yield the parts of an object that these names can reach, without running code of the program."""
     if type(value) is dict:
         yield from (value[name] for name in names if name in value)
         return
@@ -219,14 +219,14 @@ _MOST_RUNS = 96
 def on_both_sides(
     question: Question, decisions: HostDecisions, run: Run
 ) -> Iterator[tuple[Question, Answer]]:
-    """Yield successful runs in which the inputs read on the host have very different values."""
+    """Yield successful runs with very different values of the inputs that the host reads."""
     inputs = decisions.inputs
     if not inputs:
         return
     tries = _Tries(question, run)
     flags = frozenset(number for number in inputs if question.inputs[number].dtype is torch.bool)
     for flag in (False, True) if flags else ():
-        # This may change whether any or all of them are set.
+        # Programs may test whether any or all flags are set, and this changes the result.
         yield from tries.taken(flag, flags, (True,))
     inputs -= flags
     each = [frozenset((one,)) for one in sorted(inputs)]
@@ -244,7 +244,7 @@ def on_both_sides(
 
 
 class _Tries:
-    """Tries runs at certain values, up to the limit for one batch."""
+    """A series of runs with inputs at certain values, up to a limit for one batch."""
 
     def __init__(self, question: Question, run: Run) -> None:
         self._question = question
@@ -254,7 +254,7 @@ class _Tries:
     def taken(
         self, value: Number, inputs: frozenset[int], ways: Iterable[bool]
     ) -> list[tuple[Question, Answer]]:
-        """Return the first successful run with these inputs at one value, in all elements or in one."""
+        """Return the first successful run with this value in these inputs: in all elements, or in one."""
         for everywhere in ways:
             if not self._left:
                 break
@@ -267,7 +267,7 @@ class _Tries:
 
 
 def _levels(numbers: Iterable[Number]) -> Iterator[Number]:
-    """Yield values next to each number, the largest numbers first, since small ones are common."""
+    """Yield each number and its neighbouring values, large numbers first, since small ones are common."""
     chosen = sorted(numbers, key=abs, reverse=True)[:_MOST_NUMBERS]
     seen = set[Number]()
     for number in chosen:

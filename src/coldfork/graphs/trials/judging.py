@@ -1,4 +1,4 @@
-"""Judges whether a replay's results, and the memory that it leaves, equal those of a fresh run."""
+"""The judgement of whether a replay returns and leaves in memory the same values as a fresh run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judgement:
 
 
 class Judge:
-    """Judges the replays of one batch."""
+    """A judge of the replays of one batch."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Judge:
         self._run_fresh = run_fresh
 
     def judge(self, trial: Trial, try_out: TryOut) -> Judgement:
-        """Compare a replay with a fresh run; if they differ, again with what the graph writes restored."""
+        """Compare a replay with a fresh run; if they differ, retry after restoring memory that it writes."""
         fresh, question = trial.fresh, trial.question
         undefined: Mapping[str, Any] | None = None
         for restored in (False, True):
@@ -89,13 +89,13 @@ class Judge:
         return NotCompared(self._descriptor, what, why, remedy)
 
     def failed(self, answer: Answer, remedy: str) -> NotCompared:
-        """Return a note that none of a batch was compared, because a run did not finish."""
+        """Return a note that no results of a batch were compared, because a run did not finish."""
         return self.gap("results", answer.trouble or answer.error, _MORE_TIME if answer.trouble else remedy)
 
     def _both(
         self, question: Question, fresh: EagerRun, replayed: Replay, parts: list[View]
     ) -> tuple[dict[str, Any], dict[str, Any], tuple[NotCompared, ...]]:
-        """Return the values of both runs by name, and the gaps in what can be compared."""
+        """Return the values of both runs by name, and notes about values that cannot be compared."""
         theirs, mine = _everything(fresh, parts), _everything(replayed, parts)
         every = named(fresh.kept)
         theirs.update({name: every[name] for name in replayed.matched.values})
@@ -120,7 +120,7 @@ class Judge:
         return theirs, mine, tuple(dict.fromkeys(gaps))
 
     def _undefined(self, question: Question, theirs: Mapping[str, Any], parts: list[View]) -> dict[str, Any]:
-        """Return masks of values that depend on memory a fresh run never wrote; a replay may differ there."""
+        """Return masks of values that come from memory a fresh run never wrote; these may differ."""
         other = self._run_fresh(replace(question, filling=_OTHER_FILLING))
         again = self._run_fresh(question)
         if not other.given or not again.given:
@@ -158,7 +158,7 @@ def _unexcused(found: Mapping[str, Any], excused: set[str]) -> dict[str, Any]:
 
 
 def _everything(run: EagerRun | Replay, parts: Iterable[View]) -> dict[str, Any]:
-    """Return everything that a run returned, or left in the older memory that the graph writes."""
+    """Return all results of a run, and its values in those parts of older memory that the graph writes."""
     found = {f"result{name}": tensor for name, tensor in run.results.items()}
     for number, part in enumerate(parts):
         left = run.left.get(part.key)

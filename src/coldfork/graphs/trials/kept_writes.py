@@ -1,4 +1,4 @@
-"""Writes to memory that outlives a run; they are compared like results, whether returned or not."""
+"""Writes to memory that outlives a run, which are compared like results, even if not returned."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Write:
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """The operator and its line; equal for the same call in another run."""
+        """The operator and its line, which are the same for the same call in another run."""
         return self.name, self.where
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Write:
 
 @dataclass(slots=True)
 class Kept:
-    """The writes of a run to memory that is still in use."""
+    """The writes of a run to memory that is still in use after the run."""
 
     writes: list[Write] = field(default_factory=list)
     paths: dict[str, Any] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Matched:
 
 
 class WriteLog:
-    """Logs what each operator of a run wrote, without keeping the memory alive."""
+    """A log of the tensors that each operator of a run wrote, which keeps no memory alive."""
 
     def __init__(self) -> None:
         self._writes: dict[tuple[str, Place | None, View], None] = {}
@@ -82,7 +82,7 @@ class WriteLog:
             if part.key not in self._alive:
                 self._alive[part.key] = StorageWeakRef(tensor.untyped_storage())
             entry = name, place, part
-            self._writes.pop(entry, None)  # only the last one counts
+            self._writes.pop(entry, None)  # a later write to the same part replaces this one
             self._writes[entry] = None
 
     def clear(self) -> None:
@@ -91,7 +91,7 @@ class WriteLog:
         self._alive.clear()
 
     def kept(self, forward: Any, state: Any, output: Any, beginning: Beginning) -> Kept:
-        """Return the writes to memory that is still in use, except that of returned tensors."""
+        """Return the writes to memory that is still in use, except memory of returned tensors."""
         returned = keys_in(output)
         storages = {
             key: storage
@@ -117,7 +117,7 @@ def match(
     found: Iterable[tuple[str, Any]],
     continued: frozenset[int],
 ) -> Matched:
-    """Match a graph's writes, given with their storages, with those of the same operators in a fresh run.
+    """Match a graph's writes and their storages with the writes of the same operators in a fresh run.
 
     `by_place` names the older memory that is compared by its place; `found` are the tensors of this process
     by their path, and `continued` is the memory that the graph reads before it writes it.
@@ -162,26 +162,26 @@ def match(
 
 
 def named(kept: Kept) -> dict[str, Any]:
-    """Return the values of a run by the names under which they are compared."""
+    """Return the values of a run's kept writes, by the names under which they are compared."""
     values = {f"kept {number}": write.values for number, write in enumerate(kept.writes)}
     return {**values, **{f"path {path}": one for path, one in kept.paths.items()}}
 
 
 def described(name: str, kept: Kept) -> str:
-    """Describe a value by its name."""
+    """Return the description of a value that has such a name."""
     kind, _, rest = name.partition(" ")
     return str(kept.writes[int(rest)]) if kind == "kept" else rest
 
 
 def keys_in(output: Any) -> set[int]:
-    """Return the keys of the memory of returned tensors."""
+    """Return the keys of the memory that returned tensors use."""
     if is_tensor(output):
         return {key_of(output)} if is_readable(output) else set()
     return {key_of(one.value) for one in spots({"": output}) if is_readable(one.value)}
 
 
 def found_in(forward: Any, state: Any, keys: set[int]) -> list[tuple[str, Any]]:
-    """Return the tensors in some memory with their paths in the program."""
+    """Return the tensors in some memory, with their paths in the program."""
     return list(_by_path(forward, state, keys))
 
 

@@ -1,4 +1,4 @@
-"""Memory too large to send between processes: new values for all of it, and the pages that changed.
+"""Memory too large to send between processes: it is filled by mapping a file, and compared by pages.
 
 A copy of this process maps a few random pages repeatedly and privately over all of it: only pages that are
 written take memory, and the system knows which ones they are.
@@ -30,24 +30,24 @@ _PRESENT, _SWAPPED, _OF_FILE = 63, 62, 61
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Values for some large memory, determined by a seed."""
+    """The values for some large memory, which a type and a seed determine."""
 
     dtype: Any
     seed: int
 
     @property
     def nbytes(self) -> int:
-        """Zero: the values repeat, and take almost no memory."""
+        """Zero, since the values repeat and take almost no memory."""
         return 0
 
     def pages(self, numbers: Any) -> Any:
-        """Return some of its pages, as rows of bytes."""
+        """Return some of the pattern's pages, as rows of bytes."""
         return _values(self.dtype, self.seed).view(-1, _PAGE)[numbers % (_PERIOD // _PAGE)]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The changed pages of some memory, and its ends, which do not fill a page."""
+    """The changed pages of some memory, and the ends of this memory, which do not fill a page."""
 
     numbers: Any
     """The page numbers, ascending."""
@@ -57,17 +57,17 @@ class Pages:
 
 
 def takes_pattern(dtype: Any) -> bool:
-    """Return whether any bytes are valid values: floating-point numbers, or bytes that encode some."""
+    """Return whether any bytes are valid values of a type, as for floating-point numbers or raw bytes."""
     return bool(dtype.is_floating_point or dtype in (torch.int8, torch.uint8))
 
 
 def is_large(storage: Any) -> bool:
-    """Return whether some memory is large enough to be mapped, on a system that can."""
+    """Return whether some memory is large enough to be mapped, and the system allows that."""
     return storage is not None and storage.nbytes() >= LARGE and sys.platform.startswith("linux")
 
 
 def fill(storage: Any, pattern: Pattern) -> None:
-    """Map the values over some memory; only in a copy of this process, since the mapping replaces it."""
+    """Map the values over some memory, in place of its contents; call this only in a copy of the process."""
     first, last = _whole_pages(storage)
     start = storage.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
@@ -80,7 +80,7 @@ def fill(storage: Any, pattern: Pattern) -> None:
 
 
 def changed(storage: Any, pattern: Pattern) -> Pages:
-    """Return the pages that differ from what `fill` mapped."""
+    """Return the pages that differ from the values that `fill` mapped."""
     first, last = _whole_pages(storage)
     start = storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
@@ -93,7 +93,7 @@ def changed(storage: Any, pattern: Pattern) -> Pages:
 
 
 def put_back(storage: Any, pages: Pages) -> None:
-    """Write these pages to the memory here."""
+    """Write these pages to the same memory in this process."""
     first, last = _whole_pages(storage)
     base = first - storage.data_ptr()
     whole = torch.empty(0, dtype=torch.uint8).set_(storage)
@@ -103,7 +103,7 @@ def put_back(storage: Any, pages: Pages) -> None:
 
 
 def side_by_side(pattern: Pattern, one: Pages, other: Pages) -> tuple[Any, Any]:
-    """Return the pages that either one changed, with the values of each."""
+    """Return the pages that either of two runs changed, with the values in both runs."""
     numbers = torch.cat([one.numbers, other.numbers]).unique()
     both = []
     for pages in (one, other):
@@ -125,7 +125,7 @@ def _as(dtype: Any, parts: Iterable[Any]) -> Any:
 
 @cache
 def _values(dtype: Any, seed: int) -> Any:
-    """Return the bytes of one period."""
+    """Return the bytes of one period of a pattern, which repeats."""
     chance = torch.Generator().manual_seed(seed)
     number = _PERIOD // dtype.itemsize
     if not dtype.is_floating_point:
@@ -136,7 +136,7 @@ def _values(dtype: Any, seed: int) -> Any:
 
 
 class _File:
-    """A file with the bytes of one period, to be mapped; it keeps a descriptor open while it exists."""
+    """A temporary file with one period of a pattern, for mapping; open as long as this object exists."""
 
     def __init__(self, values: Any) -> None:
         self.number = os.memfd_create("coldfork-values")
@@ -153,13 +153,13 @@ def _file_of(dtype: Any, seed: int) -> _File:
 
 
 def keep(patterns: Iterable[Pattern]) -> None:
-    """Make the values of these patterns once, for all later copies of this process."""
+    """Make the files of these patterns now, for all later copies of this process."""
     for pattern in patterns:
         _file_of(pattern.dtype, pattern.seed)
 
 
 def forget() -> None:
-    """Free everything that `keep` made."""
+    """Free the files that `keep` made."""
     _file_of.cache_clear()
     _values.cache_clear()
 
@@ -191,7 +191,7 @@ def _system() -> Any:
 
 
 def _written_pages(first: int, last: int) -> Any:
-    """Return the pages that are private to this process, and so no longer those of the file."""
+    """Return the pages that this process has written, and so no longer shares with the file."""
     with Path("/proc/self/pagemap").open("rb", buffering=0) as told:
         told.seek(first // _PAGE * 8)
         entries = torch.frombuffer(bytearray(told.read((last - first) // _PAGE * 8)), dtype=torch.int64)
@@ -201,7 +201,7 @@ def _written_pages(first: int, last: int) -> Any:
 
 
 def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> Any:
-    """Return the changed pages by comparing all of them, if the system does not report them."""
+    """Return the changed pages by comparing every page, for systems that do not report written pages."""
     base = first - whole.data_ptr()
     values = _values(pattern.dtype, pattern.seed)
     found = [torch.zeros(0, dtype=torch.int64)]
@@ -214,7 +214,7 @@ def _other_pages(whole: Any, first: int, last: int, pattern: Pattern) -> Any:
 
 @cache
 def _system_tells() -> bool:
-    """Return whether the system reports written pages, tried on one page read and one written."""
+    """Return whether the system reports written pages, according to a trial with two pages."""
     file = os.memfd_create("coldfork-trial")
     try:
         os.ftruncate(file, 2 * _PAGE)

@@ -1,4 +1,4 @@
-"""Fresh runs that use other operators than a graph, on several values each."""
+"""Fresh runs whose operators differ from a graph's, each repeated with several values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Runs = Iterator[tuple[Question, Answer]]
 
 
 class OtherOperators:
-    """Selects traced runs of a batch whose operators differ from the graph's, a few of each kind."""
+    """A selection of traced runs of a batch whose operators differ from the graph's, a few of each kind."""
 
     def __init__(self, records: Iterable[Any], run: Callable[[Question], Answer]) -> None:
         self._run = run
@@ -31,13 +31,13 @@ class OtherOperators:
         self._tries = Counter[object]()
 
     def among(self, runs: Iterable[tuple[Question, Answer]]) -> Runs:
-        """Yield the selected ones of some runs, with the questions for their replays."""
+        """Yield those of these runs that are selected, with the questions for their replays."""
         for question, answer in runs:
             if answer.given and self._counts(answer):
                 yield replace(question, traced=False), answer
 
     def on_other_values(self, question: Question, answer: Answer) -> Runs:
-        """Yield a selected run, and more with its level and groups but other values."""
+        """Yield a run if selected, and further runs with the same level and groups but other values."""
         if answer.given and self._counts(answer):
             more = (replace(question, attempt=question.attempt + one) for one in range(1, _TRIES))
             yield from self.among((asked, self._run(asked)) for asked in more)

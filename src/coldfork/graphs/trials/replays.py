@@ -51,7 +51,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A batch that was captured earlier, and values for its inputs that it accepts."""
+    """An earlier captured batch, with values that the program accepts for the batch's inputs."""
 
     number: int
     """The number of the batch."""
@@ -60,7 +60,7 @@ class Earlier:
 
     @classmethod
     def of(cls, question: Question, fresh: EagerRun) -> Self:
-        """Return the batch of a fresh run; its large inputs will hold those of the batch after it."""
+        """Return the batch of a fresh run; values of large inputs are left out."""
         given = (
             None if one is None or isinstance(one, Pattern) or one.nbytes > _LARGEST_OF_EARLIER else one
             for one in fresh.given
@@ -82,7 +82,7 @@ class Trial:
 
 
 class Replayer:
-    """Replays one batch under the same conditions as a fresh run."""
+    """A replayer of one batch, under the same conditions as a fresh run."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Replayer:
         make: Make,
         prepare: Prepare | None = None,
     ) -> None:
-        """`captured` are the batches that may be replayed before it, with the memory that each writes."""
+        """Prepare to replay `batch`; `captured` are batches to replay before it, and memory they write."""
         self._prepare = prepare
         self._batch = batch
         self._make = make
@@ -101,20 +101,20 @@ class Replayer:
         self._read = read_keys(batch)
 
     def replay(self, trial: Trial) -> Replay:
-        """Copy the inputs of the fresh run, and replay."""
+        """Copy the inputs of the fresh run, and replay the batch."""
         question, fresh = trial.question, trial.fresh
         earlier: list[Any] = []
-        # Large memory is overwritten as a whole, so earlier writes to it do not matter.
+        # Earlier writes to large memory do not matter, because all of it is overwritten.
         open_to_others = self._read - patterns_in(question.inputs, fresh.given).keys()
         for one in trial.after:
             batch, written = self._captured.get(one.number, (None, frozenset()))
-            # Earlier graphs run between steps of this one, and their writes remain.
+            # As in the program, earlier graphs run between this batch's steps, and leave their writes.
             if open_to_others & written:
                 self._give(one.inputs, one.given)
                 batch.replay()
                 earlier.append(batch)
         if question.prepared and self._prepare is not None:
-            # This may fill more than the inputs, which are set to those of the fresh run afterwards.
+            # `prepare` may fill more than the inputs; these get the fresh run's values afterwards.
             Draws().reseed(question.seed)
             self._prepare(self._batch.descriptor, question.seed)
         self._give(question.inputs, fresh.given)
@@ -143,7 +143,7 @@ class Replayer:
         descriptor = self._batch.descriptor
         if descriptor.mode is not Mode.PIECEWISE:
             return self._batch.replay()
-        # The code between the pieces gets this batch's state, as an engine would pass it in each step.
+        # The code between pieces gets a state made for this batch, as an engine passes one in each step.
         _, state = self._make(descriptor, Phase.CAPTURE)
         return self._batch.replay_pieces(state)
 
@@ -175,12 +175,12 @@ class Replayer:
 
 
 def name_of(key: int) -> str:
-    """Return the name of some older memory in comparisons of runs."""
+    """Return the name under which some older memory is compared."""
     return f"memory {key:x}"
 
 
 def _kept_writes(batch: Any) -> Iterator[tuple[Write, Any]]:
-    """Yield the writes of the graphs to memory that the program still uses, except returned tensors."""
+    """Yield the graphs' writes to memory that the program still uses, except memory of returned tensors."""
     returned = keys_in(batch.output)
     for piece in batch._pieces:
         returned |= keys_in(piece.output)
@@ -194,13 +194,13 @@ def _kept_writes(batch: Any) -> Iterator[tuple[Write, Any]]:
             if memory.kind is Kind.OUTSIDE or (memory.kind is Kind.POOL and not memory.block.is_free()):
                 write = Write(record.name, record.where, view_of(use.tensor))
                 entry = write.name, record.place, write.part
-                found.pop(entry, None)  # only the last one counts
+                found.pop(entry, None)  # a later write to the same part replaces this one
                 found[entry] = write, memory.storage
     yield from found.values()
 
 
 def continued_keys(batch: Any) -> frozenset[int]:
-    """Return the keys of outside memory that a batch's graphs read before they write it."""
+    """Return the keys of memory from outside that a batch's graphs read before writing to it."""
     found, written = set[int](), set[int]()
     for record in records_of(batch):
         outside = {use.memory.key for use in record.read if use.memory.kind is Kind.OUTSIDE}
@@ -221,12 +221,12 @@ def read_keys(batch: Any) -> frozenset[int]:
 
 
 def written_keys(batch: Any) -> frozenset[int]:
-    """Return the keys of outside memory that a batch's graphs write."""
+    """Return the keys of memory from outside that a batch's graphs write to."""
     return frozenset(use.memory.key for use in _writes(batch))
 
 
 def written_parts(batch: Any) -> list[Any]:
-    """Return the parts of outside memory that a batch's graphs write, as views."""
+    """Return the parts of memory from outside that a batch's graphs write to, as views."""
     return list(dict.fromkeys(view_of(use.tensor) for use in _writes(batch)))
 
 
@@ -241,7 +241,7 @@ def _generators(batch: Any) -> list[Any]:
 
 
 class Mirror:
-    """Captures the batches in the program's order, and replays them."""
+    """A second capture of the batches, in the program's order, and their replays."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class Mirror:
         self._last: Any = None
 
     def answer(self, question: Question | Trial) -> Replay | None:
-        """Capture a batch, or replay the one captured last."""
+        """Capture a batch, or replay the most recently captured one."""
         if isinstance(question, Question):
             self._capture(question)
             return None

@@ -1,4 +1,4 @@
-"""The results of a run, and the elements in which two runs of the same batch disagree."""
+"""The results of a run, and the elements in which two runs of the same batch differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def results_of(output: Any) -> dict[str, Any]:
 
 
 def unread_in(output: Any) -> tuple[str, ...]:
-    """Return the kinds of returned tensors that cannot be read here, and so cannot be compared."""
+    """Return the type names of returned tensors that cannot be read, and so cannot be compared."""
     every = _tensors_of(output).values()
     return tuple(sorted({type(one).__name__ for one in every if not is_readable(one)}))
 
@@ -41,7 +41,7 @@ def _tensors_of(output: Any) -> dict[str, Any]:
 
 
 def disagreements(one: Results, other: Results) -> dict[str, Any]:
-    """Return a mask of differing elements for each result that differs; all if shape or type differ."""
+    """Return masks of the elements that differ, for each result; all differ if the shape or type does."""
     found: dict[str, Any] = {}
     for name in one.keys() | other.keys():
         mask = _apart(one.get(name), other.get(name))
@@ -51,7 +51,7 @@ def disagreements(one: Results, other: Results) -> dict[str, Any]:
 
 
 def without(found: Mapping[str, Any], excused: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the disagreements without the elements that are excused."""
+    """Return the masks of differences without the elements in another set of masks."""
     left: dict[str, Any] = {}
     for name, mask in found.items():
         other = excused.get(name)

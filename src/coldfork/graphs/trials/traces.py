@@ -1,4 +1,4 @@
-"""The operators of a run, and the lines that explain how they differ from those of a replay."""
+"""The operators of a run, and explanations of how they differ from the operators of a replay."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Step:
 
     @property
     def kind(self) -> tuple[str, Frame | None]:
-        """The operator and its line; equal for the same call in another run."""
+        """The operator and its line, which are the same for the same call in another run."""
         return self.name, self.where
 
 
 class Trace(UncompiledMode):
-    """Records the operators of an eager run."""
+    """A mode that records the operators of an eager run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,12 +72,12 @@ class Trace(UncompiledMode):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch a block, including host reads that are not operators."""
+        """Record the code of the block, including host reads that call no operator."""
         with self, HostReads(self.note_host_read):
             yield
 
     def keep_host_reads(self) -> None:
-        """Drop all steps so far except host reads."""
+        """Drop all recorded steps except host reads."""
         self.steps = [step for step in self.steps if step.host]
 
     def note_host_read(self, name: str, tensor: Any = None) -> None:
@@ -98,13 +98,13 @@ def trace_of(records: Iterable[Any]) -> Iterator[Step]:
 
 
 def numbers_in(arguments: Any) -> tuple[str, ...]:
-    """Return the arguments of an operator other than tensors, as text."""
+    """Return the arguments of an operator that are not tensors, as text."""
     leaves = pytree.tree_leaves(arguments)
     return tuple(repr(one)[:_SHOWN] for one in leaves if isinstance(one, bool | int | float | complex | str))
 
 
 def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
-    """Return two sums of the elements, plain and weighted, which are unlikely to agree by chance."""
+    """Return a plain and a weighted sum of the elements, which different tensors are unlikely to share."""
     plain, weighted = 0.0, 0.0
     for tensor in tensors:
         if not is_readable(tensor):
@@ -119,7 +119,7 @@ def digest_of(tensors: Iterable[Any]) -> tuple[float, float]:
 
 
 def _sums(flat: Any) -> Any:
-    """Return 97 sums, each of every 97th element, from the first element, the second and so on."""
+    """Return 97 sums of every 97th element, which start at the first 97 elements in turn."""
     whole = flat.numel() // _WEIGHTS * _WEIGHTS
     rows, rest = flat[:whole].reshape(-1, _WEIGHTS), flat[whole:]
     sums = rows.sum(0, dtype=torch.float64)
@@ -157,7 +157,7 @@ class _Causes:
         self._wrong = next((mine for other, mine in self._pairs if not _agree(other, mine)), None)
 
     def constants(self) -> Iterator[Leak]:
-        """Numbers that the graph keeps from its capture."""
+        """Yield the numbers that the graph keeps from its capture."""
         for other, mine in self._pairs:
             if other.numbers != mine.numbers:
                 read = self._before.get(id(other))
@@ -168,13 +168,13 @@ class _Causes:
                 yield Leak(LeakKind.CONSTANT, self._descriptor, mine.name, message, mine.where, _line(read))
 
     def skipped(self) -> Iterator[Leak]:
-        """Work that the graph skips."""
+        """Yield the operators of the fresh run that the graph skips."""
         for step in self._left_out:
             message = f"a fresh run computes {step.name}, and the graph does not"
             yield Leak(LeakKind.SKIPPED, self._descriptor, step.name, message, _line(self._wrong), step.where)
 
     def memory(self, origin: Origin) -> Iterator[Leak]:
-        """Memory whose contents differ from those in a fresh run, if nothing else explains the difference."""
+        """Yield the memory whose contents differ from a fresh run's, if nothing else explains the results."""
         wrong = self._wrong
         if wrong is None or self._left_out or any(one.numbers != other.numbers for one, other in self._pairs):
             return
@@ -183,7 +183,7 @@ class _Causes:
         yield Leak(LeakKind.MEMORY, self._descriptor, wrong.name, message, wrong.where, line)
 
     def host_reads(self) -> Iterator[Leak]:
-        """Values that a fresh run reads on the host, which a graph cannot."""
+        """Yield the values that a fresh run reads on the host, which a graph cannot do."""
         for step in self._host:
             message = f"{step.name} reads a value on the host; the graph keeps the one read before capture"
             yield Leak(
@@ -192,7 +192,7 @@ class _Causes:
 
 
 def _read_before(fresh: Sequence[Step]) -> dict[int, Step]:
-    """Return, for each step, the last host read before it."""
+    """Return the last host read before each step, by the step's id."""
     found: dict[int, Step] = {}
     last = None
     for step in fresh:
@@ -208,7 +208,7 @@ def _line(step: Step | None) -> Frame | None:
 
 
 def _aligned(eager: Sequence[Step], replayed: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step]]:
-    """Return the pairs of calls that both made, and the calls that only the fresh run made."""
+    """Return the pairs of calls that both runs made, and the calls that only the fresh run made."""
     kinds = [step.kind for step in eager], [step.kind for step in replayed]
     pairs: list[tuple[Step, Step]] = []
     left_out: list[Step] = []

@@ -1,4 +1,4 @@
-"""Other values for the inputs of a batch, varied as far as its shapes and checks allow."""
+"""Other values for the inputs of a batch, as far as the program's shapes and checks allow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def varies(kind: Any) -> bool:
 
 
 def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool = False) -> Any:
-    """Return values for a tensor of this kind; None if it has to stay as it is.
+    """Return other values for such a tensor; None if its values have to stay unchanged.
 
     With `strictly`, distinct integers stay distinct, and strictly ascending ones stay so.
     """
@@ -52,7 +52,7 @@ def other_values(tensor: Any, boldness: int, generator: Any, *, strictly: bool =
 
 
 def at_level(tensor: Any, values: Any, value: float, generator: Any, *, everywhere: bool) -> Any:
-    """Return the values with one of them, or all, set to a level, if the type has such values.
+    """Return the values with one or all elements set to a level, if the type can hold the level.
 
     Ascending integers stay ascending, with the level as their step; integers that were never negative stay
     so. True and False are levels of flags only.
@@ -84,11 +84,11 @@ def _numbers(shape: Any, generator: Any) -> Any:
 
 
 def _integers(tensor: Any, boldness: int, generator: Any, strictly: bool) -> Any:
-    """Return integers from the range of those present, or a little beyond."""
+    """Return integers from the range of the present ones, or from a slightly larger range."""
     flat = tensor.reshape(-1).to(torch.int64)
     low, high = int(flat.min()), int(flat.max())
     if boldness in _LARGEST_GUESSES:
-        # Beyond that range, but only at the boldest levels or if all were equal.
+        # Extend the range, but a tight one only if all integers were equal.
         if boldness != TIGHT or low == high:
             high = max(high, low + _LARGEST_GUESSES[boldness])
         new = torch.randint(low, high + 1, flat.shape, generator=generator)
@@ -108,7 +108,7 @@ def _integers(tensor: Any, boldness: int, generator: Any, strictly: bool) -> Any
 def _distinct(flat: Any, low: int, high: int, generator: Any, *, rising: bool) -> Any:
     if not rising:
         return torch.randperm(high + 1 - low, generator=generator)[: flat.numel()] + low
-    # The first and the last one stay.
+    # The first and the last integer stay the same.
     first, last = (int(one) for one in flat[[0, -1]])
     inner = torch.randperm(last - first - 1, generator=generator)[: flat.numel() - 2] + first + 1
     return torch.cat([flat[:1], inner.sort().values, flat[-1:]])
@@ -127,7 +127,7 @@ Run = Callable[[Question], Answer]
 
 
 def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
-    """Return a rejected question with the boldest values that the program accepts for each input alone.
+    """Return a rejected question with the boldest values that the program accepts input by input.
 
     For example, an index has to stay within its table, but the lengths next to it may still vary.
     `choosable` are the numbers of the inputs for which only some values may be allowed.
@@ -145,12 +145,12 @@ def settled(question: Question, choosable: Iterable[int], run: Run) -> Question:
 
 
 def _varied(answer: Answer, number: int) -> bool:
-    """Return whether a run succeeded with values of this input that really were different."""
+    """Return whether a run did not reject this input's values, and these really were different."""
     return bool(answer.trouble) or (not answer.error and number in answer.value.varied)
 
 
 def taken(question: Question, run: Run) -> tuple[Question, Answer]:
-    """Return the answer to a question, and the question, made milder if the program failed on it."""
+    """Return a question and its answer, after making the question milder while the program fails on it."""
     for milder in _milder(question):
         for attempt in range(_ATTEMPTS if milder.varying or milder.groups else 1):
             question = replace(milder, attempt=attempt)
@@ -187,12 +187,12 @@ def varied_since(first: Any, run: Any, question: Question) -> frozenset[int]:
 
 
 def wildly(question: Question) -> Question:
-    """Return the question without keeping ascending integers ascending."""
+    """Return the question with values that need not keep ascending integers ascending."""
     return replace(question, boldness=tuple(WILD if one == BOLD else one for one in question.boldness))
 
 
 def with_contrary_flags(question: Question) -> Question:
-    """Return the question with all flags contrary, in each tensor of flags that may vary."""
+    """Return the question with all flags negated in each tensor of flags that may vary."""
     each = zip(question.inputs, question.boldness, strict=True)
     contrary = (CONTRARY if view.dtype is torch.bool and one != CAREFUL else one for view, one in each)
     return replace(question, boldness=tuple(contrary))

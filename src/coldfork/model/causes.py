@@ -1,4 +1,4 @@
-"""The lines that wake a device, the modules that each of them warms, and what would mend it."""
+"""The lines that wake a device, the modules that each line warms, and the fixes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Audience(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The order of audiences; smaller is wider."""
+        """The place in the order of audiences; a smaller rank is a wider audience."""
         return _RANKS[self.value]
 
 
@@ -47,7 +47,7 @@ class CheckedModule(NamedTuple):
 
 
 class Import(NamedTuple):
-    """An import that passes a woken device on: importing `importer` runs `target`."""
+    """An import through which a module becomes warm: importing `importer` runs the warm `target`."""
 
     importer: str
     path: str
@@ -60,7 +60,7 @@ class Import(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How the import of a module comes to a cause: by its own line, or through the next module."""
+    """The way from a module's import to a cause: through the module's own line, or the next module."""
 
     module: str
     path: str | None
@@ -73,7 +73,7 @@ class Way(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line, and what it calls."""
+    """A line of code, and the call on it."""
 
     path: str
     line: int
@@ -82,7 +82,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A line that makes a waking call, or imports a waking package, with everything that follows from it."""
+    """A line with a waking call, or with an import of a waking package, and all its consequences."""
 
     id: str
     path: str
@@ -109,22 +109,22 @@ class Cause:
     """When it happens, along the import of the entries."""
 
     def counts(self, bar: Verdict, audiences: Set[Audience]) -> bool:
-        """Return whether it is at least as sure as the bar and concerns one of these audiences."""
+        """Return whether the cause is at least as sure as `bar` and concerns one of these audiences."""
         return self.verdict.rank >= bar.rank and self.audience in audiences
 
     @property
     def warms(self) -> int:
-        """Return how many checked modules are warm after their import because of it."""
+        """Return how many checked modules are warm after their import because of this cause."""
         return len(self.ways)
 
     @property
     def warms_certainly(self) -> int:
-        """Return how many of them are warm regardless of conditions on the imports and on the way."""
+        """Return how many checked modules this cause warms under no condition at all."""
         return sum(way.sure for way in self.ways) if self.verdict is Verdict.CERTAIN else 0
 
     @property
     def outermost(self) -> tuple[Way, ...]:
-        """Return the ways of modules outside warm packages; a module in one is warm with it."""
+        """Return the ways of modules outside warm packages; a package that is warm warms its modules."""
         warm = {way.module for way in self.ways}
         return tuple(way for way in self.ways if warm.isdisjoint(packages(way.module)))
 
@@ -141,7 +141,7 @@ class Applicability(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The order; larger is safer."""
+        """The place in the order; a larger rank is safer."""
         return {"shown": 0, "unsafe": 1, "safe": 2}[self.value]
 
 
@@ -173,7 +173,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no fix: a clause without a full stop."""
+    """The reason why a cause has no fix: a clause without a full stop."""
 
     cause: str
     reason: str

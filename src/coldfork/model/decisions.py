@@ -1,4 +1,4 @@
-"""How a process may be started: a start method, the reasons for it, and their evidence."""
+"""Decisions on how to start a process: a start method, the reasons for it, and their evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Weight(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place in the order; larger weighs more."""
+        """The place in the order; a larger rank weighs more."""
         return _RANKS[self.value]
 
 
@@ -61,7 +61,7 @@ class Reason:
 
     @property
     def vetoes(self) -> bool:
-        """Return whether a fork would hand a child something that it cannot use."""
+        """Return whether this reason rules out a fork, because the child would inherit what it cannot use."""
         return self.against == "fork" and self.weight is Weight.HARM
 
 
@@ -84,12 +84,12 @@ class Decision:
 
     @property
     def judgement(self) -> Judgement:
-        """Return what a fork would do to its child here and now."""
+        """Return the effect that a fork of this process would now have on the child."""
         return fork_judgement(self.reasons)
 
     @property
     def because(self) -> str:
-        """Return the reasons in one clause: why not fork, or what nevertheless speaks against the method."""
+        """Return the reasons in one clause: those against fork, or those against the chosen method."""
         spoken = self.against("fork" if self.method != "fork" else self.method)
         if not spoken:
             return "nothing speaks against it" if self.method == "fork" else "there is no fork here"
@@ -109,7 +109,7 @@ class Decision:
 
 
 def fork_judgement(reasons: Iterable[Reason]) -> Judgement:
-    """Return what a fork does to its child for all of these reasons together."""
+    """Return the worst effect of a fork on its child among these reasons."""
     return worst(reason.judgement for reason in reasons if reason.judgement is not None)
 
 
@@ -119,7 +119,7 @@ def _joined(reasons: Iterable[Reason]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CanaryAnswer:
-    """The result of a child that was forked as a trial; true if nothing broke."""
+    """The result of forking a child as a trial; its truth value is True if nothing broke."""
 
     safe: bool
     reason: str

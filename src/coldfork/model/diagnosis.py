@@ -1,4 +1,4 @@
-"""Stories about a log, checks of a machine, and their evidence."""
+"""Stories that explain a log, checks of a machine, and the evidence for both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Confidence(StrEnum):
-    """How sure a story is."""
+    """How certain a story is."""
 
     CERTAIN = "certain"
     """The error itself was read, in its framework's own words and type."""
@@ -19,7 +19,7 @@ class Confidence(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The order; larger is surer."""
+        """The place in the order; a larger rank is more certain."""
         return {"possible": 0, "likely": 1, "certain": 2}[self.value]
 
 
@@ -35,7 +35,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a program, and what it calls there."""
+    """A line of a program, and the call on it."""
 
     path: str
     line: int | None
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line on the way to a device: of a stack that was seen, or of a chain in the sources."""
+    """One line on the way to a device, from a recorded stack or from a chain in the sources."""
 
     path: str
     function: str
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A line that may be the cause, with the reason why and the chain from it to the device."""
+    """A line that may be the cause, with the reason for the suspicion, and its chain to the device."""
 
     place: Place
     reason: str
@@ -83,7 +83,7 @@ class Participant:
 
 
 class Blame(StrEnum):
-    """How the line that a story names is to blame."""
+    """The kind of blame on the line that a story names."""
 
     CAUSE = "cause"
     """It is what has to be changed."""
@@ -92,7 +92,7 @@ class Blame(StrEnum):
 
 
 class Role(StrEnum):
-    """Who owns a line of a stack."""
+    """The owner of a line of a stack, such as the program or a library."""
 
     PROGRAM = "program"
     FRAMEWORK = "framework"
@@ -114,7 +114,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One known way to fail, as this log shows it."""
+    """One known kind of failure, as this log shows it."""
 
     name: str
     title: str
@@ -148,7 +148,7 @@ class Unexplained:
 
 @dataclass(frozen=True, slots=True)
 class Onward:
-    """How to continue with a log that matches no story."""
+    """The next step after a log that matches no story."""
 
     evidence: Evidence
     """The last error in it; without one, its last line."""
@@ -161,7 +161,7 @@ class Onward:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything there is to say about one or several logs."""
+    """The complete diagnosis of one or several logs."""
 
     stories: tuple[Story, ...]
     unexplained: tuple[Unexplained, ...] = ()
@@ -184,7 +184,7 @@ class Health(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The order; larger is worse."""
+        """The place in the order; a larger rank is worse."""
         return {"skipped": 0, "ok": 1, "warn": 2, "fail": 3}[self.value]
 
 
@@ -201,27 +201,27 @@ class Answer:
 
 
 def ok(message: str, *details: str) -> Answer:
-    """Answer that all is well."""
+    """Return the answer that all is well."""
     return Answer(Health.OK, message, details=details)
 
 
 def warn(message: str, *remedies: str, details: Iterable[str] = ()) -> Answer:
-    """Answer that it works, but may cause trouble."""
+    """Return the answer that the checked thing works, but may cause trouble."""
     return Answer(Health.WARN, message, remedies, tuple(details))
 
 
 def fail(message: str, *remedies: str, details: Iterable[str] = ()) -> Answer:
-    """Answer that it does not work."""
+    """Return the answer that the checked thing does not work."""
     return Answer(Health.FAIL, message, remedies, tuple(details))
 
 
 def skipped(reason: str) -> Answer:
-    """Answer that nothing was judged."""
+    """Return the answer that the check could not judge anything."""
     return Answer(Health.SKIPPED, reason)
 
 
 def together(answers: Iterable[Answer], well: Answer) -> Answer:
-    """Combine several troubles into one answer, the worst first; `well` where there is none."""
+    """Return several answers combined into one, the worst first; `well` if there are none."""
     found = sorted(answers, key=lambda answer: -answer.health.rank)
     if not found:
         return well
@@ -235,7 +235,7 @@ def together(answers: Iterable[Answer], well: Answer) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check, and its answer."""
+    """One check of a machine, and its answer."""
 
     name: str
     group: str

@@ -1,4 +1,4 @@
-"""Effects: what observers see, where, and on which machine. Each is a fact; rules say whether it is wrong."""
+"""Effects: facts that observers see, with place and machine; rules decide which of them are faults."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Position(StrEnum):
 
 
 class StepKind(StrEnum):
-    """How a step was entered; the first step's kind is the position of its code, the last one is the sink."""
+    """How a step was entered; the first step's kind is its code's position, the last step is the sink."""
 
     MODULE = "module"
     CLASS_BODY = "class-body"
@@ -59,17 +59,17 @@ class Chain:
 
     @property
     def by_import(self) -> bool:
-        """True when the first step is an import: another module wakes the device."""
+        """True if the first step is an import, so that another module wakes the device."""
         return bool(self.steps) and self.steps[0].kind is StepKind.IMPORT
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Return the names along the way: they stay the same when lines move."""
+        """Return the names along the chain, which stay the same when lines move."""
         return tuple(step.symbol for step in self.steps)
 
 
 class EffectKind(StrEnum):
-    """Something seen, in the source or at run time."""
+    """The kinds of facts that are seen in the source or at run time."""
 
     LOADS_DRIVER = "loads-driver"
     INITIALISES_DRIVER = "initialises-driver"
@@ -84,12 +84,12 @@ class EffectKind(StrEnum):
     CHOOSES_START_METHOD = "chooses-start-method"
 
 
-#: Effects after which a fork of this process is poisoned.
+#: Effects after which a forked child of this process is poisoned.
 WAKING = frozenset({EffectKind.INITIALISES_DRIVER, EffectKind.CREATES_CONTEXT})
 
 
 class Verdict(StrEnum):
-    """How sure it is that the effect happens on import."""
+    """How certain it is that an effect happens on import."""
 
     CERTAIN = "certain"
     CONDITIONAL = "conditional"
@@ -97,13 +97,13 @@ class Verdict(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The order; larger is surer."""
+        """The place in the order; a larger rank is more certain."""
         return {"possible": 0, "conditional": 1, "certain": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOf:
-    """The import statement that causes an effect, when the effect is caused by importing something."""
+    """The import statement that causes an effect, if an import does."""
 
     module: str
     """The module imported, as an absolute dotted name."""
@@ -131,7 +131,7 @@ class Ahead:
 
 
 class Obstacle(StrEnum):
-    """A reason for which a process cannot start as intended."""
+    """A reason why a process cannot start as intended."""
 
     UNPICKLABLE = "unpicklable"
     """Something that is sent to it cannot be pickled."""
@@ -145,7 +145,7 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hindrance:
-    """An obstacle in the way of a line."""
+    """An obstacle for a line that starts a process."""
 
     obstacle: Obstacle
     words: str
@@ -155,7 +155,7 @@ class Hindrance:
 
 
 class Arrival(StrEnum):
-    """How code comes to run."""
+    """The way in which code comes to run."""
 
     IMPORT = "import"
     PROGRAM = "program"
@@ -165,7 +165,7 @@ class Arrival(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StartedProgram:
-    """The program that reaches an effect: what a user would run to see it happen."""
+    """The program that a user would run to see an effect."""
 
     module: str
     """The module that is started, or whose import reaches the effect."""
@@ -177,7 +177,7 @@ class StartedProgram:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStart:
-    """How a line starts processes, or decides how they will be started, and the circumstances."""
+    """A line's way to start processes, or its choice of a start method, and the circumstances."""
 
     method: str
     """`fork`, `spawn` or `forkserver`; empty where it is not known."""
@@ -208,13 +208,13 @@ class ProcessStart:
 
     @property
     def program(self) -> str:
-        """Return the module that is started and reaches this line; empty where none is."""
+        """Return the module that is started as a program and reaches this line; empty if there is none."""
         return self.origin.module if self.arrival is Arrival.PROGRAM else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One thing that importing `module` does to an accelerator, with the whole way there."""
+    """One effect on an accelerator of importing `module`, with the whole chain that leads to it."""
 
     kind: EffectKind
     accelerator: str

@@ -1,4 +1,4 @@
-"""The errors that coldfork raises on purpose: one base class; each says when it is raised."""
+"""The errors that coldfork raises on purpose, all with one base class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ColdforkError(Exception):
 
 
 class UsageError(ColdforkError):
-    """You asked for something that cannot be done as asked: a missing path, an unknown name."""
+    """A request cannot be carried out, for example because a path is missing or a name is unknown."""
 
 
 class ConfigurationError(ColdforkError):
@@ -20,19 +20,19 @@ class ConfigurationError(ColdforkError):
 
 
 class CheckCancelledError(ColdforkError):
-    """Raised by a check whose `cancelled` returned True; the session goes on with the next one."""
+    """A check was ended because its `cancelled` returned True; its session can make further checks."""
 
 
 class Cancellation(BaseException):
-    """Ends an analysis from inside; not an `Exception`, so that it never counts as one function's failure."""
+    """An analysis was cancelled; not an `Exception`, so that no function counts it as its failure."""
 
 
 class KnowledgeError(ColdforkError):
-    """An entry of the knowledge base, built in or yours, is malformed; the message names file and entry."""
+    """An entry of the knowledge base is malformed, built-in or your own; the message names file and entry."""
 
 
 class UnsafeForkError(ColdforkError, RuntimeError):
-    """Raised in the parent, in place of a fork whose child would be handed what it cannot use.
+    """A fork was refused in the parent, because its child would inherit something that it cannot use.
 
     No process was started and nothing is left of the attempt. The message says what speaks against the fork,
     who woke it if that was observed, and what to do instead.
@@ -51,7 +51,7 @@ class UnsafeForkError(ColdforkError, RuntimeError):
 
 
 class ZygoteError(ColdforkError):
-    """No server could be started to fork workers: a module that it should import raised, or made it unfit.
+    """No server could be started to fork workers: importing a module failed, or made the server unfit.
 
     The message says which, and the line that woke a device, started a thread or left a process.
     """
@@ -67,7 +67,7 @@ class ZygoteError(ColdforkError):
 
 
 class LeaseError(ColdforkError):
-    """The devices that you asked for could not be leased: none is visible, or others hold them.
+    """The requested devices could not be leased: none is visible, or other processes hold them.
 
     The message says of each device who holds it, or how much of its memory is free.
     """
@@ -85,4 +85,4 @@ class LeaseError(ColdforkError):
 
 
 class UnsafeForkWarning(RuntimeWarning):
-    """Given under `guard("warn")`, for a fork whose child is handed what it cannot use."""
+    """Under `guard("warn")`: a fork's child inherits something that it cannot use."""

@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 
 class Confirmed(StrEnum):
-    """The result of importing the module in a fresh interpreter, or of running the program."""
+    """The result of importing a finding's module in a fresh interpreter, or of running its program."""
 
     WOKEN = "woken"
     """The finding's line was seen to wake the device, or to do whatever else the finding says."""
@@ -36,7 +36,7 @@ class Confirmed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A chain that belongs to a finding beside its own."""
+    """An additional chain of a finding, beside the main one."""
 
     role: str
     """The subject: `program`, `before` or `child`."""
@@ -50,7 +50,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule's statement about a line. The fields are exactly those of the JSON output."""
+    """A rule's statement about a line, with exactly the fields of the JSON output."""
 
     id: str
     rule: str
@@ -93,7 +93,7 @@ class Finding:
     """The program that a user would run to reach its line; None for findings about imports alone."""
 
     def leads_to(self, cause: Cause) -> bool:
-        """Return whether its chain reaches the line of a cause; a later line of the same program may not."""
+        """Return whether the finding's chain reaches a cause's line; later lines of a program may not."""
         chains = (self.chain,) if self.ahead is None else (self.ahead.chain, self.chain)
         place = cause.path, cause.line
         return any((step.path, step.line) == place for chain in chains for step in chain.steps)
@@ -142,11 +142,11 @@ class Report:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Return all machines that were asked about."""
+        """Return the profiles of all machines that were checked for."""
         return self.profile, *self.further
 
     def profile_of(self, accelerator: str | None) -> str:
-        """Return the machine under which an accelerator was asked about."""
+        """Return the profile under which an accelerator was checked for."""
         having = (name for name in self.further if accelerator in PROFILES[name].accelerators)
         main = PROFILES.get(self.profile)
         if main is None or accelerator in main.accelerators:

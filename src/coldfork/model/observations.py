@@ -1,4 +1,4 @@
-"""All that the static observer saw in one analysis, for the rules to judge."""
+"""The results of the static observer in one analysis, for the rules to judge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A module that was not followed to its end: what it does beyond that is not known."""
+    """A module that was not followed to its end, so that its further effects are unknown."""
 
     module: str
     function: str
@@ -65,7 +65,7 @@ class IgnoreComment:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts of one analysis."""
+    """The statistics of one analysis."""
 
     modules: int
     """Checked modules and the modules of dependencies they import."""
@@ -79,7 +79,7 @@ class Statistics:
 
 
 class LeftOut(NamedTuple):
-    """A folder or a file that was skipped, and how many Python files that leaves out."""
+    """A skipped folder or file, and the number of Python files in it."""
 
     path: str
     files: int
@@ -89,7 +89,7 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything the static observer saw, for the rules to judge."""
+    """The results of the static observer, for the rules to judge."""
 
     profile: str
     effects: tuple[Effect, ...]
@@ -122,12 +122,12 @@ class Observation:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Return all profiles that were asked about."""
+        """Return the profiles of all machines that were checked for."""
         return self.profile, *self.further
 
 
 class Origin(StrEnum):
-    """How an environment was found."""
+    """The way in which an environment was found."""
 
     NAMED = "named"
     """By `--python` or `--site-packages`."""
@@ -141,7 +141,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much an answer covers, and leaves open: without that, a clean answer could not be believed."""
+    """The amount of code that an answer covers and omits, without which a clean answer proves nothing."""
 
     modules: int = 0
     """Checked modules that were followed."""
@@ -161,7 +161,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRead:
-    """The environment of one check, and what was missing there."""
+    """The environment of one check, and the packages and variables that were missing there."""
 
     folder: str | None
     """Its site-packages, relative to the user's folder; None when there is none."""
@@ -176,7 +176,7 @@ class EnvironmentRead:
 
 @dataclass(frozen=True, slots=True)
 class ChangeScope:
-    """The scope of `--changed-since`: findings of modules that no change can affect are left out."""
+    """The scope of `--changed-since`, which omits findings of modules that no change can affect."""
 
     since: str
     """The revision as it was named."""
@@ -199,7 +199,7 @@ class ChangeScope:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """An expression, and what it was taken for."""
+    """An expression, and its value as the analysis assumed it."""
 
     text: str
     value: str
@@ -207,7 +207,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A device that a statement was found to touch."""
+    """A device that a statement touches, according to the analysis."""
 
     effect: str
     accelerator: str
@@ -219,7 +219,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A module that a statement was found to import."""
+    """A module that a statement imports, according to the analysis."""
 
     module: str
     found: bool
@@ -229,7 +229,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One way in which a statement was reached."""
+    """One way in which the analysis reached a statement."""
 
     importing: str
     """The module whose import was followed."""
@@ -253,7 +253,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All that was seen at a line."""
+    """Everything that the analysis found out about one line."""
 
     path: str
     """The file, as it was named."""
@@ -282,14 +282,14 @@ FAILED = "coldfork itself failed on it: "
 
 
 def describe(problem: Exception) -> str:
-    """Describe an error and its place in coldfork, for a bug report."""
+    """Return a description of an error and its place in coldfork, for a bug report."""
     said = f"{type(problem).__name__}: {problem}".partition("\n")[0].removesuffix(": ")
     place = _place(problem.__traceback__)
     return f"{said[:_MOST]} ({place})" if place else said[:_MOST]
 
 
 class Faults:
-    """Notes what is missing from an answer because of a fault."""
+    """A collector of the gaps in an answer that coldfork's own faults cause."""
 
     def __init__(self) -> None:
         self.noted: dict[Unfinished, None] = {}
@@ -303,7 +303,7 @@ class Faults:
         line: int = 0,
         function: str = "",
     ) -> T:
-        """Return the result of some work; where coldfork fails at it, note that and return `otherwise`.
+        """Return the result of some work; if coldfork fails, note the fault and return `otherwise`.
 
         Without a module, it concerns the check as a whole.
         """
@@ -318,13 +318,13 @@ class Faults:
     def note(
         self, problem: Exception, module: str = "", path: str = "", line: int = 0, function: str = ""
     ) -> None:
-        """Note an error as a fault of coldfork's own."""
+        """Note an error as a fault of coldfork."""
         said = describe(problem)
         self.noted[Unfinished(module, function or module, path, line, "fault", True, said)] = None
 
 
 def _place(at: TracebackType | None) -> str:
-    """Return coldfork's innermost line on the way to an error."""
+    """Return the innermost line of coldfork in an error's traceback."""
     place = ""
     while at is not None:
         name = at.tb_frame.f_globals.get("__name__", "")

@@ -1,4 +1,4 @@
-"""The result of `coldfork preload`: the modules that a server may import ahead, and why not the others."""
+"""The result of `coldfork preload`: modules that a server may import ahead, and why not others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENOUGH = 0.9
 
 
 class Stain(StrEnum):
-    """Why a process that has imported a module must not be forked, or why it could not import it."""
+    """The reason why a process must not fork after a module's import, or could not import the module."""
 
     DEVICE = "device"
     """It wakes a device, or a runtime that no forked child can use."""
@@ -42,7 +42,7 @@ class Stain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A module that may be preloaded, proven in a fork."""
+    """A module that may be preloaded, as a forked child has proven."""
 
     module: str
     seconds: float
@@ -71,7 +71,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable that was read or set while a module of the list was imported."""
+    """A variable that the import of a module of the list reads or sets."""
 
     name: str
     module: str | None
@@ -81,7 +81,7 @@ class VariableUse:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A line that did not wake a device here, but may elsewhere, according to `coldfork check`."""
+    """A line that woke no device here, but may on other machines, according to `coldfork check`."""
 
     module: str
     accelerator: str | None
@@ -128,12 +128,12 @@ class Preloading:
 
     @property
     def share(self) -> float | None:
-        """The share of a worker's import that the list saves."""
+        """The share of a worker's import time that the list saves."""
         if self.rest is None or not self.total:
             return None
         return max(0.0, 1 - self.rest / self.total)
 
     @property
     def holds(self) -> bool:
-        """Whether a list that was checked is still clean."""
+        """Whether the list that was given to check is still clean."""
         return not self.left_out and self.trouble is None

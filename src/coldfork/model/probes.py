@@ -78,7 +78,7 @@ class ModuleProbe:
 
     @property
     def judged(self) -> bool:
-        """Whether it is known that the import wakes a device or that it does not."""
+        """Whether the probe could tell if the import wakes a device."""
         return self.status in (ProbeStatus.COLD, ProbeStatus.WOKEN)
 
 
@@ -110,7 +110,7 @@ class Probing:
 
 
 class Outcome(StrEnum):
-    """The verdict of a comparison on a fix."""
+    """The verdict on a fix, from imports or tests before and after it."""
 
     PROVEN = "proven"
     """The import woke a device and is cold now, and the module holds what it held."""
@@ -122,7 +122,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """A public name whose value has changed; None where there is no such name."""
+    """A public name whose value has changed; None stands for a missing name."""
 
     name: str
     before: str | None
@@ -133,7 +133,7 @@ class NameChange:
 
 @dataclass(frozen=True, slots=True)
 class ModuleProof:
-    """The imports of a mended module in both states of the files."""
+    """The imports of a mended module before and after the fix."""
 
     module: str
     path: str
@@ -149,7 +149,7 @@ class ModuleProof:
 
     @property
     def _is_woken_elsewhere(self) -> bool:
-        """Whether a line of another file woke the device first, before the fix and after it."""
+        """Whether a line of another file woke the device first, both before and after the fix."""
         before, after = (None if seen is None else seen.waker for seen in (self.before, self.after))
         if before is None or after is None or after.path is None:
             return False
@@ -165,16 +165,16 @@ class ModuleProof:
         if self.after.status is ProbeStatus.WOKEN:
             return Outcome.NOT_TESTABLE if self._is_woken_elsewhere else Outcome.REFUTED
         if self.after.status is ProbeStatus.FAILED and self.before.status is not ProbeStatus.FAILED:
-            # An import that fails after the line that woke the device came as far as before.
+            # If the import also failed before the fix, after waking the device, it came as far as before.
             return Outcome.REFUTED if self.before.failure is None else Outcome.NOT_TESTABLE
-        # Where the import woke nothing before, that it wakes nothing now proves nothing.
+        # An import that wakes nothing after the fix proves nothing if it woke nothing before.
         is_seen = (self.before.status, self.after.status) == (ProbeStatus.WOKEN, ProbeStatus.COLD)
         return Outcome.PROVEN if is_seen else Outcome.NOT_TESTABLE
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """How the project's own tests ended."""
+    """The end of a run of the project's own tests."""
 
     status: int | None
     """The exit status; None where a signal or the time limit ended them."""
@@ -184,9 +184,9 @@ class CommandEnd:
 
 @dataclass(frozen=True, slots=True)
 class TestsProof:
-    """The project's own tests, in both states of the files."""
+    """The project's own tests, before and after the fix."""
 
-    __test__ = False  # pytest collects classes with such names
+    __test__ = False  # pytest would collect a class of this name as a test
 
     command: str
     before: CommandEnd
@@ -216,7 +216,7 @@ class Proof:
 
     @property
     def refuted(self) -> bool:
-        """Whether something speaks against the fixes."""
+        """Whether the imports or the tests speak against the fixes."""
         tests = () if self.tests is None else (self.tests.outcome,)
         return Outcome.REFUTED in (*(module.outcome for module in self.modules), *tests)
 

@@ -1,4 +1,4 @@
-"""The file that `coldfork run` writes: one JSON object a line, readable up to where it was cut.
+"""The recording that `coldfork run` writes: one JSON object a line, readable even if cut off.
 
 The first line is the header. Every other line is an event with these keys, and those of its kind below:
 

@@ -1,4 +1,4 @@
-"""Running processes, as they are seen from outside: the results of `coldfork ps` and of `warm status`."""
+"""Running processes, seen from outside: the results of `coldfork ps` and of `coldfork warm status`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StartedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """The threads of a process, by who started them."""
+    """The threads of a process, counted by their origin."""
 
     total: int
     python: int | None = None
@@ -41,7 +41,7 @@ class Threads:
 
 @dataclass(frozen=True, slots=True)
 class RunningPython:
-    """One Python process at the moment when it was looked at."""
+    """One Python process at the moment of the census."""
 
     pid: int
     parent: int | None
@@ -66,7 +66,7 @@ class RunningPython:
 
     @property
     def poisoned(self) -> tuple[State, ...]:
-        """The accelerators that this process cannot use any more, without runtimes that are not devices."""
+        """The accelerators that this process can no longer use, without runtimes that are not devices."""
         return tuple(
             state
             for state in self.states
@@ -76,7 +76,7 @@ class RunningPython:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """The Python processes that were running, each after its parent."""
+    """The Python processes running at one moment, each after its parent."""
 
     moment: float
     """When they were looked at, in seconds since 1970."""
@@ -88,13 +88,13 @@ class Census:
 
     @property
     def poisoned(self) -> tuple[RunningPython, ...]:
-        """Return the processes that hold an accelerator they cannot use."""
+        """Return the processes with a poisoned accelerator."""
         return tuple(process for process in self.processes if process.poisoned)
 
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """One server, which has imported modules and forks scripts that need them."""
+    """One server, which has imported modules, and forks a process for each script that needs them."""
 
     pid: int
     python: str
@@ -118,7 +118,7 @@ class WarmServer:
 
 @dataclass(frozen=True, slots=True)
 class WarmServers:
-    """The keeper of a user and its servers."""
+    """A user's keeper process, and the servers that it started."""
 
     keeper: int | None
     """The pid of the keeper; None while none runs."""

@@ -1,4 +1,4 @@
-"""The state of an accelerator in one process, and who made it so."""
+"""The state of an accelerator in one process, and the line that woke it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How far an accelerator's runtime has come in a process."""
+    """The progress of an accelerator's runtime in a process, such as cold or awake."""
 
     ABSENT = "absent"
     """Its library is not loaded."""
@@ -22,7 +22,7 @@ class Status(StrEnum):
 
 
 class Level(StrEnum):
-    """How deep an accelerator was woken: the driver alone, or a context on a device too."""
+    """The depth to which an accelerator was woken: only the driver, or a context on a device as well."""
 
     DRIVER = "driver"
     CONTEXT = "context"
@@ -30,7 +30,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One Python frame of the stack in which a device was woken."""
+    """One Python frame of the stack that woke a device."""
 
     path: str
     line: int
@@ -39,7 +39,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class ImportSite:
-    """One import of a chain: the module being loaded, and the line in it that imported the next one."""
+    """One import of a chain: a module being loaded, and its line that imported the chain's next module."""
 
     module: str
     path: str | None = None
@@ -80,7 +80,7 @@ class State:
 
     @property
     def unsafe_to_fork(self) -> bool:
-        """True when a child forked now could not use this runtime, or when that cannot be ruled out."""
+        """True if a child forked now certainly or possibly could not use this runtime."""
         if self.survives_fork:
             return False
         return self.status in (Status.AWAKE, Status.POISONED, Status.UNKNOWN)

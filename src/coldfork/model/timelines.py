@@ -1,4 +1,4 @@
-"""A recording that was read: its processes, what each imported, woke and started, and in which states.
+"""The contents of a recording: the imports, wakes, starts and states of each process.
 
 `model.recordings` describes the file's lines; these classes are the result of putting them together. Every
 time is in seconds since the recording began.
@@ -14,25 +14,25 @@ from enum import StrEnum
 from coldfork.model.forking.judgement import Deed, Held, Purpose, Verdict, judge
 from coldfork.model.states import Frame, Level, State, Status, Waker
 
-#: Runtimes that do not survive a fork and are not devices. Any other name in a recording is an accelerator.
+#: Runtimes that do not survive a fork, but are no devices. Other names in recordings are accelerators.
 FORK_UNSAFE_RUNTIMES = frozenset({"openmp", "polars", "tokenizers", "jax-cpu", "threads"})
 
-#: The kind of a happening: a forked child uses what its parent held.
+#: A kind of happening: a forked child uses something that its parent held.
 TOUCHES = "touches-poisoned"
 
-#: The standard library's own ways of starting processes: their caller is the line to look at.
+#: Code of the standard library that starts processes; the line of interest is the caller's.
 _STARTERS = re.compile(
     r"<frozen |(?:^|/)python3\.\d+/"
     r"(?:(?:multiprocessing|concurrent|asyncio)/|(?:subprocess|os|pty|threading)\.py$)"
 )
 
 
-#: Installed files: a line of the program asked for what they do.
+#: Installed code, which acts because a line of the program's own calls it.
 _INSTALLED = re.compile(r"<frozen |/(?:site|dist)-packages/|/lib(?:64)?/python3\.\d+/")
 
 
 class How(StrEnum):
-    """How a process came to run."""
+    """The way in which a process was started."""
 
     RUN = "run"
     FORK = "fork"
@@ -45,7 +45,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One module that was loaded, with the imports that its own loading caused."""
+    """One loaded module, with the imports that loading it caused."""
 
     module: str
     path: str | None
@@ -58,13 +58,13 @@ class Import:
 
     @property
     def own_seconds(self) -> float:
-        """The time that none of its nested imports took."""
+        """The time of this import without that of its nested imports."""
         return max(0.0, self.seconds - sum(child.seconds for child in self.children))
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The moment when an accelerator woke, and who did it."""
+    """The moment when an accelerator woke, and the line that woke it."""
 
     at: float
     accelerator: str
@@ -75,7 +75,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Another event that matters to accelerators: an effect, with the stack it was seen in."""
+    """Another effect on accelerators, with the stack in which it was seen."""
 
     at: float
     kind: str
@@ -88,7 +88,7 @@ class Happening:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A fork, a spawn or an exec: the process at that moment, and the process it led to."""
+    """A fork, a spawn or an exec, with the state of the process then, and the resulting process."""
 
     at: float
     how: How
@@ -111,14 +111,14 @@ class Departure:
 
     @property
     def verdicts(self) -> Mapping[str, Verdict]:
-        """Return each held thing's judgement for the child; empty where its purpose was not recorded."""
+        """Return each held thing's judgement for the child; empty if the child's purpose is not recorded."""
         if self.purpose is None:
             return {}
         return {one.name: judge(one, self.purpose, self.does) for one in self.held}
 
     @property
     def site(self) -> Frame | None:
-        """The innermost line of the program's own code that caused it.
+        """The innermost line of the program's own code that caused the departure.
 
         Without one, as in a server that its own command starts, the innermost line outside the standard
         library's starters.
@@ -185,7 +185,7 @@ class Process:
 
     @property
     def executed_at(self) -> float | None:
-        """When it became another program, which drops every inherited state; None if it did not."""
+        """The time of the process's exec, which drops every inherited state; None without one."""
         return next((departure.at for departure in self.departures if departure.how is How.EXEC), None)
 
 
@@ -207,7 +207,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The recording reached its limit; what came afterwards is not in it."""
+    """The point at which the recording reached its limit; later events are not in it."""
 
     at: float
     reason: str
@@ -216,7 +216,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The watcher failed somewhere and went on."""
+    """A failure of the watch, after which it went on."""
 
     at: float
     process: int
@@ -226,7 +226,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Everything that a recording says, in the order in which it happened."""
+    """All contents of a recording, in the order of the events."""
 
     name: str
     """The name of its source."""

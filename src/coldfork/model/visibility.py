@@ -10,7 +10,7 @@ _UUID = "GPU-"
 
 
 def visible(setting: str | None, uuids: Sequence[str]) -> tuple[int, ...]:
-    """Return the ordinals of the devices that a process sees, in its order, of those with these UUIDs.
+    """Return the ordinals of the devices that a process sees, in its order; `uuids` are all devices.
 
     The driver reads from the left and stops at the first invalid entry; a device that is named twice makes it
     show none at all. The first entry decides whether the others are numbers or UUIDs.
@@ -28,7 +28,7 @@ def visible(setting: str | None, uuids: Sequence[str]) -> tuple[int, ...]:
 def _by_number(entries: list[str]) -> list[int]:
     named = []
     for entry in entries:
-        # Read like C's strtoul, so that "1gpu" is 1.
+        # The driver reads numbers as C's strtoul does: "1gpu" is 1.
         number = re.match(r"\s*([+-]?[0-9]+)", entry, re.ASCII)
         if number is None or int(number[1]) < 0:
             break

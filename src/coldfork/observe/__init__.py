@@ -1,4 +1,4 @@
-"""Observe accelerators inside a running program: standard library only, and never raising into it.
+"""Observe accelerators inside a running program, with the standard library only, and raise no errors in it.
 
 Nothing is imported here: a script's supervisor needs a small part of this folder, and starts for every
 script.

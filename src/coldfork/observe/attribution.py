@@ -1,4 +1,4 @@
-"""Attribute a wake to the import in progress on the thread that did it, or say `unknown`; never guess."""
+"""Attribute a wake to the import in progress on the waking thread, or call it `unknown`; never guess."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     Change = tuple[Awake, Mark | None]
 
     class Sensor(Protocol):
-        """Tells cheaply what is awake in this process; `observe.states.Poller` is the real one."""
+        """A cheap way to see what is awake in this process, such as `observe.states.Poller`."""
 
         def awake(self) -> Awake: ...
 
     class Culprit(Protocol):
-        """A thread's position just before something was seen: `observe.calls` provides it."""
+        """A thread's position just before a wake was noticed, which `observe.calls` provides."""
 
         frame: FrameType
         line: int
@@ -41,7 +41,7 @@ _MOST_STARTED = 8
 
 
 class Attribution:
-    """Polls the sensor and turns changes since the last poll into wake events."""
+    """An observer that polls the sensor, and turns changes since the last poll into wake events."""
 
     def __init__(
         self, sensor: Sensor, emit: Callable[[Event], None], base: str | None = None, *, outside: bool = True
@@ -69,20 +69,20 @@ class Attribution:
         self.start()
 
     def start(self) -> None:
-        """Take what is awake now for granted: it was woken before the watch began."""
+        """Begin to watch; devices that are awake now were woken earlier, and are not reported."""
         mark = self.windows.now()
         self._known = self._awake()
         self._claims = dict.fromkeys(self._known, object())
         self.windows.keep(mark)
 
     def poll(self) -> None:
-        """Check whether something woke since the last poll, and report it if so."""
+        """Check whether an accelerator woke since the last poll, and report each that did."""
         self.polls += 1
         windows = self.windows
         mark = windows.now()
         awake = self._awake()
         if awake == self._known:
-            # `windows.keep`, inlined to save a call between two imports.
+            # The same as `windows.keep`, but without the cost of a call at each import.
             windows.marks[get_ident()] = mark
         else:
             self.report((awake, mark), self.culprit())
@@ -97,26 +97,26 @@ class Attribution:
         return None
 
     def report(self, change: Change, culprit: Culprit | None) -> None:
-        """Report what is awake now and was not before."""
+        """Report the accelerators of a change that have newly become awake."""
         awake, mark = change
         self._known = awake
-        # `setdefault` lets exactly one thread report each wake, without a lock that a fork could freeze.
+        # With `setdefault` only one thread reports each wake, without a lock that a fork could leave locked.
         token = object()
         fresh = [key for key in awake if self._claims.setdefault(key, token) is token]
         if fresh:
-            # In this order: asking the kernel lets other threads run, and they then have made steps.
+            # In this order, because the kernel's answer takes time in which other threads can make steps.
             alone = self.others_wait() or self.windows.alone()
             for accelerator, level in fresh:
                 self._emit(self._wake(accelerator, level, culprit, alone))
         self.windows.keep(mark)
 
     def thread_starts(self, work: object) -> None:
-        """Note a thread that is about to start with this work; it may be over before the next look."""
+        """Note that a thread is about to start with this work, since it may end before the next poll."""
         self.windows.starts += 1
         self._started = [*self._started, _thread_doing(work)][-_MOST_STARTED:]
 
     def forked(self) -> None:
-        """In a forked child: keep only this thread and its imports, and start afresh with the devices."""
+        """In a forked child, keep only this thread's imports, and begin to watch the devices anew."""
         me = get_ident()
         self.stacks = {me: self.stacks[me]} if me in self.stacks else {}
         self._home = me
@@ -160,7 +160,7 @@ class Attribution:
         return waker
 
     def _outside(self, me: int) -> str | None:
-        """Return the main thread's module outside of imports: the program itself."""
+        """Return the program's main module if this is the main thread; for code outside of imports."""
         return self._base if me == self._home else None
 
     def _nobody_sure(self) -> Event:
@@ -168,7 +168,7 @@ class Attribution:
         return _waker_in("unknown: " + " or ".join(names), None, None, [])
 
     def _suspects(self) -> list[Event]:
-        """Return the modules in progress on any thread: an exact second look can tell which it was."""
+        """Return the modules in progress on all threads, for a further run to find the exact one."""
         return [
             {"module": loads[-1].name, "path": loads[-1].path, "thread": thread_name(ident)}
             for ident, loads in list(self.stacks.items())
@@ -196,7 +196,7 @@ def chain(view: StackView, *, outside: bool) -> list[Event]:
 
 
 def thread_name(ident: int) -> str:
-    """Return the name of a thread, as far as `threading` knows it."""
+    """Return the name of a thread, if `threading` knows one."""
     threading = sys.modules.get("threading")
     active = getattr(threading, "_active", {})
     known = active.get(ident) if isinstance(active, dict) else None
@@ -206,13 +206,13 @@ def thread_name(ident: int) -> str:
 
 
 def _waker_in(thread: str, module: str | None, path: str | None, imports: list[Event]) -> Event:
-    """Make a waker whose line is not known yet."""
+    """Return a waker whose line is still unknown."""
     known = {"module": module, "path": path, "line": None, "function": None, "call": None, "thread": thread}
     return {**known, "import_chain": imports, "stack": []}
 
 
 def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
-    """Fill in the exact line: the import-time site, and the stack from it to the call."""
+    """Add to a waker the line of its import-time site, and the stack from that line to the call."""
     stack = view.stack(depth)
     site = view.site(depth)
     if site is not None:
@@ -227,7 +227,7 @@ def _place(waker: Event, view: StackView, depth: int, culprit: Culprit) -> None:
 
 
 def _thread_doing(work: object) -> str:
-    """Return the name of the thread whose first function is this method of `threading.Thread`."""
+    """Return the name of the thread that starts with this work, a method of `threading.Thread`."""
     try:
         return str(object.__getattribute__(work.__self__, "_name"))  # type: ignore[attr-defined]
     except AttributeError:

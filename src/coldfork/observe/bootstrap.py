@@ -51,7 +51,7 @@ PROBE = "from coldfork.observe.probing import probe; probe()"
 
 
 def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which a Python process is watched as the settings say."""
+    """Return the environment for a Python process to be watched with these settings."""
     inherited = base.get("PYTHONPATH")
     handed_on = {**settings, "pythonpath": inherited}
     handed_on.setdefault("began", monotonic())
@@ -63,12 +63,12 @@ def environment(settings: Mapping[str, Any], base: Mapping[str, str]) -> dict[st
 
 
 def command(python: str) -> list[str]:
-    """Return the command of an interpreter that probes what its environment says."""
+    """Return the command for an interpreter to import and probe the module that its environment names."""
     return [python, "-c", PROBE]
 
 
 class WatchSession:
-    """The watch of this process and its settings; `current` is set once, at the start of the process."""
+    """The watch of this process, with its settings; `current` is set once, when the process starts."""
 
     current: WatchSession | None = None
 
@@ -78,7 +78,7 @@ class WatchSession:
 
 
 def begin(folder: str) -> None:
-    """Start watching this process as its environment says; called once, before the program."""
+    """Start to watch this process with the settings in its environment; called once, before the program."""
     text = os.environ.get(VARIABLE)
     if text is None or not _is_main_interpreter():
         return
@@ -88,7 +88,7 @@ def begin(folder: str) -> None:
         from coldfork import virtual
 
         virtual.install(*virtual.parse(os.environ[VIRTUAL]))
-    # Only now: without the device that was asked for, nothing that is seen would be true.
+    # Only after this: a watch without the requested virtual device would give wrong results.
     session = WatchSession.current = WatchSession(settings)
     if settings.get("mode") in ("run", "child"):
         _record(session)
@@ -97,14 +97,14 @@ def begin(folder: str) -> None:
 
 
 def _is_main_interpreter() -> bool:
-    """Return False in a subinterpreter, which starts like a process but lives in one that is watched already.
+    """Return False in a subinterpreter, which runs startup code in a process that is already watched.
 
     Anything it registered would be called when the process ends, which would then end with the wrong status.
     """
     import _signal
 
     try:
-        # Only the main interpreter handles signals; this early nothing has registered for wake-ups.
+        # Only the main interpreter allows this call; so early, no wake-up descriptor is set.
         former = _signal.set_wakeup_fd(-1)
     except ValueError:
         return False
@@ -114,7 +114,7 @@ def _is_main_interpreter() -> bool:
 
 
 def senses(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments for `watch` that select the settings' sensor; none for coldfork's own."""
+    """Return the arguments with which `watch` uses the sensor in the settings; none for coldfork's own."""
     named = settings.get("sensor")
     if not named:
         return {}
@@ -144,9 +144,9 @@ def _hide(settings: dict[str, Any]) -> None:
 
 
 def _hand_on(settings: dict[str, Any]) -> None:
-    """Have the processes that this one starts watched, too, and tell them their parent."""
+    """Set the environment so that processes started by this one are watched too, and know their parent."""
     mode = "child" if settings.get("mode") == "run" else settings.get("mode")
-    # Not for a script: it is identified by its environment.
+    # Not for an isolated script, whose environment must stay as it is.
     if mode == "child":
         handed_on = {**settings, "mode": mode, "by": os.getpid()}
         os.environ[VARIABLE] = encode(handed_on).decode("ascii").strip()
@@ -207,7 +207,7 @@ def _record(session: WatchSession) -> None:
 
 
 def guard_exit(end: Callable[[int], None]) -> None:
-    """Catch the end of a process that skips exit handlers, as all children of multiprocessing do."""
+    """Call `end` when the process ends by `os._exit`, as all children of multiprocessing do."""
     leave = os._exit
 
     def _exit(status: int) -> NoReturn:
@@ -221,12 +221,12 @@ def guard_exit(end: Callable[[int], None]) -> None:
 
 
 def _without_us(settings: dict[str, Any]) -> dict[str, str]:
-    """Return the environment as the program's user set it."""
+    """Return the environment as it was before coldfork changed it."""
     path = settings.get("pythonpath")
     others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return {**others, "PYTHONPATH": path} if path else others
 
 
 def _how(started_as: list[str]) -> str:
-    """Return how a child was started, as its own command line tells."""
+    """Return how a child was started, according to its command line."""
     return "spawn" if any("multiprocessing" in word for word in started_as[1:]) else "subprocess"

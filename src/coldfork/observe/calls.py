@@ -1,4 +1,4 @@
-"""Name the exact call that woke a device, while one module is being loaded.
+"""Find the exact call that woke a device, while one module is being loaded.
 
 Polling at every call is too expensive for a whole program, so this is for a second look in a fresh process:
 only while a module that the first look found is in progress, and suspended while that module imports others.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EVERY = "*"
 """Stands for every module: expensive, and for an import that ends before it can be asked."""
 
-#: C functions in which a thread only waits, and wakes nothing.
+#: C functions in which a thread only waits, so that it wakes nothing.
 WAITING = frozenset({
     "_queue.SimpleQueue.get", "_thread.RLock.acquire", "_thread._ThreadHandle.join", "_thread.lock.acquire",
     "RLock.acquire", "SimpleQueue.get", "_ThreadHandle.join", "lock.acquire", "posix.read", "posix.waitpid",
@@ -37,7 +37,7 @@ WAITING = frozenset({
 
 
 class Spot:
-    """A thread's last known position: a frame, its line then, and the call that it was about to make."""
+    """A thread's last known position: a frame, its line at that time, and the call about to be made."""
 
     __slots__ = ("_callee", "ended", "frame", "line", "number")
 
@@ -50,22 +50,22 @@ class Spot:
         self._callee = callee
 
     def waits(self) -> bool:
-        """Return whether the thread is in a call that only waits."""
+        """Return whether the thread is in a call that does nothing but wait."""
         return self._callee is not None and not self.ended and dotted(self._callee) in WAITING
 
     def callee(self) -> str | None:
-        """Return the dotted name of what was called there; without a call, that of the function."""
+        """Return the dotted name of the function called at this position, or else of the frame's function."""
         if self._callee is not None:
             return dotted(self._callee)
         LATE.load("coldfork.observe.stacks.call_source")
         from coldfork.observe.stacks.call_source import called_in
 
-        # Where every call is announced, a line without an announced call did it itself.
+        # `sys.monitoring` announces every call, so without an announced call the line itself woke the device.
         return called_in(self.frame, self.line, announced=hasattr(sys, "monitoring"))
 
 
 class Calls:
-    """Watches every call while a wanted module's own code runs."""
+    """A watch of every call while the code of a wanted module runs."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Calls:
         )
 
     def begin(self) -> None:
-        """Start at once if the code outside of imports is wanted."""
+        """Begin to watch, at once if the code outside of imports is wanted."""
         self._attribution.culprit = self._culprit
         self._attribution.others_wait = self._others_wait
         self.switch(None)
@@ -99,7 +99,7 @@ class Calls:
         self._tracing.release()
 
     def switch(self, load: Load | None) -> None:
-        """Note a change of the module in progress on this thread; `None` is the code outside of imports."""
+        """Note that another module is in progress on this thread; `None` means code outside of imports."""
         me = get_ident()
         name = self._base if load is None else load.name
         if name in self._wanted or (load is not None and EVERY in self._wanted):
@@ -108,7 +108,7 @@ class Calls:
                 self._trouble("calls", RuntimeError("another tracer is in place, so no call can be seen"))
         elif me in self._inside:
             self._inside.discard(me)
-            # Other threads are not observed from now on, so nothing is known of them.
+            # Other threads are no longer observed, so their positions become invalid.
             self._last.clear()
             self._tracing.pause(not self._inside)
 
@@ -120,7 +120,7 @@ class Calls:
         return self._last.get(get_ident())
 
     def _others_wait(self) -> bool:
-        """Return True if every other thread has only waited since before this thread's last step."""
+        """Return True if all other threads were waiting at this thread's last step, and still are."""
         mine = self._last.get(get_ident())
         if mine is None or not self._inside:
             return False
@@ -128,7 +128,7 @@ class Calls:
         return all(spot is not None and spot.number < mine.number and spot.waits() for spot in others)
 
     def _step(self, frame: FrameType | None, callee: object = None, *, ended: bool = False) -> None:
-        """Note that a thread reached another call or line: changes since its last step were made there."""
+        """Note that a thread reached another call or line, and attribute changes to its last position."""
         try:
             self._advance(frame, callee, ended)
         except Exception as error:
@@ -142,7 +142,7 @@ class Calls:
         change = attribution.change()
         if change is not None:
             if ended and frame is not None:
-                # The call that did it has just returned: no need to infer it.
+                # The waking call has just returned, so it is known and need not be inferred.
                 self._last[me] = Spot(frame, callee, -1 if last is None else last.number, ended=True)
             attribution.report(change, self._culprit())
         if frame is None:
@@ -152,7 +152,7 @@ class Calls:
 
 
 class _Monitoring:
-    """`sys.monitoring`, from Python 3.12 on: sees every thread, and names C functions of every kind."""
+    """`sys.monitoring`, for Python 3.12 and later: it covers every thread and every kind of C function."""
 
     def __init__(self, step: Callable[..., None]) -> None:
         self._monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
@@ -164,7 +164,7 @@ class _Monitoring:
             return
         for event, callback in _callbacks(step).items():
             self._monitoring.register_callback(self._tool, getattr(events, event), callback)
-            # C_RETURN and C_RAISE come with CALL.
+            # The events C_RETURN and C_RAISE are enabled together with CALL.
             self._events |= 0 if event.startswith("C_") else getattr(events, event)
 
     def start(self) -> bool:
@@ -218,7 +218,7 @@ def _callbacks(step: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 
 class _Tracing:
-    """`sys.settrace` and `sys.setprofile`, before Python 3.12: this thread, and those started meanwhile."""
+    """`sys.settrace` and `sys.setprofile`, for older Pythons: they cover this thread and new ones."""
 
     def __init__(self, step: Callable[..., None]) -> None:
         self._step = step
@@ -230,7 +230,7 @@ class _Tracing:
         return True
 
     def pause(self, for_all: bool) -> None:
-        # The module itself may have set a tracer of its own.
+        # Remove only our own functions: the module may have set a tracer.
         if sys.gettrace() == self._trace and sys.getprofile() == self._profile:
             self._set(None, None)
 

@@ -1,1 +1,1 @@
-"""Forks: what they are for, and what they do to a child."""
+"""The purposes of forks, and their effects on a child."""

@@ -1,4 +1,4 @@
-"""The judgement of a fork, from what the process holds and what the child is for.
+"""The judgement of a fork, by the things that the process holds and the purpose of the child.
 
 Everything that speaks of forks asks here: the guard, recordings, the pytest plugin, decisions, the canary and
 the table in the documentation. For the same holdings and the same purpose the answer is the same everywhere.
@@ -27,7 +27,7 @@ class Judgement(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place in the order; larger is worse."""
+        """The place in the order; a larger rank is worse."""
         return _RANKS[self.value]
 
 
@@ -35,7 +35,7 @@ _RANKS = {"harmless": 0, "unknown": 1, "breaks-if": 2, "breaks": 3}
 
 
 class Purpose(StrEnum):
-    """The purpose of a forked child, as far as the code that forks it tells."""
+    """The purpose of a forked child, as far as the forking code shows it."""
 
     PROGRAM = "program"
     """It runs another program at once, which inherits nothing but files."""
@@ -52,7 +52,7 @@ class Purpose(StrEnum):
 
     @property
     def worker(self) -> str:
-        """The code in the child that must leave alone what the child cannot use."""
+        """The code in the child that must not touch anything that the child cannot use."""
         return _WORKERS[self.value]
 
 
@@ -67,7 +67,7 @@ _WORKERS = {
 
 
 class Hold(StrEnum):
-    """The kinds of things that a process holds and its forked child cannot use."""
+    """The kinds of things that a process can hold and its forked child cannot use."""
 
     DEVICE = "device"
     """A device's runtime whose framework notices the fork and raises an error: cuda, rocm, xpu."""
@@ -91,7 +91,7 @@ class Hold(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of the table: what a child must not do with a held thing, and what happens if it does."""
+    """One row of the table: an act that a child must not do with a held thing, and its consequence."""
 
     act: str
     """The act that breaks it, as a clause after "if it": `uses {name}`."""
@@ -158,7 +158,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """An act that a child will certainly do: which of its functions does it, by which call, and where."""
+    """An act that a child is certain to do, with the function, the call and the place."""
 
     who: str
     """`its function`, `its initializer`."""
@@ -169,17 +169,17 @@ class Deed:
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Deed:
-        """Read the deed from a recording."""
+        """Return the deed that an entry of a recording describes."""
         steps = ((str(path), int(line), str(function)) for path, line, function in said["steps"])
         return cls(str(said["who"]), str(said["call"]), tuple(steps))
 
     def as_object(self) -> dict[str, Any]:
-        """Return a recording's entry about it."""
+        """Return the deed as an entry of a recording."""
         return {"who": self.who, "call": self.call, "steps": [list(step) for step in self.steps]}
 
     @property
     def place(self) -> str:
-        """Return the line that does it, or the call where it is the child's own function."""
+        """Return the line of the act, or only the call if the child's own function makes it."""
         if not self.steps:
             return self.call
         path, line, _ = self.steps[-1]
@@ -187,7 +187,7 @@ class Deed:
 
 
 def held(name: str, *, doubtful: bool = False) -> Held:
-    """Return a thing by its name; any name that is not a known runtime is a lock."""
+    """Return the held thing of this name; any name that is not a known runtime is a lock."""
     return Held(Hold.DOUBT if doubtful else KINDS.get(name, Hold.LOCK), name)
 
 
@@ -196,7 +196,7 @@ NOTHING_KNOWN: Mapping[str, Deed] = MappingProxyType({})
 
 
 def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOWN) -> Verdict:
-    """Judge one held thing; `does` says by name what the child will certainly touch."""
+    """Return the judgement of one held thing; `does` holds the child's certain acts, by the thing's name."""
     if purpose is Purpose.PROGRAM:
         return Verdict(Judgement.HARMLESS, because="another program inherits nothing of it")
     if thing.kind is Hold.DOUBT:
@@ -211,13 +211,13 @@ def judge(thing: Held, purpose: Purpose, does: Mapping[str, Deed] = NOTHING_KNOW
         condition = f"it {rule.fate}, because {deed.who} {act} ({deed.place})"
         return Verdict(Judgement.BREAKS, condition, rule.watched)
     condition = f"{purpose.worker} {act}"
-    # The error of a preexec_fn does not leave the child: its parent learns only that there was one.
+    # An error in a preexec_fn does not leave the child; the parent only learns that there was one.
     watched = rule.watched and purpose is not Purpose.PREEXEC
     return Verdict(Judgement.BREAKS_IF, f"it {rule.fate} if {condition}", watched)
 
 
 def worst(judgements: Iterable[Judgement]) -> Judgement:
-    """Return the judgement of a fork from those on everything that is held."""
+    """Return the worst of the judgements of everything that is held, which is that of the fork."""
     return max(judgements, key=lambda one: one.rank, default=Judgement.HARMLESS)
 
 

@@ -1,1 +1,1 @@
-"""Examine a fork: what the process holds, what the child is for, and what it then touches."""
+"""The examination of a fork: things that the process holds, the child's purpose, and its touches."""

@@ -1,4 +1,4 @@
-"""Find the program's functions that a child will run, where the code that starts it tells.
+"""Find the program's functions that a child will run, if the code that starts the child shows them.
 
 Nothing is judged here and nothing is called: functions and their objects are only inspected.
 """
@@ -60,13 +60,13 @@ class Body:
 
 
 def bodies_at(frame: FrameType | None) -> list[Body]:
-    """Return what a child will call that this frame, or one of its callers, is forking."""
+    """Return the functions called by the child that this frame, or one of its callers, is forking."""
     process = process_at(frame)
     return of_purpose(*purpose_and_target(frame)) if process is None else of_process(process)
 
 
 def of_process(process: Any) -> list[Body]:
-    """Return what a process of multiprocessing will call."""
+    """Return the functions that a process of multiprocessing will call."""
     target = getattr(process, "_target", None)
     if target is None:
         return _several(("its run()", getattr(process, "run", None)), given=((), {}))
@@ -77,7 +77,7 @@ def of_process(process: Any) -> list[Body]:
 
 
 def of_purpose(purpose: str, target: object) -> list[Body]:
-    """Return what a child of this purpose calls, if it runs one function; nothing for a worker."""
+    """Return the function that a child of this purpose calls, if it runs only one; nothing for a worker."""
     given: _Given | None = ((), {}) if purpose == PREEXEC else None
     return _several((_CALLED[purpose], target), given=given) if purpose in _CALLED else []
 
@@ -108,7 +108,7 @@ def _of_worker(kind: str, given: dict[str, Any]) -> Iterator[Body]:
 
 
 def _innermost(dataset: Any) -> Any:
-    """Return the program's own data set inside wrappers of PyTorch's that forward to another one."""
+    """Return the program's own data set, which wrappers of PyTorch's may contain."""
     for _ in range(8):
         inside = getattr(dataset, "dataset", None)
         if type(dataset).__module__ != "torch.utils.data.dataset" or inside is None:
@@ -118,7 +118,7 @@ def _innermost(dataset: Any) -> Any:
 
 
 def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Body]:
-    """Return the functions that calling these runs; `given` are their arguments, where those are known."""
+    """Return the functions that run when these objects are called, with the `given` arguments if known."""
     found = []
     for who, thing in named:
         function, owner = _function_of(thing)
@@ -130,7 +130,7 @@ def _several(*named: tuple[str, object], given: _Given | None = None) -> list[Bo
 def _arguments_of(
     thing: Any, function: FunctionType, owner: object, given: _Given | None
 ) -> dict[str, object] | None:
-    """Return a function's arguments by parameter, including a partial's other ones and its own defaults."""
+    """Return a function's arguments by parameter, including those of a partial and the defaults."""
     if given is None:
         return None
     positional, keywords = given
@@ -155,10 +155,10 @@ def _arguments_of(
 
 
 def _function_of(thing: object) -> tuple[FunctionType | None, object]:
-    """Return the function that calling this runs, and its object."""
+    """Return the function that runs when this object is called, and the object that it is bound to."""
     called: Any = unwrapped(thing)
     if not isinstance(called, (FunctionType, MethodType, type)):
-        # An object that can be called; a built-in has no Python function.
+        # A callable object runs `__call__`; a built-in runs no Python function.
         inside = next((one for cls in type(called).__mro__ if (one := vars(cls).get("__call__"))), None)
         return (inside, called) if isinstance(inside, FunctionType) else (None, None)
     if isinstance(called, MethodType):

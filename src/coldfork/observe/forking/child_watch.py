@@ -1,4 +1,4 @@
-"""Record what a watched process hands to a child at a fork, and what the forked child then touches of it."""
+"""Record the things that a forked child inherits from a watched process, and those that it touches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SHOWN_BY_MODULES = ("grpc", "numba.np.ufunc.parallel")
 
 
 class ChildWatch:
-    """Finds before each fork what is held and what for, and catches errors about it in the child."""
+    """A watch that examines each fork before it, and catches errors about held things in the child."""
 
     def __init__(self, tell: Callable[[Event], None]) -> None:
         self._tell = tell
@@ -48,7 +48,7 @@ class ChildWatch:
         self._told: set[tuple[str, bool]] = set()
 
     def before(self, states: Sequence[Event], frame: FrameType | None) -> Event:
-        """Return what a fork now hands to its child, and the child's purpose, in a recording's form."""
+        """Return the things that a child forked now inherits, and its purpose, in a recording's form."""
         awake = [str(one["accelerator"]) for one in states if one["status"] in (AWAKE, POISONED)]
         self._handed_on[get_ident()] = awake
         asked = (
@@ -64,11 +64,11 @@ class ChildWatch:
         }
 
     def in_parent(self) -> None:
-        """After the fork, in the process that forked."""
+        """Clear up after the fork, in the process that forked."""
         self._handed_on.pop(get_ident(), None)
 
     def in_child(self) -> None:
-        """After the fork, in the child: catch errors about what was awake from here on."""
+        """After the fork, in the child: catch errors about runtimes that were awake in the parent."""
         handed_on = self._handed_on.pop(get_ident(), [])
         self._handed_on.clear()
         self._told.clear()
@@ -89,10 +89,10 @@ class ChildWatch:
 
 
 class _Here:
-    """This process, with the states that were just read."""
+    """This process as a `Holder`, with the states that were just read."""
 
     def __init__(self, states: Iterable[Event]) -> None:
-        # Used in watched programs, where this is imported by then.
+        # In a watched program this module is already imported.
         LATE.load("coldfork.observe.states")
         from coldfork.observe.states import examination
 
@@ -116,13 +116,13 @@ class _Here:
                 self._stacks = Stacks(self._examination.loader(), lambda: first)
             return belongs_to_this_thread(worker, self._stacks)
         except Exception:
-            # No `ctypes`, or a C library without these functions.
+            # Python has no `ctypes`, or the C library lacks these functions.
             return None
 
 
 def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
-    """Return what the child will certainly touch of it."""
-    # Imported only here: most programs fork with nothing that a child must leave alone.
+    """Return which held things the child is certain to touch."""
+    # Imported only here, since most programs fork while they hold nothing that matters.
     LATE.load("coldfork.observe.forking.bodies")
     LATE.load("coldfork.observe.forking.questions")
     from coldfork.observe.forking.bodies import bodies_at
@@ -133,7 +133,7 @@ def _known_deeds(held: list[Holding], frame: FrameType | None) -> Event:
 
 
 def _frames_of(error: BaseException) -> list[Event]:
-    """Return the frames that an error has passed, and those still before it, outermost first."""
+    """Return the frames that an error has passed or has yet to pass, outermost first."""
     trace = error.__traceback__
     frames = current(None if trace is None else trace.tb_frame.f_back)
     while trace is not None:

@@ -1,4 +1,4 @@
-"""Tell what will catch an error that is being raised: the program, or a caller of it that reports failures.
+"""Find out who will catch an error being raised: the program, or a package that called the program.
 
 A server that calls an application catches whatever it raises, answers with an error, and goes on. An error
 that only the server catches has left the program, however well the process ends.
@@ -23,7 +23,7 @@ _MATCHES = "CHECK_EXC_MATCH"
 
 
 def leaves_the_program(error: BaseException, frame: FrameType | None) -> bool:
-    """Return whether an error raised in this frame leaves the program's own code for a calling package.
+    """Return whether an error raised in this frame will leave the program's code for a calling package.
 
     False where the program catches it, or a package that the program called; False also where only the
     standard library does, which may return it to the program, as a future does.
@@ -41,7 +41,7 @@ def leaves_the_program(error: BaseException, frame: FrameType | None) -> bool:
 
 
 def catches(error: BaseException, frame: FrameType) -> bool:
-    """Return whether a `try` of this frame, at its present line, has an `except` for the error."""
+    """Return whether this frame is inside a `try` that has an `except` for the error."""
     import dis
 
     entries = dis._parse_exception_table(frame.f_code)  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ def catches(error: BaseException, frame: FrameType) -> bool:
             return False
         if _has_clause(error, frame, code, handler):
             return True
-        # A `finally` or the end of a `with` raises it again, from its own position.
+        # A `finally` or the end of a `with` raises the error again, from the handler's position.
         at = handler
     return False
 
@@ -63,7 +63,7 @@ def catches(error: BaseException, frame: FrameType) -> bool:
 def _has_clause(
     error: BaseException, frame: FrameType, code: Mapping[int, Instruction], handler: int
 ) -> bool:
-    """Return whether one of a handler's clauses is for the error; an unreadable one counts."""
+    """Return whether a handler has a clause for the error; unreadable clauses count as such."""
     rest = _from(code, handler)
     if next(rest).opname != "PUSH_EXC_INFO":
         return False
@@ -73,7 +73,7 @@ def _has_clause(
         if after is None:
             return False
         if after.opname != _MATCHES:
-            # A bare `except` drops what was pushed; a `finally` begins with its body.
+            # A bare `except` begins by dropping the error from the stack; a `finally` begins with its body.
             return after.opname == "POP_TOP" and not types
         if any(one is None or _is_for(one, error) for one in types):
             return True
@@ -82,7 +82,7 @@ def _has_clause(
 
 
 def _types(code: Iterator[Instruction], frame: FrameType) -> tuple[list[Any], Instruction | None]:
-    """Return the types compared with the error, None for an unknown one, and the instruction after them."""
+    """Return the types that a clause names, None for unknown ones, and the instruction after them."""
     names: Mapping[str, Any] = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     types: list[Any] = []
     for one in code:

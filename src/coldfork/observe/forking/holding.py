@@ -1,4 +1,4 @@
-"""One thing that a process holds, and the interface to the process for code that looks for such things."""
+"""A held thing, and the interface of a process for the code that looks for held things."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.threads import NativeThread
 
     class Holder(Protocol):
-        """The process: what its probes read, its threads and its modules."""
+        """The interface of a process: the readings of its probes, its threads and its modules."""
 
         readings: Mapping[str, Reading]
         threads: Sequence[NativeThread] | None
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Holding:
-    """One thing held: what it is, with its description and its evidence."""
+    """One thing that a process holds, with its description and evidence."""
 
     __slots__ = ("accelerator", "aside", "code", "doubtful", "evidence", "name", "what")
 
@@ -54,7 +54,7 @@ class Holding:
         self.evidence: tuple[tuple[str, str], ...] = evidence
 
     def as_object(self) -> dict[str, Any]:
-        """Return a recording's entry about it."""
+        """Return the held thing as an entry of a recording."""
         return {"name": self.name, "code": self.code, "doubtful": self.doubtful}
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Find what this process holds now that a child forked from it could not use.
+"""Find the things that this process holds now, and that a forked child could not use.
 
 Nothing is judged here: `coldfork.model.forking` says which of it breaks a child, and on what condition.
 """
@@ -20,15 +20,15 @@ DEVICES = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "polars")
 """The runtimes that no forked child of an awake process can use, whatever the circumstances."""
 
 TOKENIZERS = "TOKENIZERS_PARALLELISM"
-# The values that turn its threads off: src/utils/parallelism.rs of tokenizers.
+# The values that turn threads off, from src/utils/parallelism.rs of tokenizers.
 _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 GRPC = "GRPC_ENABLE_FORK_SUPPORT"
-# grpc/_cython/_cygrpc/fork_posix.pyx.pxi.
+# The values that turn fork support on, from grpc/_cython/_cygrpc/fork_posix.pyx.pxi.
 _ON = frozenset({"1", "true", "yes"})
 
 
 def held(holder: Holder) -> list[Holding]:
-    """Return everything that is held now."""
+    """Return all things that the process holds now."""
     found = [one for name in DEVICES if (one := device(name, holder)) is not None]
     for piece in PIECES:
         one = piece(holder)
@@ -39,7 +39,7 @@ def held(holder: Holder) -> list[Holding]:
 
 
 def device(accelerator: str, holder: Holder) -> Holding | None:
-    """Return a runtime that is awake here, or was in the process that this one was forked from."""
+    """Return a runtime that is awake in this process, or was in the process that forked it."""
     reading = holder.readings.get(accelerator)
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
@@ -77,7 +77,7 @@ def openmp_pool(holder: Holder) -> Holding | None:
 
 
 def openmp_unreadable(holder: Holder) -> Holding | None:
-    """Return OpenMP where its state cannot be read, or is a parent's."""
+    """Return OpenMP if its state cannot be read, or comes from a parent."""
     reading = holder.readings.get("openmp")
     if reading is None:
         return None
@@ -90,7 +90,7 @@ def openmp_unreadable(holder: Holder) -> Holding | None:
 
 
 def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
-    """Return numba's parallel loops on GNU OpenMP: numba ends a forked child that runs one, on any thread."""
+    """Return numba's parallel loops on GNU OpenMP, since numba ends a forked child that runs such a loop."""
     names = holder.module("numba.np.ufunc.parallel")
     if names is None or names.get("_threading_layer") != "omp":
         return None
@@ -106,7 +106,7 @@ def numba_on_gnu_openmp(holder: Holder) -> Holding | None:
 
 
 def tokenizers_pool(holder: Holder) -> Holding | None:
-    """Return the pool of tokenizers, unless its own handler makes a forked child go on without it."""
+    """Return the thread pool of tokenizers, unless tokenizers makes a forked child do without the pool."""
     reading = holder.readings.get("tokenizers")
     if reading is None or reading.status not in (AWAKE, POISONED, UNKNOWN):
         return None
@@ -123,7 +123,7 @@ def tokenizers_pool(holder: Holder) -> Holding | None:
 
 
 def grpc_connections(holder: Holder) -> Holding | None:
-    """Return gRPC if it is in use: while a channel is open it has threads, and none once all are closed.
+    """Return gRPC if it is in use, as its threads show: they end when the last channel is closed.
 
     Measured with 1.50, 1.62 and 1.76: see docs/explanation/start-policy.md.
     """

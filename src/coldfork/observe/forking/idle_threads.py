@@ -1,4 +1,4 @@
-"""Find which other Python threads only wait for work, without a lock that a forked child could need.
+"""Find the Python threads that only wait for work, and hold no lock that a forked child could need.
 
 A fork copies only the forking thread. What another thread has locked at that moment stays locked in the
 child; a thread without locks is not missed. Most are of that kind: a worker that waits on a queue. CPython
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _WAITS = frozenset(
     {
-        # The queue is written in C, so the worker itself is innermost while it waits for work.
+        # The queue is written in C, so while a worker waits, its own frame is the innermost.
         ("concurrent.futures.thread", "_worker"),
-        # Both release their lock while they wait; the frames above them are checked as well.
+        # These functions release their lock while they wait; calling frames are checked as well.
         ("threading", "wait"),
         ("threading", "_wait_for_tstate_lock"),
         ("threading", "join"),
         ("selectors", "select"),
-        # `for tasks in iter(queue.get, None)`, which calls the queue from C.
+        # Waits in `for tasks in iter(queue.get, None)`, which calls the queue from C.
         ("multiprocessing.pool", "_handle_tasks"),
         ("multiprocessing.connection", "_recv"),
         ("socket", "accept"),
@@ -39,14 +39,14 @@ _WAITS = frozenset(
 
 _THROUGH = frozenset(
     {
-        # `with self.not_empty`, whose lock the wait releases.
+        # Waits inside `with self.not_empty`, and so releases that lock.
         ("queue", "get"),
         ("threading", "wait"),
         ("threading", "wait_for"),
         ("multiprocessing.queues", "_feed"),
         ("concurrent.futures._base", "result"),
         ("concurrent.futures._base", "exception"),
-        # These blocks hold a selector, which is not a lock.
+        # The `with` blocks of these functions hold a selector and no lock.
         ("multiprocessing.connection", "wait"),
         ("socketserver", "serve_forever"),
     }
@@ -61,7 +61,7 @@ _IMPORTLIB = "importlib._bootstrap"
 
 
 class PythonThread:
-    """Another Python thread at one moment."""
+    """The state of another Python thread at one moment."""
 
     __slots__ = ("idle", "importing", "name", "place")
 
@@ -81,7 +81,7 @@ class PythonThread:
 
 
 def other_threads(known: Mapping[int, Any]) -> list[PythonThread]:
-    """Return the other Python threads; `known` are those that `threading` has names for."""
+    """Return the other Python threads; `known` are the threads that `threading` lists."""
     LATE.load("dis")
     me = get_ident()
     found = []
@@ -104,7 +104,7 @@ def _looked_at(name: str, innermost: FrameType) -> PythonThread:
 
 
 def _waits(frame: FrameType) -> bool:
-    """Return whether a thread with this innermost function waits, as far as its code shows what it called."""
+    """Return whether a thread waits, as far as its innermost frame shows."""
     if _place(frame) in _WAITS:
         return True
     called = _called(frame)
@@ -112,7 +112,7 @@ def _waits(frame: FrameType) -> bool:
 
 
 def _called(frame: FrameType) -> str | None:
-    """Return the name of a C function that was called and has not returned yet."""
+    """Return the name of the C function that a frame is calling now."""
     import dis
 
     name = None
@@ -153,7 +153,7 @@ def _module_of(frame: FrameType) -> str:
 
 
 def _holds_nothing(frame: FrameType) -> bool:
-    """Return whether a function has released every lock that it took, as far as its code shows."""
+    """Return whether a frame holds no lock, as far as its code shows."""
     place = _place(frame)
     if place in _WAITS or place in _THROUGH:
         return True

@@ -1,4 +1,4 @@
-"""Read the purpose of a child that is about to be forked from the functions that are forking it.
+"""Determine the purpose of a child from the functions that are about to fork it.
 
 The answers are the values of `Purpose` in `coldfork.model.forking.judgement`, as plain text: a watched
 program may never have needed enumerations.
@@ -33,7 +33,7 @@ FORK_THEN_EXEC = frozenset(
         ("http.server", "run_cgi"),
         # ptyprocess/ptyprocess.py, under pexpect and IPython's `!`: the child calls execv or execvpe.
         ("ptyprocess.ptyprocess", "spawn"),
-        # gunicorn/arbiter.py: the child of SIGUSR2 calls execvpe; its workers are forks like any other.
+        # gunicorn/arbiter.py: the child forked on SIGUSR2 calls execvpe; workers are ordinary forks.
         ("gunicorn.arbiter", "reexec"),
     }
 )
@@ -51,7 +51,7 @@ _LAUNCH_NEAR = 8
 WORKERS = {
     ("torch.utils.data._utils.worker", "_worker_loop"): DATALOADER,
     ("torch.utils.data.dataloader", "DataLoader"): DATALOADER,
-    # Pool, and joblib's pool, which is built on it: the worker gets tasks over a queue.
+    # `Pool`, and joblib's pool, which is built on `Pool`: a worker gets tasks through a queue.
     ("multiprocessing.pool", "worker"): POOL,
     ("billiard.pool", "Worker"): POOL,
     ("multiprocess.pool", "worker"): POOL,
@@ -70,7 +70,7 @@ def purpose_of(frame: FrameType | None) -> str:
 
 
 def purpose_and_target(frame: FrameType | None) -> tuple[str, Any]:
-    """Return the purpose, and the function that the child will run where that is known."""
+    """Return the child's purpose, and the function that the child will run if that is known."""
     at, distance = frame, 0
     while at is not None and distance < _LAUNCH_NEAR:
         place = (at.f_globals.get("__name__"), at.f_code.co_name)
@@ -87,7 +87,7 @@ def purpose_and_target(frame: FrameType | None) -> tuple[str, Any]:
 
 
 def process_at(frame: FrameType | None) -> Any:
-    """Return the process of multiprocessing that is being started here; None if there is none."""
+    """Return the process of multiprocessing that this frame or a caller is starting, or None."""
     at, distance = frame, 0
     while at is not None and distance < _LAUNCH_NEAR:
         if at.f_code.co_name == "_launch" and str(at.f_globals.get("__name__")).endswith(".popen_fork"):
@@ -97,31 +97,31 @@ def process_at(frame: FrameType | None) -> Any:
 
 
 def of_process(process: Any) -> tuple[str, Any]:
-    """Return the purpose of a process of multiprocessing, and what it will run."""
+    """Return the purpose of a process of multiprocessing, and the function that it will run."""
     target = getattr(process, "_target", None)
     if target is None:
-        # A class of the user's own, whose `run` is the work.
+        # The user's own subclass of `Process`, which does its work in `run`.
         target = getattr(type(process), "run", None)
     found = of_target(target)
     return (PROCESS if found is None else found), target
 
 
 def of_target(target: Any) -> str | None:
-    """Return the kind of worker that runs this function, or that this class starts; None if unknown."""
+    """Return the kind of worker that runs this function or starts as this class; None if unknown."""
     target = unwrapped(target)
     place = (getattr(target, "__module__", None), getattr(target, "__qualname__", None))
     return WORKERS.get(place)  # type: ignore[arg-type]
 
 
 def unwrapped(function: Any) -> Any:
-    """Return what a partial runs."""
+    """Return the function inside a partial, or the given function itself."""
     while hasattr(function, "func") and hasattr(function, "keywords"):
         function = function.func
     return function
 
 
 def does_nothing(function: Callable[..., Any]) -> bool:
-    """Return whether a preexec_fn touches only the kernel: `os.setsid`, or code that calls only such."""
+    """Return whether a preexec_fn only calls the kernel, as `os.setsid` and functions that use it do."""
     handed: list[object] = []
     while hasattr(function, "func") and hasattr(function, "keywords"):
         handed += [*function.args, *function.keywords.values()]  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def does_nothing(function: Callable[..., Any]) -> bool:
     if isinstance(function, type(unwrapped)):
         handed += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     if not all(map(_is_of_the_system, handed)):
-        # Methods of objects may do anything.
+        # Other objects may have methods with any effect.
         return False
     if type(function) is type(len):
         return function.__module__ in _OF_THE_SYSTEM
@@ -158,7 +158,7 @@ def _asks_only_the_kernel(function: Any) -> bool:
 
 def _is_of_the_system(value: Any) -> bool:
     if type(value) in _HARMLESS_VALUES:
-        # A name that the module does not define is one of Python's own.
+        # Names that the module does not define are Python's built-ins.
         return True
     if type(value) is tuple:
         return all(map(_is_of_the_system, value))

@@ -1,4 +1,4 @@
-"""Ask another process what calling a function of this program will certainly touch, by its source.
+"""Ask another process which accelerators a function of this program is certain to touch, by its source.
 
 `BodyReach` asks once for a function, and again only if what the function may read has changed. The answer is
 kept on disk until one of the files that it was read from changes.
@@ -36,7 +36,7 @@ _OF_TORCH = {"torch": "", "coldfork": ""}
 
 
 class BodyReach:
-    """Asks another process about functions, and remembers the answers."""
+    """A client that asks another process about functions, and remembers the answers."""
 
     def __init__(self, deadline: float = DEADLINE) -> None:
         self._deadline = deadline
@@ -44,14 +44,14 @@ class BodyReach:
         """The answers about each function, by question."""
 
     def __call__(self, bodies: Iterable[Body]) -> dict[str, Deed]:
-        """Return the accelerators that these will certainly touch, with function and place; never raises."""
+        """Return the accelerators that these functions are certain to touch, and the acts; never raises."""
         found: dict[str, Deed] = {}
         for body in bodies:
             try:
                 for accelerator, deed in self._of(body):
                     found.setdefault(accelerator, deed)
             except Exception:
-                # Nothing is certain of a function that cannot be described, or read.
+                # A function that cannot be described or read is not certain to touch anything.
                 continue
         return found
 
@@ -63,13 +63,13 @@ class BodyReach:
         key = body.function.__code__, None if body.owner is None else type(body.owner)
         answers = self._asked.setdefault(key, {})
         if said not in answers and len(answers) >= _MOST_QUESTIONS and question.get("arguments"):
-            # Ask with unknown arguments: one question for all that are left.
+            # After many questions, ask only once more for all other arguments, as unknown ones.
             said = json.dumps({**question, "arguments": None}, sort_keys=True)
             answers = self._asked.setdefault((*key, None), {})
         if said not in answers:
             if len(answers) >= _MOST_QUESTIONS or len(said) > _LARGEST:
                 return ()
-            # Stored before the answer: a question that was never answered is not asked again.
+            # Stored before asking, so that a question which gets no answer is not asked again.
             answers[said] = ()
             answers[said] = tuple(self._answer(said, body.who))
         return answers[said]
@@ -83,13 +83,13 @@ class BodyReach:
 
 
 def known_deeds(found: Iterable[Holding], ask: Callable[[], Mapping[str, Deed]]) -> Mapping[str, Deed]:
-    """Return what the child will certainly touch; asked only where it would get an error for it."""
+    """Return what the child is certain to touch, if touching any of the held things raises an error."""
     raises = any(held(one.name, doubtful=one.doubtful).kind is Hold.DEVICE for one in found)
     return ask() if raises else NOTHING_KNOWN
 
 
 def question_of(body: Body) -> Question | None:
-    """Return the question about a function; None where its source is not the program's own."""
+    """Return the question about a function; None if its source is not the program's own."""
     code = body.function.__code__
     file, module = os.path.abspath(code.co_filename), body.function.__module__
     top = module.partition(".")[0]
@@ -123,7 +123,7 @@ def question_of(body: Body) -> Question | None:
 
 
 def _machine() -> Question:
-    """Return the facts about this machine that decide which library facts apply."""
+    """Return the facts about this process that decide which knowledge of libraries applies."""
     return {
         "search": [
             folder for folder in map(os.path.abspath, sys.path) if os.path.basename(folder) in _INSTALLED
@@ -139,7 +139,7 @@ def _arguments(given: Mapping[str, object]) -> Mapping[str, Any]:
 
 
 def _attributes(owner: object) -> Mapping[str, Any]:
-    """Return an object's attributes; of a process, without what multiprocessing changes each time."""
+    """Return an object's attributes; those that multiprocessing sets in each process become unknown."""
     held = variables.of_object(owner)
     if any(f"{one.__module__}.{one.__name__}".endswith("process.BaseProcess") for one in type(owner).__mro__):
         return {name: None if name.startswith("_") else value for name, value in held.items()}
@@ -147,7 +147,7 @@ def _attributes(owner: object) -> Mapping[str, Any]:
 
 
 def _sources(module: str, file: str) -> tuple[list[str], dict[str, str]]:
-    """Return the folders of the program's own modules, and the file of the package if it was installed."""
+    """Return the folders of the program's own modules, and the file of its package if it is installed."""
     root = os.path.dirname(file)
     if module != "__main__":
         inside = module.count(".") + (os.path.basename(file) == "__init__.py")
@@ -164,7 +164,7 @@ def _sources(module: str, file: str) -> tuple[list[str], dict[str, str]]:
 
 
 def profile() -> str:
-    """Return the profile to assume: what the loaded PyTorch was built for, else CUDA."""
+    """Return the profile to assume: the one that the loaded PyTorch was built for, or else CUDA."""
     version = sys.modules.get("torch.version")
     if isinstance(getattr(version, "hip", None), str):
         return "rocm"
@@ -172,8 +172,8 @@ def profile() -> str:
 
 
 def touches(question: str, deadline: float) -> Touches:
-    """Return what the function will certainly touch; nothing where that was not found out in time."""
-    # Imported only here: a process that holds nothing needs neither another process nor the cache.
+    """Return what the function is certain to touch; nothing if the answer takes too long."""
+    # Imported only here, since most processes need neither another process nor the cache.
     LATE.load("coldfork.observe.kept_files")
     LATE.load("coldfork.observe.processes.asking")
     from coldfork import __version__
@@ -211,5 +211,5 @@ def _times(file: str) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-# One for the process: each function is read once.
+# Shared by the whole process, so that each function is read only once.
 BODIES = BodyReach()

@@ -1,4 +1,4 @@
-"""Find the threads that a forked child would miss: those of libraries, and Python's own."""
+"""Find the threads that a forked child would lack: those of libraries, and Python's own."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 GNU = "libgomp"
 CYGRPC = "cygrpc"
-# These recreate their threads in a forked child, by handlers of their own.
+# Libraries with fork handlers that recreate their threads in a child.
 _INTEL = ("libiomp5", "libomp")
 
-# Owners whose threads survive a fork: by handlers of their own, or because the child starts others.
+# Libraries whose threads a child does not lack: it recreates them, or starts others.
 _HARMLESS = (
     "libopenblas",
     "libscipy_openblas",
     "libflexiblas",
     "libarrow",
     "libzmq",
-    "workqueue.",  # numba's own pool, which it restarts in a child
+    "workqueue.",  # numba's own thread pool, which numba restarts in a child
     *_INTEL,
 )
 # PyTorch drops its pool for mobile kernels in a forked child; it has one as soon as it is told how many
 # threads it may use. It gives these threads no name, and one name to all others.
 _TORCH = "libtorch_cpu"
 _OTHERS_OF_TORCH = ("pt_", "Caffe")
-# Owners that are reported in another way.
+# Libraries whose threads other probes report.
 _KNOWN = (
     GNU, CYGRPC, "libcuda.so", "libamdhip64", "libhsa-runtime64", "libze_", "libOpenCL", "libpocl",
     "libnvidia-opencl", "libamdocl", "libigdrcl", "libintelocl", "libjax_common", "xla_extension",
@@ -39,7 +39,7 @@ _KNOWN = (
 
 
 def strange_threads(holder: Holder) -> Holding | None:
-    """Return threads of libraries whose behaviour after a fork is unknown."""
+    """Return threads of libraries of which nobody knows how they behave after a fork."""
     threads = holder.threads
     if threads is None:
         what = "the threads of a process cannot be read on this system"
@@ -54,7 +54,7 @@ def strange_threads(holder: Holder) -> Holding | None:
 
 
 def python_threads(holder: Holder) -> Iterator[Holding]:
-    """Yield other Python threads that may hold a lock: in the child it is never released."""
+    """Yield other Python threads that may hold a lock, which nothing would release in a child."""
     busy = [thread for thread in holder.python_threads if not thread.idle]
     importing = [thread for thread in busy if thread.importing is not None]
     for thread in importing[:2]:

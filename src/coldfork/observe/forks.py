@@ -1,4 +1,4 @@
-"""See forks, and starts of other programs and threads, with what was awake at that moment."""
+"""Report forks, and starts of other programs and threads, with the states at that moment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VISIBILITY = frozenset({
 
 
 class Forks:
-    """Listens to forks and audit events; neither listener can be removed, but it can fall silent."""
+    """A listener to forks and audit events, which cannot be removed, but can fall silent."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Forks:
         self._waits = Waits(self._tell, lambda: self._starts.children, self._guarded)
 
     def listen(self, *, ends: bool = False) -> None:
-        """Begin to listen; with `ends` also to how children end."""
+        """Begin to listen; with `ends` also to the ends of children."""
         self._actions.update(
             {
                 "_thread.start_new_thread": lambda given: self._thread_started(given[0]),
@@ -93,7 +93,7 @@ class Forks:
         )
 
     def fall_silent(self) -> None:
-        """Stop reacting."""
+        """Stop reporting events."""
         self._actions.clear()
         self._restore_threads()
         self._starts.remove()
@@ -103,7 +103,7 @@ class Forks:
         self._in_child = lambda fork: None
 
     def loaded(self, module: str) -> None:
-        """Note that a module was loaded: perhaps the one that starts processes."""
+        """Note that a module was loaded, and wrap the module that starts processes."""
         if module == FORK_EXEC:
             self._guarded(self._starts.wrap_fork_exec)
 
@@ -111,7 +111,7 @@ class Forks:
         if event["event"] == "exit" and event["pid"] in self._starts.own:
             self._starts.own.discard(event["pid"])
             return
-        # Looked up at each event: it may have fallen silent.
+        # `self._emit` is looked up at each event, since `fall_silent` replaces it.
         self._emit(event)
 
     def _guarded(self, action: Callable[..., Any], *arguments: Any) -> Any:
@@ -136,7 +136,7 @@ class Forks:
         self._emit(event)
 
     def _handed_on(self, states: list[Event]) -> Event:
-        """Return what the child inherits, and its purpose; nothing where that cannot be told."""
+        """Return the things that the child inherits, and its purpose; nothing if that is unknown."""
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame.f_globals.get("__name__") == __name__:
             frame = frame.f_back
@@ -152,7 +152,7 @@ class Forks:
 
     def _begin_child(self) -> None:
         if self._starts.about_to_execute:
-            # It runs only what `preexec_fn` says, and then becomes another program.
+            # The child runs only its `preexec_fn`, and then becomes another program.
             self.fall_silent()
             return
         event, _ = self._under_way.pop(get_ident(), (None, None))
@@ -179,7 +179,7 @@ class Forks:
 
 
 def guard_threads(guarded: Callable[..., Any], started: Callable[[object], None]) -> Callable[[], None]:
-    """Notice new threads before Python 3.12, which raises no audit event for them; return what undoes it."""
+    """Notice new threads in Pythons before 3.12, which raise no audit event; return a function to stop it."""
     import _thread
 
     original = _thread.start_new_thread
@@ -206,7 +206,7 @@ def _hook(
     actions: dict[str, Callable[[tuple[Any, ...]], None]], trouble: Callable[[str, BaseException], None]
 ) -> Callable[[str, tuple[Any, ...]], None]:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        # Python raises dozens of events for each import, and hardly any of these.
+        # Checked first, because Python raises dozens of events for each import, and hardly any of these.
         if event in actions:
             try:
                 actions[event](arguments)

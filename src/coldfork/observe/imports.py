@@ -1,4 +1,4 @@
-"""Watch modules being loaded: poll before and after each, and know which ones are in progress on each thread.
+"""Watch modules being loaded: poll before and after each, and keep track of each thread's imports.
 
 Every import passes through `importlib._bootstrap._load_unlocked`, and every Python module that is loaded by
 hand, late or again passes through `exec_module` of importlib's own loaders. Both are replaced by wrappers
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from coldfork.observe.attribution import Attribution
 
 
-#: Their content is looked up by name at each import, and typeshed knows only some of it.
+#: Typed as `Any`, since typeshed does not know all of their functions, which are replaced by name.
 bootstrap: Any = _frozen_importlib
 external: Any = _frozen_importlib_external
 
 
 class Imports:
-    """The wrappers, while they are installed.
+    """The wrappers around functions of importlib.
 
     `tell` is called for each load that ended, with the time; `switch` is called whenever the module in
     progress on a thread changes, and `traces` says that it then traces the thread.
@@ -56,7 +56,7 @@ class Imports:
         self._switch = switch
         self._loaded = loaded
         self._trouble = trouble
-        # When exact calls are sought, the thread is traced from here, beginning and ending at imports.
+        # If exact calls are wanted, the tracer is coldfork's own, and must not be mistaken for another one.
         self.traced: Callable[[], object] = _by_nobody_else if traces else gettrace
         self._load_unlocked = bootstrap._load_unlocked
         self._exec_module = external._LoaderBasics.exec_module
@@ -64,7 +64,7 @@ class Imports:
         self._exec_wrapper = _exec_wrapper(self, self._exec_module)
 
     def install(self) -> None:
-        """Let imports pass through the wrappers from here on."""
+        """Put the wrappers in place of importlib's functions."""
         self._attribution.wrappers.update((self._load_wrapper.__code__, self._exec_wrapper.__code__))
         bootstrap._load_unlocked = self._load_wrapper
         external._LoaderBasics.exec_module = self._exec_wrapper
@@ -98,7 +98,7 @@ class Imports:
             return None
 
     def enter_body(self, module: Any) -> Load | None:
-        """Note that a module's body is about to run, unless the import system has just announced it."""
+        """Note that a module's body is about to run, unless its load has just been noted."""
         try:
             names = object.__getattribute__(module, "__dict__")
             spec = names.get("__spec__")
@@ -113,7 +113,7 @@ class Imports:
             return None
 
     def leave(self, load: Load) -> None:
-        """Note that a load ended, well or badly."""
+        """Note that a load ended, with or without an error."""
         try:
             self._attribution.poll()
             me = get_ident()
@@ -192,11 +192,11 @@ def _exec_wrapper(imports: Imports, original: Any) -> Any:
 
 
 def _by_nobody_else() -> None:
-    """Stand in for `sys.gettrace`."""
+    """Stand in for `sys.gettrace`, and report no tracer."""
 
 
 def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
-    """Return a function that tracers of this thread, a debugger or coverage, do not see running."""
+    """Return a wrapper of a function that hides its run from this thread's tracer, such as a debugger."""
     trace_of_now, trace_with = gettrace, settrace
 
     def unseen(argument: Any) -> Any:
@@ -211,8 +211,8 @@ def _unseen(function: Callable[[Any], Any], original: Any) -> Any:
 
 
 def _disguised_as(original: Any, function: Any, home: Any) -> Any:
-    """Give a wrapper the variables of importlib, and the file, line, names and docstring of what it wraps."""
-    # It uses no globals of its own: all that it needs is in its closure.
+    """Return a wrapper that looks like the original: its globals, file, line, names and docstring."""
+    # The wrapper can have importlib's globals, since everything that it needs is in its closure.
     wrapper: Any = type(function)(
         function.__code__, vars(home), function.__name__, None, function.__closure__
     )

@@ -1,4 +1,4 @@
-"""Learn from CUDA itself where it is initialised: the stack of `cuInit`, on any thread, at no cost before.
+"""Learn from CUDA itself, on any thread, which stack calls `cuInit`; until then this costs nothing.
 
 The library is built by the process that starts the watched one, and armed in the latter. CUDA loads it by the
 variable CUDA_INJECTION64_PATH; another tool's library that the variable named is called as well.
@@ -31,7 +31,7 @@ _FIRST_SIGNAL = 5
 
 
 def build(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return the path of the library, compiled now if need be; None where it cannot be made.
+    """Return the path of the library, after compiling it if necessary; None if it cannot be compiled.
 
     For the process that starts others: it runs the C compiler.
     """
@@ -46,7 +46,7 @@ def build(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 class Injection:
-    """The library, armed in this process."""
+    """The injection library in this process."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -57,7 +57,7 @@ class Injection:
         self._read = 0
 
     def arm(self) -> bool:
-        """Make ready; False where something is in the way, and then nothing was changed."""
+        """Prepare the library for CUDA to load; return False and change nothing if that is impossible."""
         self._signal = _free_signal()
         if self._signal is None or not hasattr(os, "memfd_create"):
             return False
@@ -68,12 +68,12 @@ class Injection:
         if not self._library.coldfork_arm(self._signal, self._file, os.fsencode(self._next)):
             self.disarm()
             return False
-        # Only for the C side, which is where CUDA reads it: the program's `os.environ` stays as it was.
+        # `putenv` sets the variable for C code such as CUDA, and leaves the program's `os.environ` alone.
         os.putenv(VARIABLE, self._path)
         return True
 
     def forked(self) -> None:
-        """In a forked child: what is written from here on is this process's own."""
+        """In a forked child, open a file of its own for the library to write to."""
         if self._signal is None:
             return
         os.close(self._file)
@@ -81,7 +81,7 @@ class Injection:
         self._library.coldfork_arm(self._signal, self._file, os.fsencode(self._next))
 
     def disarm(self) -> None:
-        """Undo it."""
+        """Undo `arm`."""
         if self._signal is None:
             return
         self._library.coldfork_disarm()
@@ -94,7 +94,7 @@ class Injection:
         os.close(self._file)
 
     def seen(self, accelerator: str) -> Witness | None:
-        """Return what called `cuInit` first since the last question; None if unseen, or not about CUDA."""
+        """Return the first caller of `cuInit` since the last call of `seen`; None if unseen, or not CUDA."""
         if accelerator != "cuda" or self._signal is None:
             return None
         size = os.fstat(self._file).st_size
@@ -116,7 +116,7 @@ def _free_signal() -> int | None:
 
 
 def _native_threads() -> dict[int, int]:
-    """Map the kernel's number of each thread to Python's."""
+    """Return Python's identifier of each thread by the kernel's number."""
     active = getattr(sys.modules.get("threading"), "_active", {})
     known = {thread.native_id: ident for ident, thread in list(active.items())}
     known[get_native_id()] = get_ident()

@@ -1,4 +1,4 @@
-"""Where this installation of coldfork is, and which code was installed and is not the program's own."""
+"""The place of this installation of coldfork, and tests of whether code is installed or the program's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the cache folder: never needed, always safe to delete."""
+"""Files of the cache folder, which are always safe to delete."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from coldfork.model.folders import user_cache
 
 
 class KeptFile:
-    """One file of the cache, written whole or not at all; failures are ignored."""
+    """One file of the cache, written whole or not at all; failures to read or write are ignored."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
 
     @classmethod
     def of(cls, kind: str, name: str) -> KeptFile:
-        """Return the file of this name among those of its kind."""
+        """Return the cache file of this kind and name."""
         folder = user_cache(os.environ, sys.platform)
         return cls(None if folder is None else os.path.join(folder, kind, f"{name}.json"))
 
     @property
     def possible(self) -> bool:
-        """Return whether there is a place for it."""
+        """Return whether there is a folder for this file."""
         return self._path is not None
 
     def read(self) -> dict[str, Any] | None:
-        """Return its content; None if there is nothing that could be read."""
+        """Return the content of the file; None if it is missing or unreadable."""
         if self._path is None:
             return None
         try:
@@ -40,7 +40,7 @@ class KeptFile:
         return stored if isinstance(stored, dict) else None
 
     def write(self, stored: dict[str, Any]) -> None:
-        """Replace its content with this."""
+        """Replace the content of the file."""
         if self._path is None:
             return
         beside = f"{self._path}.{os.getpid()}"

@@ -1,4 +1,4 @@
-"""Make coldfork's late imports in a watched program, with no fork by any thread during one.
+"""Import modules of coldfork late in a watched program, and let no thread fork during such an import.
 
 A thread that imports a module holds that module's lock. A child that another thread forks meanwhile has the
 lock but not the thread, and waits for ever when it imports the same module. For the program's own imports
@@ -29,7 +29,7 @@ _TURN = 0.001
 
 
 class LateImports:
-    """The threads that import something for coldfork now, and those that fork now."""
+    """The threads that are importing something for coldfork, and the threads that are forking."""
 
     def __init__(self) -> None:
         self._importing: set[int] = set()
@@ -37,7 +37,7 @@ class LateImports:
         self._forked = False
 
     def listen(self) -> None:
-        """Listen to forks. The first to register is called last before a fork, and first after it."""
+        """Listen to forks; the first listener registered is called last before a fork, and first after it."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._before, after_in_parent=self._in_parent, after_in_child=self._in_child
@@ -45,11 +45,11 @@ class LateImports:
 
     @property
     def here(self) -> bool:
-        """Return whether this thread imports something for coldfork, and not for the program."""
+        """Return whether this thread is importing something for coldfork, and not for the program."""
         return get_ident() in self._importing
 
     def load(self, name: str) -> None:
-        """Import a module, so that a later `import` of it takes no lock any more.
+        """Import a module, so that later `import` statements for it need no lock.
 
         `ImportError` in a forked child where an import lock is held by a thread that is gone.
         """
@@ -105,7 +105,7 @@ def _is_loaded(name: str) -> bool:
 
 
 def _lock_is_lost() -> bool:
-    """Return whether a thread that is gone was importing something when this process was forked."""
+    """Return whether an import lock belongs to a thread of the parent, which does not exist here."""
     locks: dict[str, Callable[[], Any]] = getattr(_frozen_importlib, "_module_locks", {})
     owners = {getattr(lock(), "owner", None) for lock in list(locks.values())}
     return not owners <= {None, *sys._current_frames()}
@@ -113,6 +113,6 @@ def _lock_is_lost() -> bool:
 
 _LOAD = LateImports.load.__code__
 
-# One for the process, as there is one table of modules.
+# Shared by the whole process, like `sys.modules`.
 LATE = LateImports()
 LATE.listen()

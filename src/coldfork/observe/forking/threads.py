@@ -26,8 +26,8 @@ _HARMLESS = (
     "workqueue.",  # numba's own thread pool, which numba restarts in a child
     *_INTEL,
 )
-# PyTorch drops its pool for mobile kernels in a forked child; it has one as soon as it is told how many
-# threads it may use. It gives these threads no name, and one name to all others.
+# PyTorch drops its pool for mobile kernels in a forked child. The pool exists once a program sets how many
+# threads PyTorch may use. Its threads have no names of their own, unlike PyTorch's other threads.
 _TORCH = "libtorch_cpu"
 _OTHERS_OF_TORCH = ("pt_", "Caffe")
 # Libraries whose threads other probes report.
@@ -39,7 +39,7 @@ _KNOWN = (
 
 
 def strange_threads(holder: Holder) -> Holding | None:
-    """Return threads of libraries of which nobody knows how they behave after a fork."""
+    """Return the threads of libraries with unknown behaviour after a fork."""
     threads = holder.threads
     if threads is None:
         what = "the threads of a process cannot be read on this system"

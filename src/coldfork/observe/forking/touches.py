@@ -1,4 +1,4 @@
-"""See in a forked child that it touches what its parent held, by the error that the framework raises.
+"""Notice that a forked child touches a thing that its parent held, by the error of the framework.
 
 It sees that error twice: where it is raised, and where it leaves the code that might have caught it. A child
 that catches it may go on without the device; a server that catches what its application raises does not.
@@ -31,7 +31,7 @@ _WORDS = {
 
 _DEEPEST = 10
 
-#: Functions that raise for an accelerator, whatever the text: module, function, accelerators.
+#: Functions whose errors are always about an accelerator: module, function, accelerators.
 _SOURCES = (
     ("torch.cuda", "_lazy_init", ("cuda", "rocm")),
     ("torch.xpu", "_lazy_init", ("xpu",)),
@@ -42,7 +42,7 @@ _RUNNERS = (
     ("billiard.process", "BaseProcess", "run"),
     ("multiprocess.process", "BaseProcess", "run"),
 )
-#: Classes in which workers wrap an error for their parent. They are given it, or take the one being handled.
+#: Classes in which workers wrap an error for their parent: an argument, or the error being handled.
 _CARRIERS = (
     ("multiprocessing.pool", "ExceptionWithTraceback"),
     ("multiprocess.pool", "ExceptionWithTraceback"),
@@ -53,7 +53,7 @@ _CARRIERS = (
     ("torch._utils", "ExceptionWrapper"),
 )
 _HOOKS = (("sys", "excepthook"), ("threading", "excepthook"))
-#: Functions with which a worker only logs its initializer's error, and ends with 0.
+#: Functions with which a worker only logs the error of its initializer, before it ends with status 0.
 _LOGS = (("concurrent.futures._base", "LOGGER", "critical"),)
 
 WRAPPED = frozenset(place[0] for place in (*_SOURCES, *_RUNNERS, *_CARRIERS, *_HOOKS, *_LOGS))
@@ -64,7 +64,7 @@ _FRAMEWORKS = ("torch", "coldfork", "jax", "cupy", "numba", "pyopencl")
 
 
 class Touches:
-    """Catches the errors of a child that has touched what its parent held."""
+    """A watch for the errors of a child that has touched a thing that its parent held."""
 
     def __init__(self, seen: Callable[[BaseException, str, bool], None]) -> None:
         self._seen = seen
@@ -80,7 +80,7 @@ class Touches:
         return bool(self._accelerators)
 
     def loaded(self, name: str) -> None:
-        """Wrap the functions of a newly loaded module through which errors pass."""
+        """Wrap those functions of a newly loaded module that errors pass through."""
         if not self._accelerators:
             return
         module: Any = sys.modules.get(name)
@@ -98,7 +98,7 @@ class Touches:
             self._wrap_log(getattr(module, logger, None), function)
 
     def hear(self, error: object, certainly: str | None = None) -> None:
-        """Report an error that leaves, or one that caused it, if it is about one of the runtimes."""
+        """Report an error, or one of its causes, if it is about one of the runtimes."""
         try:
             for one in _chain(error):
                 about = certainly or self._about(one)
@@ -107,7 +107,7 @@ class Touches:
                     self._seen(one, about, leaves)
                     return
         except Exception:
-            # The error is the program's: whatever its methods do when called, it must reach its reader.
+            # A failure in the error's own methods must not keep the program's error from being reported.
             return
 
     def _about(self, error: BaseException) -> str | None:
@@ -116,7 +116,7 @@ class Touches:
         return next(fitting, None)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Callable[..., Any]]) -> None:
-        # Read only from the module's or class's own dictionary: either may customise attribute access.
+        # Read from the dictionary of the module or class, either of which may customise attribute access.
         original = getattr(owner, "__dict__", {}).get(name)
         if not callable(original) or getattr(original, _MARK, None) is self:
             return
@@ -140,7 +140,7 @@ class Touches:
         logger.__dict__[name] = logging
 
     def _calling(self, accelerator: str) -> Callable[[Any], Callable[..., Any]]:
-        """Return a wrapper for a function whose errors are certainly about this accelerator."""
+        """Return a decorator for a function all of whose errors are about this accelerator."""
 
         def at_call(original: Any) -> Callable[..., Any]:
             return self._at_call(original, certainly=accelerator)
@@ -167,7 +167,7 @@ class Touches:
 
     def _at_hook(self, original: Any) -> Callable[..., Any]:
         def excepthook(*arguments: Any) -> Any:
-            # sys.excepthook is called with type, error and traceback, that of threading with one record.
+            # `sys.excepthook` gets a type, an error and a traceback; `threading.excepthook` gets one record.
             error = arguments[1] if len(arguments) > 1 else getattr(arguments[0], "exc_value", None)
             self.hear(error)
             return original(*arguments)
@@ -176,7 +176,7 @@ class Touches:
 
 
 def _chain(error: object) -> Iterator[BaseException]:
-    """Yield an error and its causes, the error first."""
+    """Yield an error, and then its causes."""
     for _ in range(_DEEPEST):
         if not isinstance(error, BaseException):
             return
@@ -185,7 +185,7 @@ def _chain(error: object) -> Iterator[BaseException]:
 
 
 def line_of(error: BaseException) -> tuple[str, int] | None:
-    """Return the line of the program in which the child touched what it could not use."""
+    """Return the program's line in which the child touched a thing that it could not use."""
     found = None
     trace = error.__traceback__
     while trace is not None:

@@ -1,4 +1,4 @@
-"""Read what a function may read in this process: constants of modules, classes, its object and closures.
+"""Read the constants that a function may use: of modules, classes, its object and its closure.
 
 What it holds now decides what it will do in a child, whatever the source says: a module may have been given
 another device since. Objects are not looked into; they are passed on as unknown.
@@ -48,19 +48,19 @@ def of_modules(modules: Iterable[ModuleType]) -> tuple[dict[str, Given], dict[st
 
 
 def of_object(thing: object) -> Given:
-    """Return what an object holds; attributes from elsewhere than its class are not known."""
+    """Return the attributes in an object's own dictionary."""
     held = getattr(thing, "__dict__", None)
     return {name: as_given(value) for name, value in held.items()} if isinstance(held, dict) else {}
 
 
 def of_closure(function: FunctionType, depth: int = 2) -> Given:
-    """Return the variables of the functions around one."""
+    """Return the variables of the functions that enclose a function."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
     return {name: _content(cell, depth) for name, cell in cells if name != "__class__"}
 
 
 def as_given(value: object) -> Any:
-    """Return a constant, or the standard library's class of an object; None for anything else."""
+    """Return the description of a constant, or of an object by its standard class; None for others."""
     kind = type(value)
     if kind in _CONSTANTS:
         return {"is": value} if len(str(value)) <= _LONGEST else None
@@ -75,7 +75,7 @@ def as_given(value: object) -> Any:
 
 
 def as_argument(value: object, depth: int = 2) -> Any:
-    """Return an argument of a function: a number's sign, a container with its items, an object.
+    """Return the description of an argument: the sign of a number, a container with its items, an object.
 
     Exact values that differ between workers would make each of them a separate question.
     """
@@ -97,7 +97,7 @@ def as_argument(value: object, depth: int = 2) -> Any:
 
 
 def _as_function(function: FunctionType, depth: int) -> Any:
-    """Return a function of the program's own, which can be followed where it is called."""
+    """Return the description of a function of the program's own, so that calls of it can be followed."""
     if not depth or function.__module__.partition(".")[0] in _FOREIGN:
         return None
     code = function.__code__
@@ -110,20 +110,20 @@ def _as_function(function: FunctionType, depth: int) -> Any:
 
 
 def _is_bounded(value: object) -> bool:
-    """Return whether something is put into this that may be full."""
+    """Return whether this is a queue of limited size."""
     held = getattr(value, "__dict__", None)
     sizes = [held.get(name) for name in ("_maxsize", "maxsize")] if isinstance(held, dict) else []
     return any(type(size) is int and 0 < size < _UNBOUNDED for size in sizes)
 
 
 def loaded_from(folders: Iterable[str], tops: Iterable[str]) -> list[ModuleType]:
-    """Return the modules of this process from these folders, and those inside these packages."""
+    """Return the modules that this process loaded from these folders or as parts of these packages."""
     places = tuple(os.path.join(folder, "") for folder in folders)
     packages = frozenset(tops)
     found = []
     loaded: tuple[tuple[str, object], ...] = tuple(sys.modules.items())
     for name, module in loaded:
-        # Anything may be in the table, and a module may be in it twice.
+        # `sys.modules` may hold any object, and the same module twice.
         if not isinstance(module, ModuleType) or module.__name__ != name:
             continue
         file = vars(module).get("__file__")
@@ -136,7 +136,7 @@ def loaded_from(folders: Iterable[str], tops: Iterable[str]) -> list[ModuleType]
 
 
 def is_replaced(dotted: str, owners: Mapping[str, str]) -> bool:
-    """Return whether a library's function was replaced by another one, as tests do."""
+    """Return whether the program has replaced a library's function, as tests do."""
     first, *others = dotted.split(".")
     at: Any = sys.modules.get(first)
     for name in others:
@@ -154,7 +154,7 @@ def _of_class(cls: type) -> Given:
 
 
 def _as_defined(value: object, module: str) -> bool:
-    """Return whether the source tells what this is."""
+    """Return whether this is still the class or function that the source defines under its name."""
     if not isinstance(value, _DEFINED):
         return False
     if not isinstance(value, FunctionType) or value.__module__ == module:

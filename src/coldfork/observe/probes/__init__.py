@@ -1,1 +1,1 @@
-"""One module for each runtime: find out its state without initialising, loading or importing anything."""
+"""Probes, a module for each runtime, which find its state without initialising or importing anything."""

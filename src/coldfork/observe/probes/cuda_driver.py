@@ -23,7 +23,7 @@ _SONAME = b"libcuda.so.1"
 _SUCCESS = 0
 _NOT_INITIALISED = 3
 _MOST_DEVICES = 64
-#: The meanings of the driver's codes, beyond success and not being initialised.
+#: The meanings of the driver's codes other than `success` and `not initialised`.
 MEANINGS = {
     4: "it is shutting down",
     34: "it is the CUDA toolkit's stub and no driver",
@@ -46,7 +46,7 @@ class CudaDriver:
         self._count: Any = None
 
     def find(self, path: str | None = None) -> bool:
-        """Look the functions up in the library if it is loaded; False when it is not, or has none.
+        """Look up the functions in the library; return False if it is not loaded, or lacks them.
 
         It is sought by the name under which every program loads it, and by its file if that is known.
         """
@@ -74,15 +74,15 @@ class CudaDriver:
 
     @property
     def found(self) -> bool:
-        """Whether its functions are known; a fork does not change that."""
+        """Whether the functions have been found, which stays true after a fork."""
         return self._count is not None
 
     def code(self) -> int:
-        """Return the code of `cuDeviceGetCount`: 0 when the driver is initialised here, 3 when it is not."""
+        """Return the code of `cuDeviceGetCount`: 0 if the driver is initialised here, 3 if it is not."""
         return int(self._count(self._at["_number"]))
 
     def devices(self) -> int:
-        """Return how many devices it counted when `code` last returned 0."""
+        """Return how many devices the driver counted when `code` last returned 0."""
         return int(self._number.value)
 
     def has_context(self) -> bool:
@@ -105,7 +105,7 @@ class CudaDriver:
         return False
 
     def level(self) -> str | None:
-        """Return how deep the driver is awake, or None when it is not or has not been found."""
+        """Return the level to which the driver is awake; None if it is not awake or not found."""
         if self._count is None or self._count(self._at["_number"]) != _SUCCESS:
             return None
         return CONTEXT if self.has_context() else DRIVER

@@ -1,4 +1,4 @@
-"""All probes together: one reading for each accelerator."""
+"""All probes together, which give one reading for each accelerator."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     Probe = Callable[[], Reading | None]
 
 ORDER = ("cuda", "rocm", "xpu", "opencl", "jax", "jax-cpu", "openmp", "polars", "tokenizers")
-# The order in which statuses count when two probes speak of one accelerator.
+# If two probes read one accelerator, the status that comes first in this order counts.
 _WEIGHT = (POISONED, AWAKE, UNKNOWN, COLD, ABSENT)
-# For these, absence is certain even where a process does not show its libraries: their modules are known, or
-# there is no such driver.
+# Absence of these is certain even if a process does not show its libraries: their modules show it, or
+# macOS has no such driver.
 _SURE_ANYWHERE = ("jax", "jax-cpu")
 _NEVER_ON_MACOS = ("cuda", "rocm", "xpu")
 
 
 class Examination:
-    """All questions about accelerators in this process; making one costs nothing."""
+    """The probes of this process's accelerators; creating an examination costs nothing."""
 
     def __init__(self) -> None:
         self.lineage: Lineage = Lineage()
@@ -50,13 +50,13 @@ class Examination:
         self._threads: ThreadReader | None = None
 
     def loader(self) -> Loader:
-        """Return the dynamic loader; an error if Python has no `ctypes` or the system no such functions."""
+        """Return the dynamic loader; raise if Python lacks `ctypes` or the system lacks the functions."""
         if self._loader is None:
             self._loader = Loader()
         return self._loader
 
     def driver(self) -> CudaDriver:
-        """Return CUDA's driver, found or not."""
+        """Return the interface to CUDA's driver, whether or not the driver is found."""
         if self._driver is None:
             self._driver = CudaDriver(self.loader())
         return self._driver
@@ -113,7 +113,7 @@ class Examination:
 
 
 def joined(one: Reading, two: Reading) -> Reading:
-    """Combine two probes' readings of one accelerator."""
+    """Return one reading from two probes' readings of the same accelerator."""
     first, second = sorted((one, two), key=lambda reading: _WEIGHT.index(reading.status))
     if first.status != AWAKE or second.status != AWAKE:
         return first
@@ -130,7 +130,7 @@ def _asked(accelerator: str, probe: Probe) -> Reading | None:
 
 
 def _sure(reading: Reading, process: ProbedProcess) -> Reading:
-    """Keep a reading of absence only where absence can be seen."""
+    """Return the reading, but `unknown` for an absence that this system cannot show."""
     if reading.status != ABSENT or reading.accelerator in _SURE_ANYWHERE or process.shows_libraries:
         return reading
     if sys.platform == "darwin" and reading.accelerator in _NEVER_ON_MACOS:

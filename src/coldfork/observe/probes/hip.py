@@ -1,4 +1,4 @@
-"""AMD's ROCm, and Intel's Level Zero: runtimes that answer no question without initialising themselves.
+"""AMD's ROCm and Intel's Level Zero, runtimes that initialise themselves before they answer a query.
 
 `hipGetDeviceCount` and `zeInit` initialise. From outside it can be seen whether the process holds open the
 device file that initialising opens.
@@ -39,7 +39,7 @@ def examine_rocm(process: ProbedProcess) -> Reading:
 
 
 def examine_xpu(process: ProbedProcess) -> Reading:
-    """Read Intel GPUs' state from the driver that Level Zero's loader opens when it is initialised."""
+    """Return the state of Intel GPUs, by whether Level Zero's loader has loaded the driver."""
     driver = process.library(*_LEVEL_ZERO_DRIVER)
     if driver is not None:
         reason = "Level Zero has loaded its GPU driver and answers nothing without initialising itself"

@@ -1,4 +1,4 @@
-"""JAX: which of its backends have a client, read from its own table without taking its lock."""
+"""JAX: the backends that have a client, read from JAX's own table without taking its lock."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CPU_PLATFORMS = ("cpu", "interpreter")
 
 
 class Clients:
-    """The clients JAX has made."""
+    """The clients that JAX has made."""
 
     module = _BRIDGE
 
     def awake(self) -> Awake:
-        """Return the accelerators that have a client; takes a fraction of a microsecond."""
+        """Return the accelerators that have a client, in a fraction of a microsecond."""
         names = namespace(_BRIDGE)
         backends = names.get("_backends") if names is not None else None
         if not backends or type(backends) is not dict:

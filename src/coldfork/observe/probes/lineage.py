@@ -1,4 +1,4 @@
-"""Tell poisoned from cold in a forked child, by what it knows of its parent.
+"""Tell poisoned from cold in a forked child, by the readings of its parent.
 
 In a child forked from an awake process, a driver answers as if it had never been touched, and a thread pool
 is gone as if it had never existed. The difference is in the parent's state, noted just before the fork.
@@ -25,7 +25,7 @@ _UNRECORDED = "this process was forked, and the state of its parent was not reco
 
 
 class Lineage:
-    """The readings that a parent left for the children it forks."""
+    """The readings that a parent leaves for its forked children."""
 
     def __init__(self) -> None:
         self._born = os.getpid()
@@ -41,7 +41,7 @@ class Lineage:
         self.attend_forks()
 
     def attend_forks(self) -> None:
-        """Pass on, at every fork from now on, what was noted for it, before handlers registered later.
+        """From now on, pass the readings noted for a fork to its child, before later fork handlers run.
 
         Nothing is passed on at a fork that Python does not see, such as one by the C library: what was noted
         for an earlier fork may be wrong by then.
@@ -54,25 +54,25 @@ class Lineage:
         self._about_to_fork.pop(get_ident(), None)
 
     def _adopt(self) -> None:
-        # The thread that forked is the only one in the child, and keeps its identity.
+        # The forking thread is the child's only thread, and keeps its identifier.
         self._inherited = self._about_to_fork.pop(get_ident(), None)
         self._heir = os.getpid()
         self._about_to_fork.clear()
 
     @property
     def recorded(self) -> Mapping[str, Reading] | None:
-        """Return the parent's readings, if this process is a child for which they were left."""
+        """Return the parent's readings, if this process is a child and has any."""
         return self._inherited if self._heir == os.getpid() else None
 
     def poisons(self, accelerator: str) -> bool:
-        """Return whether the parent recorded that this accelerator was awake, or poisoned already."""
+        """Return whether this accelerator was awake or poisoned in the parent, according to its readings."""
         earlier = (self.recorded or {}).get(accelerator)
         return earlier is not None and earlier.status in _HARMFUL
 
     def judge(
         self, reading: Reading, process: ProbedProcess, parent: Mapping[str, Reading | State] | None = None
     ) -> Reading:
-        """Adjust this process's reading by the process that it was forked from, if it was forked."""
+        """Return the reading of this process, adjusted by its parent's reading if it was forked."""
         recorded: Mapping[str, Reading | State] | None = parent if parent is not None else self.recorded
         if recorded is None:
             return self._without_record(reading, process)
@@ -84,7 +84,7 @@ class Lineage:
         if reading.status == ABSENT:
             self._absences.add(here)
         doubtful = reading.status == COLD or (reading.status == AWAKE and reading.copied)
-        # What was absent in this very process and came later cannot have come with the fork.
+        # An accelerator that was absent in this process at first cannot have come with the fork.
         if not doubtful or here in self._absences or not self._forked(process):
             return reading
         seems = "it looks awake and may be" if reading.status == AWAKE else "it looks cold and may be"

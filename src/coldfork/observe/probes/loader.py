@@ -1,4 +1,4 @@
-"""Ask the dynamic loader what it has loaded, without loading anything or raising an audit event."""
+"""Ask the dynamic loader for its loaded libraries, without loading one or raising an audit event."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TASKS = "/proc/self/task"
 
 
 class Loader:
-    """A few functions of the C library, called with the interpreter's lock released.
+    """A few functions of the C library, which are called with the interpreter's lock released.
 
     They may wait for a lock that a thread inside `dlopen` holds, and that thread may need the interpreter's.
     """
@@ -57,7 +57,7 @@ class Loader:
             self._digest = self.ctypes.cast(digest, self.ctypes.c_void_p)
 
     def fingerprint(self) -> int | None:
-        """Return a number that changes with every load or unload, in half a microsecond; None without one.
+        """Return a number that changes with every load or unload, in half a microsecond; None if unavailable.
 
         `dl_iterate_phdr` passes its callback a structure with the loader's two counters, of what was ever
         loaded and unloaded. A callback in Python would wait for the interpreter's lock while it holds the
@@ -72,7 +72,7 @@ class Loader:
         return self._iterate(self._digest, None)  # type: ignore[no-any-return]
 
     def handle(self, *names: bytes) -> int | None:
-        """Return the handle of the first of these libraries that is loaded; it stays loaded from now on.
+        """Return the handle of the first of these libraries that is loaded, and keep that one loaded.
 
         The reference is kept on purpose: the library must not be unloaded while its functions are called.
         """
@@ -83,13 +83,13 @@ class Loader:
         return None
 
     def function(self, handle: int, name: bytes, *arguments: Any) -> Any:
-        """Return a loaded library's function that returns an int, or None if there is none of that name."""
+        """Return a library's function of this name, with an int as its result; None if there is none."""
         address = self._symbol(handle, name)
         return self.ctypes.CFUNCTYPE(self.ctypes.c_int, *arguments)(address) if address else None
 
 
 class Gate:
-    """Tells cheaply whether a library may have been loaded since the last look."""
+    """A cheap test of whether a library may have been loaded since the last look."""
 
     def __init__(self, loader: Loader, *, forked: bool = False) -> None:
         self._fingerprint = loader.fingerprint
@@ -107,7 +107,7 @@ class Gate:
         """
 
     def changed(self) -> bool:
-        """Return whether anything may have been loaded or unloaded since `settled` was called last."""
+        """Return whether a library may have been loaded or unloaded since the last call of `settled`."""
         if self._files is not None:
             if executable_files(mapped()) == self._files:
                 return False
@@ -118,7 +118,7 @@ class Gate:
                     break
             else:
                 return False
-            # Noted before the look: what is loaded meanwhile makes the next look worthwhile.
+            # Noted before the look, so that a library loaded during the look leads to another look.
             self._counting = [word.value for word in self._words]
             return True
         latest = self._latest = self._fingerprint()
@@ -135,7 +135,7 @@ class Gate:
 
 
 def _count_words(ctypes: Any, program: Any) -> tuple[Any, ...]:
-    """Return the words that change when a library is loaded; empty where they cannot be told.
+    """Return the words in memory that change when a library is loaded; empty if they cannot be found.
 
     `dl_iterate_phdr` tells the count, and calling it costs some ten times as much as reading it. It is kept
     in the loader's one structure of globals, whose size the loader's own symbol table tells and whose layout
@@ -173,7 +173,7 @@ def _size(ctypes: Any, program: Any, address: int) -> int:
 
 
 def _count(ctypes: Any, program: Any) -> int:
-    """Return the count from `dl_iterate_phdr`; 0 where it tells none."""
+    """Return the number of loads according to `dl_iterate_phdr`; 0 if it reports none."""
     counts = []
 
     def note(information: int, size: int, data: object) -> int:

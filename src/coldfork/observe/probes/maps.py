@@ -1,4 +1,4 @@
-"""Which files this process has in its memory, and at which addresses: Linux's `/proc/self/maps`."""
+"""The files in this process's memory and their addresses, from Linux's `/proc/self/maps`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EXECUTABLE = ord("x")
 
 
 def mapped() -> bytes:
-    """Return the memory map as the kernel writes it; empty where there is none to read."""
+    """Return the memory map as the kernel writes it; empty if there is none to read."""
     try:
         return contents("/proc/self/maps")
     except OSError:
@@ -18,14 +18,14 @@ def mapped() -> bytes:
 
 
 def executable_files(text: bytes) -> frozenset[bytes]:
-    """Return the files with code in a memory map: the program, its shared libraries and extension modules."""
+    """Return the files in a memory map that contain code: the program, libraries and extension modules."""
     return frozenset(
         line[line.index(b"/") :] for line in text.split(b"\n") if b"xp " in line[:45] and b"/" in line
     )
 
 
 def main_stack(text: bytes) -> tuple[int, int] | None:
-    """Return where the main thread's stack may lie, including the room it can still grow into.
+    """Return the address range of the main thread's stack, including the room into which it can grow.
 
     The C library reads the whole map anew to answer that, which costs more than the rest of a first look.
     """
@@ -46,11 +46,11 @@ class Maps:
         self.files: tuple[str, ...] = tuple(sorted(os.fsdecode(path) for path in executable_files(text)))
         """The files with code, by path."""
         self._names = [(path.rpartition("/")[2], path) for path in self.files]
-        # Few addresses are asked for, and a map has a thousand lines: each is parsed only when needed.
+        # A line is parsed only when needed, since few addresses are looked up among a thousand lines.
         self._lines = text.rstrip(b"\n").split(b"\n") if text else []
 
     def file_at(self, address: int, *, code: bool = True) -> str | None:
-        """Return the file mapped at an address; with `code`, only where it may be executed."""
+        """Return the file mapped at an address; with `code`, only if that memory is executable."""
         line = self._line_of(address)
         where = line.find(b"/")
         if where < 0 or address >= _range(line)[1]:
@@ -71,11 +71,11 @@ class Maps:
         return self._lines[low - 1] if low else b""
 
     def named(self, *prefixes: str) -> str | None:
-        """Return the path of the first file with code whose name begins with one of these."""
+        """Return the path of the first file with code whose name begins with one of these prefixes."""
         return next((path for name, path in self._names if name.startswith(prefixes)), None)
 
 
 def _range(line: bytes) -> tuple[int, int]:
-    """Return the addresses with which a line begins."""
+    """Return the range of addresses at the beginning of a line."""
     start, _, end = line[: line.index(b" ")].partition(b"-")
     return int(start, 16), int(end, 16)

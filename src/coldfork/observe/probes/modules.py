@@ -1,4 +1,4 @@
-"""Look into modules that the program has imported, without running any of their code."""
+"""Read the contents of modules that the program has imported, without running any of their code."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def namespace(name: str) -> dict[str, Any] | None:
 
 
 def replaced(name: str) -> bool:
-    """Return whether the object under this name in `sys.modules` is not a module."""
+    """Return whether `sys.modules` holds an object that is not a module under this name."""
     module = _modules.get(name)
     return module is not None and not issubclass(type(module), _Module)

@@ -1,4 +1,4 @@
-"""OpenCL, which answers no question without initialising every installed vendor's driver.
+"""OpenCL, which would initialise every installed vendor's driver before answering a query.
 
 Its loader opens those drivers at the first question. Whether one of them is in memory, and whether it has
 started threads, can be seen without asking.
@@ -24,7 +24,7 @@ DEVICES_VARIABLE = "POCL_DEVICES"
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Return awake while a vendor's driver has threads; without threads, what is known of that driver."""
+    """Return awake if a vendor's driver has threads, or else the state that this driver suggests."""
     driver = process.library(*DRIVERS)
     loader = process.library(*LOADER)
     if driver is None and loader is None:

@@ -19,7 +19,7 @@ PREFIXES = ("libgomp", "libomp", "libiomp5")
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Return awake while a thread exists that began in an OpenMP library."""
+    """Return awake if any thread began in an OpenMP library."""
 
     def seen(workers: tuple[NativeThread, ...], library: str) -> Reading:
         reason = f"{counted(len(workers))} of {workers[0].owner} wait for the next parallel region"

@@ -1,4 +1,4 @@
-"""Tell whose pool of libgomp a worker belongs to, for which libgomp itself has no function.
+"""Find the thread whose pool of libgomp a worker belongs to, for which libgomp has no function.
 
 libgomp keeps one pool for every thread that runs parallel regions. A fork copies the forking thread and its
 knowledge of its pool, but not the pool's threads: the child waits for them for ever. The pools of other
@@ -27,12 +27,12 @@ _ATTRIBUTES_BYTES = 256
 
 
 class Stacks:
-    """The positions of this process's Python threads' stacks."""
+    """The address ranges of the stacks of this process's Python threads."""
 
     def __init__(self, loader: Loader, first: Callable[[], Stack | None]) -> None:
-        """`first` returns the stack of the program's first thread; None if that may not be the main one."""
+        """`first` returns the stack of the process's first thread, or None if the main thread is not it."""
         c = loader.ctypes
-        # With the interpreter's lock held, no Python thread can end while its stack is asked for.
+        # `PyDLL` keeps the interpreter's lock during calls, so no Python thread ends during a query.
         program = c.PyDLL(None)
         self._c = c
         self._attributes: Any = program.pthread_getattr_np
@@ -45,11 +45,11 @@ class Stacks:
         self._main: tuple[int, int, Stack | None] | None = None
 
     def mine(self) -> Stack | None:
-        """Return the lowest address of the calling thread's stack, and the first one above it."""
+        """Return the lowest address of the calling thread's stack, and the first address above the stack."""
         here, pid = get_ident(), os.getpid()
         if get_native_id() != pid:
             return self._of(here)
-        # glibc reads the whole memory map to find the stack of the main thread, which never moves.
+        # Kept, because glibc reads the whole memory map to find the main thread's stack, which never moves.
         if self._main is None or self._main[:2] != (here, pid):
             self._main = (here, pid, self._first() or self._of(here))
         return self._main[2]
@@ -72,7 +72,7 @@ class Stacks:
 
 
 def belongs_to_this_thread(worker: NativeThread, stacks: Stacks) -> bool | None:
-    """Return whether a worker of libgomp is in the calling thread's pool; None if that cannot be told."""
+    """Return whether a worker of libgomp is in the calling thread's pool; None if that is unknown."""
     if not worker.argument:
         return None
     mine = stacks.mine()

@@ -1,4 +1,4 @@
-"""polars: whether a query has started its pool of threads."""
+"""polars: whether a query has started the engine's pool of threads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 ACCELERATOR = "polars"
 PREFIXES = ("_polars_runtime", "polars.abi3", "polars.cpython")
-# Started by the import itself: the allocator's, and the one that removes spilled files. Both survive a fork.
+# Threads of the import: the allocator's, and one that removes spilled files. A fork does no harm to them.
 _HOUSEKEEPING = ("jemalloc_bg_thd", "polars-ooc-clea")
-# The kernel cuts names to 15 characters.
+# Names of threads, which the kernel cuts to 15 characters.
 _WORKERS = ("tokio-rt-worker", "async-executor", "async_executor")
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Return awake while a thread of the query engine exists; threads that the import starts do not count."""
+    """Return awake if the query engine has threads; threads that the import starts do not count."""
     return examined(ACCELERATOR, process, PREFIXES, _seen, cold="its query engine runs no threads")
 
 

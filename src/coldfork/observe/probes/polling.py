@@ -1,4 +1,4 @@
-"""Tell which accelerators are awake, thousands of times while modules are imported."""
+"""A cheap test for awake accelerators, to be repeated thousands of times while modules are imported."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from coldfork.observe.probes.threads import ThreadReader
 
     class Flags(Protocol):
-        """The knowledge of one of the program's modules, worth asking once it has been imported."""
+        """The flags in one of the program's modules, which can be read once the module is imported."""
 
         module: str
 
         def awake(self) -> Awake:
-            """Return the accelerators that it knows to be awake."""
+            """Return the accelerators that are awake according to the module."""
 
 
-# Runtimes that show in their threads.
+# Runtimes whose threads show that they are awake.
 _POOLS: tuple[Callable[[ProbedProcess], Reading], ...] = (
     openmp.examine,
     opencl.examine,
@@ -44,7 +44,7 @@ _MOST_LOOKS = 5
 
 
 class ExaminationPoller:
-    """Says which accelerators are awake in this process and how deep.
+    """A poller of the accelerators that are awake in this process, with their levels.
 
     What was awake once counts as awake until the process ends. In a forked child the poller begins anew, and
     does not call awake what was awake before the fork: that is poisoned there.
@@ -84,8 +84,8 @@ class ExaminationPoller:
             self._fail("loader", error)
 
     def awake(self) -> Awake:
-        """Return what is awake, with levels where known; the same tuple while nothing has changed."""
-        # Written inline: between two imports everything that is called must be fetched from memory anew.
+        """Return the awake accelerators, with levels if known; the same tuple while nothing changes."""
+        # Written inline, since each call here costs time: its code is no longer in the CPU's cache.
         if self._pid != getpid():
             self._before_fork |= frozenset(self._levels)
             self._begin(forked=True)
@@ -104,7 +104,7 @@ class ExaminationPoller:
         return self._answer
 
     def _ask_driver(self, driver: CudaDriver) -> None:
-        """Ask the driver itself, after a library was loaded, or the driver was."""
+        """Ask the driver itself, once it is loaded; until then, look for it after each new library."""
         gate = self._gate
         if gate is not None:
             if driver.find():
@@ -116,7 +116,7 @@ class ExaminationPoller:
             if level is not None:
                 self._note(CUDA, level)
                 if level == CONTEXT:
-                    # It cannot become more awake than that.
+                    # A context is the highest level, so the driver need not be asked again.
                     self._driver = None
 
     def _ask(self, flags: Flags) -> None:
@@ -128,7 +128,7 @@ class ExaminationPoller:
             self._fail(flags.module, error)
 
     def _look_at_threads(self, threads: ThreadReader) -> None:
-        """Look at threads that Python did not start when their number changed: a pool may have begun."""
+        """Look at threads that Python did not start, after their number has changed: a pool may be new."""
         natives = threads.count()
         process = self._examination.process()
         for probe in _POOLS:

@@ -1,4 +1,4 @@
-"""Thread pools that a library keeps: a forked child loses them and goes on waiting for them."""
+"""Thread pools of libraries, which a forked child lacks but still waits for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def examined(
     seen: Callable[[tuple[NativeThread, ...], str], Reading | None],
     cold: str,
 ) -> Reading:
-    """Read a library's state from its threads: `seen` interprets them, `cold` is the reason without any."""
+    """Return a library's state by its threads: `seen` judges them, `cold` is the reason if there are none."""
     library = process.library(*prefixes)
     if library is None:
         return Reading(accelerator, ABSENT)
@@ -29,7 +29,7 @@ def examined(
 
 
 def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThread, ...] | None:
-    """Return the threads that began in a library of such a name; None where threads cannot be read."""
+    """Return the threads that began in a library with such a prefix; None if threads are unreadable."""
     threads = process.threads
     if threads is None:
         return None
@@ -37,7 +37,7 @@ def owned(process: ProbedProcess, prefixes: tuple[str, ...]) -> tuple[NativeThre
 
 
 def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | None:
-    """Return why it cannot be said that a library has no threads, if so."""
+    """Return an `unknown` reading if a library may have threads that cannot be seen, or else None."""
     threads = process.threads
     if threads is None:
         return Reading(accelerator, UNKNOWN, process.why_no_threads, library)
@@ -51,5 +51,5 @@ def doubt(accelerator: str, process: ProbedProcess, library: str) -> Reading | N
 
 
 def counted(number: int) -> str:
-    """Return a number of threads in words."""
+    """Return the text for a number of threads."""
     return "1 native thread" if number == 1 else f"{number} native threads"

@@ -1,4 +1,4 @@
-"""See this process from outside its runtimes: each fact is read at most once in an examination."""
+"""This process, seen from outside its runtimes; each fact is read at most once in an examination."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ProbedProcess:
-    """This process, as its probes see it at one moment; tests use another."""
+    """The view of this process that probes get at one moment; tests replace it."""
 
     why_no_threads = "the threads of a process cannot be read on this system"
     """The reason given where `threads` is None."""
@@ -29,23 +29,23 @@ class ProbedProcess:
 
     @property
     def maps(self) -> Maps:
-        """Return its memory map; one without files where the system shows none."""
+        """Return the process's memory map; without any files if the system shows none."""
         if self._maps is None:
             self._maps = Maps(mapped())
         return self._maps
 
     def library(self, *prefixes: str) -> str | None:
-        """Return the path of a loaded library whose file name begins with one of these."""
+        """Return the path of a loaded library whose file name begins with one of these prefixes."""
         return self.maps.named(*prefixes)
 
     @property
     def shows_libraries(self) -> bool:
-        """Return False where the system does not tell which libraries a process has loaded."""
+        """Return False if the system does not show which libraries a process has loaded."""
         return bool(self.maps.files)
 
     @property
     def threads(self) -> tuple[NativeThread, ...] | None:
-        """Return the threads that Python did not start, or None where they cannot be read."""
+        """Return the threads that Python did not start, or None if they cannot be read."""
         if self._threads is None and self._reader is not None:
             try:
                 self._threads = self._reader.native(self.maps)
@@ -55,7 +55,7 @@ class ProbedProcess:
 
     @property
     def forked(self) -> bool | None:
-        """Return whether this process is a fork that has run no program of its own; None where not told."""
+        """Return whether this process was forked and has not called exec since; None if unknown."""
         return forked_without_exec()
 
     def module(self, name: str) -> Mapping[str, Any] | None:
@@ -63,7 +63,7 @@ class ProbedProcess:
         return namespace(name)
 
     def setting(self, name: str) -> str | None:
-        """Return a variable of the environment."""
+        """Return the value of an environment variable."""
         return os.environ.get(name)
 
     def holds_open(self, *paths: str) -> str | None:
@@ -79,6 +79,6 @@ class ProbedProcess:
 
 
 def forked_without_exec() -> bool | None:
-    """Return the kernel's note: forked, without `exec` since; None where it keeps none."""
+    """Return whether the kernel notes a fork of this process without a later `exec`; None if unknown."""
     own = standing()
     return None if own is None else own.forked

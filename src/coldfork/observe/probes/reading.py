@@ -59,7 +59,7 @@ class Reading:
         return Reading(self.accelerator, status, reason, self.library)
 
     def as_object(self) -> dict[str, str | None]:
-        """Return a recording's entry: the keys of a state, without those that are unknown here."""
+        """Return the reading as an entry of a recording, without the fields that a reading lacks."""
         known = ("accelerator", "status", "level", "reason", "library")
         return {name: getattr(self, name) for name in known}
 
@@ -68,12 +68,12 @@ class Reading:
 
 
 def failed(accelerator: str, error: Exception) -> Reading:
-    """Make the reading of an accelerator whose probe failed."""
+    """Return the reading for an accelerator whose probe failed."""
     return Reading(accelerator, UNKNOWN, f"the probe failed: {type(error).__name__}: {error}")
 
 
 def deeper(one: str | None, two: str | None) -> str | None:
-    """Return the deeper of two levels, where None means that none is known."""
+    """Return the deeper of two levels; None means an unknown level."""
     return CONTEXT if CONTEXT in (one, two) else one or two
 
 

@@ -1,4 +1,4 @@
-"""The threads of a process that Python did not start, and the library each belongs to.
+"""The threads of a process that Python did not start, and the library that each belongs to.
 
 The kernel keeps for every thread the address of a list that the C library registered, and the C library keeps
 that list at a fixed place in its own record of the thread. The record also holds the function in which the
@@ -31,10 +31,10 @@ _RECORD_BYTES = 0x900
 _WORD = 8
 _PATIENCE = 20
 _A_MOMENT = 0.001
-# Symbols that glibc provides for debuggers: its number of threads; a field's size in bits, number and offset.
+# Symbols of glibc for debuggers: the number of threads; a field's size in bits, number and offset.
 _TOTAL = "__nptl_nthreads"
 _START = "_thread_db_pthread_start_routine"
-# Both begin every thread in a function of their own, with the real one in its argument.
+# In these libraries every thread begins in a wrapper, whose argument holds the real function.
 _TRAMPOLINES = ("libstdc++.so", "libc++.so")
 _C_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "ld-musl")
 
@@ -59,7 +59,7 @@ class NativeThread:
 
 
 class ThreadReader:
-    """Reads the threads of this process, or of another one that runs with the very same C library."""
+    """A reader of the threads of this process, or of another process with the same C library."""
 
     def __init__(self, loader: Loader, pid: int | None = None) -> None:
         self._other = pid
@@ -88,12 +88,12 @@ class ThreadReader:
             return None
 
     def native(self, maps: Maps) -> tuple[NativeThread, ...]:
-        """Return every thread but the main one and Python's; `OSError` where the kernel shows no threads."""
+        """Return the threads except the main one and Python's; `OSError` if the kernel shows no threads."""
         found = self._read(maps)
         for _ in range(_PATIENCE):
             if self._lost(found) <= self._hopeless:
                 break
-            # A thread registers its list as the first thing it does, and this one may not have run yet.
+            # A thread begins by registering its list, and this thread may not have run yet.
             sleep(_A_MOMENT)
             found = self._read(maps)
         self._hopeless = self._lost(found)
@@ -132,7 +132,7 @@ class ThreadReader:
         return NativeThread(tid, name, library or self._waiting_in(tid, maps), argument)
 
     def _offset(self) -> int | None:
-        """Return the offset of the registered list in the C library's record, read on the calling thread."""
+        """Return the offset of a thread's robust list in the C library's record, by the calling thread's."""
         head = self._robust_list(0)
         if head is None:
             return None
@@ -148,7 +148,7 @@ class ThreadReader:
         return None if failed else head.value
 
     def _beginning(self, tid: int, maps: Maps, memory: int, offset: int) -> tuple[str | None, int | None]:
-        """Return the library of the function in which a thread began, and that function's argument."""
+        """Return the library of a thread's first function, and that function's argument."""
         head = self._robust_list(tid)
         if head is None:
             return None, None
@@ -156,14 +156,14 @@ class ThreadReader:
         if self._start is not None:
             words = _words(memory, record + self._start, 2 * _WORD)
         else:
-            # The first address of code in the record is that of the function in which the thread began.
+            # The first address of code in the record belongs to the function in which the thread began.
             words = _words(memory, record, _RECORD_BYTES)
         for word, argument in zip(words, [*words[1:], 0], strict=True):
             path = maps.file_at(word)
             if path is None:
                 continue
             if path.rpartition("/")[2].startswith(_TRAMPOLINES):
-                # A std::thread: the argument is an object, and its first word points to its class's table.
+                # For a std::thread, the argument is an object whose first word points to its class's table.
                 table = _words(memory, argument, _WORD)
                 return (maps.file_at(table[0], code=False) if table else None) or path, argument
             return path, argument
@@ -184,7 +184,7 @@ class ThreadReader:
 
 
 def _described(loader: Loader, name: str, length: int) -> Any:
-    """Return a piece of glibc's data for debuggers, or None where it keeps that to itself."""
+    """Return an item of glibc's data for debuggers, or None if this C library does not export it."""
     try:
         return (loader.ctypes.c_uint32 * length).in_dll(loader.program, name)
     except ValueError:
@@ -192,7 +192,7 @@ def _described(loader: Loader, name: str, length: int) -> Any:
 
 
 def _open_memory(folder: str) -> int | None:
-    """Open the process's memory as a file: a read of a page that is gone is an error and no crash."""
+    """Open the process's memory as a file, in which reading a missing page is an error and no crash."""
     try:
         return os.open(f"{folder}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

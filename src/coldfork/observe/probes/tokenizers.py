@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 ACCELERATOR = "tokenizers"
 PREFIXES = ("tokenizers.abi3", "tokenizers.cpython")
 VARIABLE = "TOKENIZERS_PARALLELISM"
-# The values that mean no: src/utils/parallelism.rs of tokenizers.
+# The values that turn parallelism off, from src/utils/parallelism.rs of tokenizers.
 _OFF = frozenset({"", "off", "false", "f", "no", "n", "0"})
 
 
 def examine(process: ProbedProcess) -> Reading:
-    """Return awake while its pool exists."""
+    """Return awake if the thread pool of tokenizers exists."""
 
     def seen(workers: tuple[NativeThread, ...], library: str) -> Reading:
         reason = f"its pool runs {counted(len(workers))}; {_after_a_fork(process)}"
@@ -28,7 +28,7 @@ def examine(process: ProbedProcess) -> Reading:
 
 
 def survives_fork(process: ProbedProcess) -> bool:
-    """Return whether a forked child goes on without the pool: it does unless the variable asks for it."""
+    """Return whether a forked child does without the pool, which is so unless the variable turns it on."""
     setting = process.setting(VARIABLE)
     return setting is None or setting.lower() in _OFF
 

@@ -1,4 +1,4 @@
-"""PyTorch's own flags, for the accelerators it initialises lazily: CUDA, ROCm under CUDA's name, XPU."""
+"""PyTorch's flags for accelerators that it initialises lazily: CUDA, ROCm under CUDA's name, XPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TorchFlags:
         self._accelerator = accelerator
 
     def awake(self) -> Awake:
-        """Return the accelerator if torch has initialised it in this process; a fraction of a microsecond."""
+        """Return the accelerator if torch has initialised it here, in a fraction of a microsecond."""
         names = namespace(self.module)
         if names is None or names.get("_initialized") is not True:
             return ()
@@ -33,13 +33,13 @@ class TorchFlags:
 
     @property
     def accelerator(self) -> str:
-        """Return what the module stands for: a PyTorch built for ROCm calls it CUDA."""
+        """Return the accelerator of the module; a PyTorch built for ROCm calls its accelerator CUDA."""
         if self._accelerator == "cuda" and is_rocm(namespace("torch.version")):
             return "rocm"
         return self._accelerator
 
     def examine(self, process: ProbedProcess) -> Reading | None:
-        """Return awake or poisoned if torch knows it, else None."""
+        """Return awake or poisoned if torch's flags say so, or else None."""
         names = process.module(self.module)
         if names is None:
             return None

@@ -1,4 +1,4 @@
-"""coldfork's own virtual device, where it has no driver library that could be asked like a real one."""
+"""coldfork's virtual device, in case it has no driver library that could be asked like a real one."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class VirtualDevice:
         names = namespace(self.module)
         installed = names.get("installed") if names is not None else None
         device = installed() if installed is not None else None
-        # With a library, the driver's probe sees it like any other driver.
+        # If the device has a library, the probe of the driver sees it like any other driver.
         return device if device is not None and device.library is None else None
 
     def awake(self) -> Awake:
-        """Return the accelerator that it pretends to be, when it is awake."""
+        """Return the accelerator that the virtual device stands for, if it is awake."""
         device = self._device()
         level = device.level if device is not None else None
         return () if level is None else ((str(device.accelerator), str(level)),)
 
     def examine(self, process: ProbedProcess | None = None) -> Reading | None:
-        """Return its own answer; None when there is none."""
+        """Return the virtual device's state; None if it is not installed, or has a driver library."""
         device = self._device()
         if device is None:
             return None

@@ -143,7 +143,7 @@ class Forks:
         return self._guarded(self.children.before, states, frame) or {}
 
     def _forked(self) -> None:
-        """In the parent: report which process it was, because the child may not live to say so itself."""
+        """In the parent, report which process was forked, since the child may end before it can."""
         event, before = self._under_way.pop(get_ident(), (None, None))
         child = youngest_child()
         if event is not None and child is not None and child != before:

@@ -1,4 +1,4 @@
-"""Import one module under watch and write down what it did to accelerators."""
+"""Import one module under watch, and write its effects on accelerators to a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coldfork.observe.recording.events import Event
     from coldfork.observe.watch import Watch
 
-#: Runtimes that wake without being a device: they make a fork unsafe, but not an import warm.
+#: Runtimes that are no devices: when awake they make a fork unsafe, but not an import warm.
 RUNTIMES = frozenset({"openmp", "threads", "polars", "tokenizers", "jax-cpu", "grpc"})
 SETTLE_SECONDS = 0.25
 """How long threads that an import started get to do their work."""
@@ -25,21 +25,21 @@ _SOON_SECONDS = 0.01
 
 
 class Probe:
-    """One import and what was seen of it; each wake is written down as it happens."""
+    """One watched import; each wake is written to the result at once."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
         self._module: str = settings["module"]
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = high(os.open(settings["result"], flags, 0o600))
-        # The module may replace it.
+        # Kept, because the module may replace `os.write`.
         self._append = os.write
         self._loaded = 0
         self._file: str | None = None
         self._over = False
 
     def sink(self, event: Event) -> None:
-        """Count imports, and write down all rarer events."""
+        """Count the imports, and write all other events to the result."""
         if self._over:
             return
         if event["event"] == "import":
@@ -72,7 +72,7 @@ class Probe:
             self._tell_values(self._settings["values"])
 
     def _tell_values(self, wanted: Event) -> None:
-        """Read the public names: a device that this wakes was not woken by the import."""
+        """Write the values of the public names; a wake caused by reading them is not the import's."""
         from coldfork.observe.public_names import told
 
         self._over = True
@@ -95,19 +95,19 @@ class Probe:
         while monotonic() < until and len(sys._current_frames()) > 1:
             sleep(0.005)
             watching.poll()
-        watching.poll()  # once more when the last has ended: it may have acted between the two questions
+        watching.poll()  # once more, because the last thread may have acted between the last poll and its end
 
     def _tell_where_it_hangs(self, moment: float) -> None:
         import faulthandler
 
         place = os.open(self._settings["result"] + ".stack", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        # A moment and not a duration: the interpreter's start has used up some of the limit already.
+        # The limit is a moment, since the interpreter's start has already used some of the time.
         left = max(moment - monotonic(), _SOON_SECONDS)
         faulthandler.dump_traceback_later(left, file=high(place), exit=False)
 
 
 def probe() -> NoReturn:
-    """Do what the environment asks of this process, and end it."""
+    """Import the module that the environment names, write the result, and end this process."""
     session = WatchSession.current
     if session is None:
         sys.exit("coldfork: this process was not started to be watched")
@@ -121,7 +121,7 @@ def probe() -> NoReturn:
         watching.bear_witness(settings["injection"])
 
     def _exit(status: int) -> NoReturn:
-        # A module that ends the process during its import must not hide what it woke.
+        # A module that ends the process during its import must not hide the device that it woke.
         watching.poll()
         leave(status)
 
@@ -132,7 +132,7 @@ def probe() -> NoReturn:
 
 
 def flush() -> None:
-    """Flush what was printed; a module may have replaced the streams by anything."""
+    """Flush the output; errors are ignored, since a module may have replaced the streams."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -141,7 +141,7 @@ def flush() -> None:
 
 
 def _go_on_in_a_child(settings: dict[str, Any]) -> None:
-    """Fork, and return only in the child; this process ends as the child does."""
+    """Fork, and return only in the child; the parent ends with the status of the child."""
     from coldfork.observe.processes.endings import end_as
     from coldfork.observe.states import remember_for_children
 
@@ -155,7 +155,7 @@ def _go_on_in_a_child(settings: dict[str, Any]) -> None:
 
 
 def describe(error: BaseException) -> Event:
-    """Return an exception in the result's form, its traceback without our frames and importlib's."""
+    """Return an exception in the result's form, without coldfork's and importlib's frames."""
     import traceback
 
     written = traceback.extract_tb(error.__traceback__)
@@ -185,7 +185,7 @@ def _begin(work: Probe, settings: dict[str, Any]) -> Watch:
 
 
 def high(descriptor: int) -> int:
-    """Move a descriptor to a number above all that a program would ask for by itself."""
+    """Move a descriptor to a high number, which no program is likely to use itself."""
     import fcntl
 
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 200)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Poller", "examination", "examine", "native_threads", "readings", "remember_for_children"]
 
-# One for the process, because a child has one parent, and what was found of a driver serves every caller.
+# Shared by the whole process, since the parent's readings and the driver are the same for all callers.
 _HERE = Examination()
 
 
 class Poller(ExaminationPoller):
-    """Says which accelerators are awake, cheaply enough to be asked thousands of times."""
+    """A poller of awake accelerators that is cheap enough to be called thousands of times."""
 
     def __init__(self) -> None:
         super().__init__(_HERE)
@@ -42,7 +42,7 @@ def examine(parent: Iterable[State] | None = None) -> tuple[State, ...]:
 
 
 def readings() -> tuple[Reading, ...]:
-    """Return what `examine` does, but without importing anything, for code inside a watched program.
+    """Return the states as readings, without importing anything, for code inside a watched program.
 
     Importing `State` loads an extension module of the standard library, and in a forked child the dynamic
     loader may be locked for good.
@@ -61,7 +61,7 @@ def remember_for_children() -> tuple[Reading, ...]:
 
 
 def examination() -> Examination:
-    """Return all questions that can be asked here, for `start`, which asks often and keeps the answers."""
+    """Return the shared examination of this process, for `start`, which repeats it and keeps the results."""
     return _HERE
 
 

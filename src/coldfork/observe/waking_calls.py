@@ -1,4 +1,4 @@
-"""Name the line of an ordinary wake: look again when a call returns that usually wakes.
+"""Find the line of an ordinary wake, by polling after each call that usually wakes a device.
 
 Between two imports nothing is checked, and a wake found at the next one has no line. Most wakes go through
 two functions inside PyTorch, so each call of these is followed by a look, until the device is awake.
@@ -26,7 +26,7 @@ CALLS = {
 
 
 class _Here:
-    """The thread's position when it made such a call."""
+    """A thread's position when it called a waking function."""
 
     def __init__(self, frame: FrameType, name: str) -> None:
         self.frame = frame
@@ -38,7 +38,7 @@ class _Here:
 
 
 class WakingCalls:
-    """The wrappers around these functions; they remove themselves when there is nothing left to see."""
+    """The wrappers around waking functions; they remove themselves once every device is awake."""
 
     def __init__(self, attribution: Attribution, trouble: Callable[[str, BaseException], None]) -> None:
         self._attribution = attribution
@@ -48,17 +48,17 @@ class WakingCalls:
         self._wrapped: list[tuple[dict[str, Any], str, Any, Any]] = []
 
     def install(self) -> None:
-        """Wrap what is already loaded."""
+        """Wrap the waking functions of modules that are already loaded."""
         for name in CALLS:
             if name in sys.modules:
                 self.loaded(name)
 
     def loaded(self, module: str) -> None:
-        """Wrap what wakes a device in a newly loaded module."""
+        """Wrap the waking functions of a newly loaded module."""
         for home, name in CALLS.get(module, ()):
             if home not in sys.modules:
                 continue
-            # Not through its attributes: the module may customise access to them.
+            # Read from the dictionary, since the module may customise attribute access.
             names = object.__getattribute__(sys.modules[home], "__dict__")
             original = names.get(name)
             if callable(original) and not any(wrapper is original for *_, wrapper in self._wrapped):
@@ -66,7 +66,7 @@ class WakingCalls:
                 self._wrapped.append((names, name, original, wrapper))
 
     def remove(self) -> None:
-        """Restore everything that was not replaced since."""
+        """Restore the original functions, except those that other code has replaced since."""
         while self._wrapped:
             names, name, original, wrapper = self._wrapped.pop()
             if names.get(name) is wrapper:

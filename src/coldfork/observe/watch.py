@@ -39,7 +39,7 @@ _TROUBLES = 20
 
 
 class Watch:
-    """Watches this process from here on; `stop` ends it and puts everything back.
+    """A watch of this process, which begins at once; `stop` ends it and restores everything.
 
     Events go to `sink`, a callable that takes a dictionary. `stage2` names modules inside which the exact
     call is wanted. `base` is what runs outside of imports, where that is known (a program started to be
@@ -121,7 +121,7 @@ class Watch:
             self._calls.begin()
 
     def bear_witness(self, library: str) -> None:
-        """Have CUDA itself report who initialises it, through the injection library."""
+        """Let CUDA itself report the code that initialises it, through the injection library."""
         try:
             from coldfork.observe.injection import Injection
 
@@ -145,7 +145,7 @@ class Watch:
             self.injection.disarm()
 
     def look_closely(self, wanted: bool) -> None:
-        """Seek exact calls outside of imports from now on, or no longer, where they are sought at all.
+        """Begin or stop to look for exact calls outside of imports, if the watch looks for such calls.
 
         For this thread, and until the next call.
         """
@@ -201,7 +201,7 @@ class Watch:
             self._silent = isinstance(error, RecursionError)
 
     def _touched(self, event: Event) -> None:
-        """Report that a forked child uses what its parent held: once, even where children are not watched."""
+        """Report once that a forked child uses a thing its parent held, even if children are not watched."""
         if self._follow:
             self.emit(event)
             return
@@ -216,7 +216,7 @@ class Watch:
             self._silent = True
 
     def _imported(self, load: Load, ended: float) -> None:
-        """Note that a load ended. It is reported now if the program comes to rest, or if it is time again."""
+        """Note that a load ended, and report it and earlier ones if it is time to."""
         if load.name in _WANTED:
             self._forks.loaded(load.name)
             self._forks.children.loaded(load.name)
@@ -259,7 +259,7 @@ class Watch:
         self.emit({**born, "states": self.states()})
 
     def _before_fork(self) -> list[Event]:
-        """Look at everything once: for the child, which remembers it, and for the recording."""
+        """Return the state of every runtime, for the recording, and note it for the child."""
         self.poll()
         if self._remember is not self._states:
             self._remember()
@@ -280,7 +280,7 @@ class Watch:
         self._begin_child(fork)
 
     def _begin_child(self, fork: Event | None) -> None:
-        """Report that this process was forked; by compiled code, if the fork was not seen."""
+        """Report that this process was forked; without `fork`, compiled code has forked it unseen."""
         self._home = os.getpid()
         born: Event = {"event": "process", "ppid": os.getppid(), "start": start_of(), "how": "fork"}
         if fork is not None:
@@ -290,7 +290,7 @@ class Watch:
         self._born()
 
     def _thread_started(self, work: object) -> None:
-        # What the starting thread did until now cannot have been done by the new one.
+        # Poll first, so that the new thread is not suspected of earlier acts of this one.
         self.attribution.poll()
         self.attribution.thread_starts(work)
 

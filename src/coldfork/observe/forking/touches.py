@@ -73,7 +73,7 @@ class Touches:
         self._accelerators: set[str] = set()
 
     def arm(self, accelerators: Iterable[str]) -> bool:
-        """In the child: catch errors about these runtimes from here on; False if none of them raises any."""
+        """In the child, begin to catch errors about these runtimes; return False if none raises any."""
         self._accelerators = _WORDS.keys() & set(accelerators)
         for name in WRAPPED if self._accelerators else ():
             self.loaded(name)

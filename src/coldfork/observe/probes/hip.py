@@ -19,7 +19,7 @@ _LEVEL_ZERO_DRIVER = ("libze_intel_gpu",)
 
 
 def examine_rocm(process: ProbedProcess) -> Reading:
-    """Read ROCm's state from its kernel driver's file: initialising the runtime opens and keeps it open."""
+    """Return ROCm's state: an initialised runtime keeps the file of its kernel driver open."""
     path = process.library(*PREFIXES)
     if path is None:
         return Reading("rocm", ABSENT)

@@ -67,7 +67,7 @@ class ProbedProcess:
         return os.environ.get(name)
 
     def holds_open(self, *paths: str) -> str | None:
-        """Return the first of these files that the process has open, or None; `OSError` where not told."""
+        """Return the first of these files that the process has open, or None; `OSError` if unknown."""
         for descriptor in os.listdir("/proc/self/fd"):
             try:
                 path = os.readlink(f"/proc/self/fd/{descriptor}")

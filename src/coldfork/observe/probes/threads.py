@@ -170,7 +170,7 @@ class ThreadReader:
         return None, None
 
     def _waiting_in(self, tid: int, maps: Maps) -> str | None:
-        """Return the library in whose code a thread waits; not the C library, in which most of them wait."""
+        """Return the library in whose code a thread waits, except the C library, where most threads wait."""
         try:
             where = contents(f"{self._folder}/task/{tid}/syscall").split()[-1]
             path = maps.file_at(int(where, 16))
@@ -179,7 +179,7 @@ class ThreadReader:
         return None if path is None or path.rpartition("/")[2].startswith(_C_LIBRARIES) else path
 
     def _is_python(self, thread: NativeThread) -> bool:
-        """Return whether Python started it: it began in libpython, or in a program with Python built in."""
+        """Return whether Python started a thread, which then began in libpython or in Python's program."""
         return thread.owner.startswith(("libpython", "python")) or thread.library == _program(self._folder)
 
 

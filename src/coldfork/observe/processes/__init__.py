@@ -1,1 +1,1 @@
-"""Which process is which, which started it, and how it ended, from the kernel."""
+"""The identity, the start and the end of processes, as the kernel knows them."""

@@ -30,7 +30,7 @@ def ask(
     stop: Callable[[], bool] | None = None,
     folder: str | None = None,
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask a command that reads a question; None where it took too long, or `stop` returned True."""
+    """Return a command's answer to a question; None if it took too long, or `stop` returned True."""
     LATE.load("subprocess")
     import subprocess
 
@@ -64,7 +64,7 @@ def ask(
 def ask_our_own(
     command: Sequence[str], question: str, seconds: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask a program of coldfork's own, which does not count as one that the user's program has started."""
+    """Ask a program of coldfork's own, which is not reported as started by the user's program."""
     return ask(command, question, seconds, environment(), folder=_NO_FOLDER_OF_OURS)
 
 
@@ -74,7 +74,7 @@ def last_line(said: bytes) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment, without watch and guard, and marked as coldfork's own."""
+    """Return this process's environment without watch and guard, for a process of coldfork's own."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -88,7 +88,7 @@ def environment() -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it and its helper processes."""
+    """Kill a process and its helper processes."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (AttributeError, ProcessLookupError, PermissionError):

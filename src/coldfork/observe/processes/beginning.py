@@ -1,4 +1,4 @@
-"""Notice when Python begins to run the program itself: a missing file is never run."""
+"""Notice when Python begins to run the program itself, which never happens if its file is missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 class Beginning:
-    """Listens through an audit hook's table of actions until the program runs, and no longer."""
+    """A listener in an audit hook's table of actions, which removes itself once the program runs."""
 
     def __init__(self, actions: dict[str, Callable[[tuple[Any, ...]], None]]) -> None:
         self.begun: bool = False
@@ -32,7 +32,7 @@ class Beginning:
         for event in _RUNS:
             self._actions.pop(event, None)
         if given and str(given[0]).endswith(".pyc"):
-            # Executed without an event.
+            # Python executes a .pyc file without raising an event.
             self.begun = os.path.exists(given[0])
         else:
             self._actions[_EXECUTES] = self._executes
@@ -46,10 +46,10 @@ class Beginning:
 
 
 def _is_main(asker: FrameType | None) -> bool:
-    """Return whether the main program's code runs: its executor is C code without a caller, or `runpy`."""
+    """Return whether the executed code is the main program: no Python code executes it, or `runpy`."""
     return asker is None or (asker.f_globals.get("__name__"), asker.f_code.co_name) == _RUNPY
 
 
 def _is_of_python(file: str) -> bool:
-    """Return whether code is the standard library's, which is imported to find the program."""
+    """Return whether code is the standard library's, which Python imports to find the program."""
     return file.startswith("<") or (file.startswith(_LIBRARY) and "-packages" not in file)

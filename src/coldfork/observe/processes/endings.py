@@ -1,4 +1,4 @@
-"""End this process as another one has ended: with its exit status, or by the signal that killed it."""
+"""End this process in the way another has ended: with the same exit status, or by the same signal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def end_as(status: int) -> NoReturn:
-    """End at once with the status that `wait` returned for the other."""
+    """End at once in the way that this status, which `wait` returned for another process, describes."""
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else die_of(-code))
 
@@ -20,7 +20,7 @@ def end_as(status: int) -> NoReturn:
 def die_of(number: int) -> int:
     """Die from this signal; if that fails, return an equivalent exit status."""
     with suppress(OSError, ValueError, ImportError):
-        # The other has left its core file, and a second one would only be in the way.
+        # The other process has left a core file, which a second one might replace.
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -28,5 +28,5 @@ def die_of(number: int) -> int:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    # Only a process that cannot die of it, the first of a container, comes here.
+    # Reached only by a process that the signal cannot kill, such as a container's first process.
     return 128 + number

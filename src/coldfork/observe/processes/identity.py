@@ -1,4 +1,4 @@
-"""Processes by their numbers: what each executes, its words and variables, and its ancestors."""
+"""Facts about a process of a given number: its program, arguments, variables and ancestors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_ANCESTORS = 16
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the command that a process last executed; empty where it is gone."""
+    """Return the command that a process last executed; empty if the process has ended."""
     try:
         words = contents(f"/proc/{pid}/cmdline").split(b"\0")
     except OSError:
@@ -23,7 +23,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def environment(pid: int) -> list[bytes] | None:
-    """Return a process's initial environment, `NAME=value`; None where it is not shown."""
+    """Return a process's initial environment, as `NAME=value`; None if the system does not show it."""
     try:
         return contents(f"/proc/{pid}/environ").split(b"\0")[:-1]
     except OSError:
@@ -31,7 +31,7 @@ def environment(pid: int) -> list[bytes] | None:
 
 
 def executable(pid: int) -> str | None:
-    """Return the file that a process executes; None where it is not shown, as when it has ended."""
+    """Return the file that a process executes; None if it has ended, or the system does not show it."""
     try:
         return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:
@@ -54,7 +54,7 @@ def ancestors(since: int | None) -> Iterator[Standing]:
 
 
 def youngest_child() -> int | None:
-    """Return the last child that this thread started and has not waited for; None where not shown."""
+    """Return the youngest child that this thread started and has not waited for; None if unknown."""
     try:
         listed = contents("/proc/thread-self/children").split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Tell whether a program that is started is Python, and if so, what keeps coldfork out of it."""
+"""Find out whether a started program is Python, and which options keep coldfork out of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_LINE = 256
 
 
 def python_of(pid: int, candidates: Iterable[object]) -> str | None:
-    """Return the Python that a process which was just started executes; None for any other program.
+    """Return the Python that a newly started process executes; None for any other program.
 
     `candidates` are the files it was told to execute, of which the first that exists counts: until it has
     executed one, and after it has ended.
@@ -36,20 +36,20 @@ def python_of(pid: int, candidates: Iterable[object]) -> str | None:
 
 
 def python_at(file: object) -> str | None:
-    """Return the Python that executing this file runs, a path or a descriptor; None for another program."""
+    """Return the Python that runs if this path or descriptor is executed; None for other programs."""
     path = f"/proc/self/fd/{file}" if isinstance(file, int) else _path(file)
     running = os.path.realpath(_interpreter(path) or path)
     return running if is_python(running) else None
 
 
 def is_python(path: str) -> bool:
-    """Return whether an executable file is a Python, going by its own name."""
+    """Return whether an executable file is a Python, judged by its name."""
     name = path.rpartition("/")[2].lower()
     return name.startswith(("python", "pypy", "graalpy"))
 
 
 def locked_out(command: Sequence[str], environment: Iterable[object] | None, variable: str) -> str | None:
-    """Return why a Python that is started like this cannot be watched; None where it can.
+    """Return why a Python with this command cannot be watched; None if it can.
 
     `environment` is the one it is given, `NAME=value`, or None for that of its parent; `variable` names the
     variable that carries the watch; empty where children are not watched.

@@ -1,4 +1,4 @@
-"""See which process a start led to: wrappers replace the calls that start one, and call the originals.
+"""Wrappers around the functions that start processes, to report which process each call started.
 
 An audit event comes before the start, when there is no number yet, and `multiprocessing` raises none at all.
 """
@@ -49,11 +49,11 @@ class Starts:
 
     @property
     def about_to_execute(self) -> bool:
-        """Return whether this thread forks only to execute another program, and no code of this one."""
+        """Return whether this thread is forking only to execute another program."""
         return get_ident() in self._under_way
 
     def install(self) -> None:
-        """Wrap what is already loaded."""
+        """Wrap the functions of modules that are already loaded."""
         for name in ("posix_spawn", "posix_spawnp"):
             if hasattr(os, name):
                 self._replace(os, name, self._spawning("posix_spawn", getattr(os, name)))
@@ -61,7 +61,7 @@ class Starts:
             self.wrap_fork_exec()
 
     def wrap_fork_exec(self) -> None:
-        """Wrap it in its module, which was just loaded, and where it was imported from there before."""
+        """Wrap `fork_exec` in its newly loaded module, and in modules that have imported it."""
         module: Any = sys.modules[FORK_EXEC]
         original = module.fork_exec
         wrapper = self._fork_exec(original)
@@ -71,14 +71,14 @@ class Starts:
             self._replace(subprocess, "_fork_exec", wrapper)
 
     def remove(self) -> None:
-        """Restore everything that was not replaced meanwhile."""
+        """Restore the original functions, except those that other code has replaced since."""
         for module, name, wrapper, original in self._replaced:
             if getattr(module, name, None) is wrapper:
                 setattr(module, name, original)
         self._replaced.clear()
 
     def forked(self) -> None:
-        """In a forked child, start afresh: its children are its own."""
+        """In a forked child, forget the parent's children."""
         self._under_way.clear()
         self.children.clear()
         self.own.clear()
@@ -135,7 +135,7 @@ class Starts:
         self._emit(event)
 
     def about(self, python: str | None, command: Any, environment: Any) -> Event:
-        """Return an event about a Python that is started like this; nothing for another program."""
+        """Return the entries of an event about a started Python; none for other programs."""
         if python is None:
             return {}
         words = [os.fsdecode(word) for word in command]
@@ -143,7 +143,7 @@ class Starts:
 
 
 def _caller() -> object:
-    """Return the calling module, skipping the wrapper of another watch."""
+    """Return the name of the calling module, without wrappers of other watches."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
         frame = frame.f_back
@@ -151,7 +151,7 @@ def _caller() -> object:
 
 
 def _lines(environment: Any) -> list[object] | None:
-    """Return an environment as `NAME=value`, the form that `fork_exec` takes but `posix_spawn` does not."""
+    """Return an environment as a list of `NAME=value`, as `fork_exec` takes it but `posix_spawn` does not."""
     if environment is None or environment is os.environ:
         return None
     if hasattr(environment, "keys"):

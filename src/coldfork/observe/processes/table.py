@@ -51,7 +51,7 @@ class Standing:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended, and its parent has not yet waited for it."""
+        """Whether the process has ended, but its parent has not yet waited for it."""
         return self.state in _ENDED
 
     @property
@@ -71,17 +71,17 @@ class Standing:
 
     @property
     def flags(self) -> int:
-        """The kernel's own notes."""
+        """The flags that the kernel keeps about the process."""
         return int(self._fields[_FLAGS])
 
     @property
     def is_noted(self) -> bool:
-        """Whether the kernel says anything of how it was started."""
+        """Whether the kernel's flags tell how the process was started."""
         return self.flags != 0
 
     @property
     def forked(self) -> bool:
-        """Whether it was forked, and has not become a program of its own by `exec` since."""
+        """Whether the process was forked, and has not called exec since."""
         return bool(self.flags & _FORKED_WITHOUT_EXEC)
 
     @property
@@ -96,7 +96,7 @@ class Standing:
 
     @property
     def faults(self) -> int:
-        """How many pages the kernel has given it, or copied for it."""
+        """How many pages the kernel has given to the process, or copied for it."""
         return int(self._fields[_FAULTS])
 
     @property
@@ -107,7 +107,7 @@ class Standing:
 
     @property
     def layout(self) -> tuple[int, ...]:
-        """The addresses of its program, stack and arguments: drawn anew by each exec, copied by each fork.
+        """The addresses of program, stack and arguments, which an exec draws anew and a fork copies.
 
         Zeros where this user may not know them.
         """
@@ -128,7 +128,7 @@ class Standing:
 
     @property
     def status(self) -> int | None:
-        """How it ended, as `wait` returns it; None if it has not, or has been waited for."""
+        """The exit status as `wait` returns it; None if the process runs, or has been waited for."""
         return int(self._fields[-1]) if self.has_ended else None
 
     def is_copy_of(self, other: Standing) -> bool:
@@ -137,7 +137,7 @@ class Standing:
 
 
 def standing(pid: int | str = "self") -> Standing | None:
-    """Return a process by its number; None where it is gone, or the system has no such table."""
+    """Return the state of a process by its number; None if it has ended, or the system has no `/proc`."""
     try:
         return Standing(contents(f"/proc/{pid}/stat"))
     except (OSError, ValueError):

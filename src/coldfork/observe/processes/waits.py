@@ -1,4 +1,4 @@
-"""Learn how children ended, from the calls with which their parent waits for them.
+"""Learn how children ended, from the calls by which this process waits for them.
 
 There is no other source: the kernel forgets the status of a process with the first wait.
 """
@@ -48,7 +48,7 @@ class Waits:
                 setattr(os, name, wrapper)
 
     def remove(self) -> None:
-        """Restore everything that was not replaced meanwhile."""
+        """Restore the original functions, except those that other code has replaced since."""
         for name, (wrapper, original) in self._originals.items():
             if getattr(os, name) is wrapper:
                 setattr(os, name, original)
@@ -69,7 +69,7 @@ class Waits:
         return wait
 
     def _last_look(self, look: Any, child: int, options: int) -> str | None:
-        """Return what a child executes at its end: it may have become Python after it was started."""
+        """Return the Python that a child executes at its end, which it may have become since its start."""
         try:
             if (
                 options not in (0, os.WNOHANG)

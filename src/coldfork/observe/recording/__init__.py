@@ -1,1 +1,1 @@
-"""Recordings as they are written: events, lines, and no secret in them."""
+"""The writing of recordings: events, their lines, and the removal of secrets."""

@@ -49,11 +49,11 @@ def encoder() -> Callable[[Event], bytes]:
 
 
 def import_encoder() -> Callable[[Iterable[Ended]], bytes]:
-    """Return a function that makes lines of imports that have ended: there are thousands of them."""
+    """Return a fast function that encodes ended imports as lines, of which there are thousands."""
     quoted, join = _quoter(), "".join
 
     def encode(ended: Iterable[Ended]) -> bytes:
-        # In whole microseconds: writing a float takes a microsecond itself.
+        # In whole microseconds, because formatting a float takes a microsecond itself.
         lines = [
             _IMPORT
             % (
@@ -74,16 +74,16 @@ def import_encoder() -> Callable[[Iterable[Ended]], bytes]:
 
 
 def as_events(ended: Iterable[Ended]) -> list[Event]:
-    """Return ended imports as events, for sinks that write nothing down."""
+    """Return ended imports as events, for sinks that write no lines."""
     return [{"event": "import", **dict(zip(IMPORT, one, strict=True))} for one in ended]
 
 
 def decode(text: str) -> Any:
-    """Return the value of a JSON text; `ValueError` when it is none."""
+    """Return the value of a JSON text; `ValueError` if the text is not JSON."""
     try:
         value, end = _scanner()(text, 0)
     except (StopIteration, SystemError):
-        # The C code needs the error class of a package that is not loaded, and otherwise has none to raise.
+        # The C code raises these because `json`, whose error class it needs, is not loaded.
         raise ValueError("not a JSON value") from None
     if text[end:].strip():
         raise ValueError("text follows the JSON value")
@@ -113,7 +113,7 @@ def read(data: bytes) -> tuple[list[Event], bool]:
 
 
 class _Reading:
-    """The options that the C scanner asks for, under the names it asks by."""
+    """The options of the C scanner, which reads them from attributes of these names."""
 
     strict = True
     object_hook = None

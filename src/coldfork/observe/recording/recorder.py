@@ -42,7 +42,7 @@ class Recorder:
     )  # fmt: skip
 
     def __init__(self, path: str, limit: int = LIMIT, identity: Iterable[int] | None = None) -> None:
-        """`identity` is the device and the inode of a file that exists already."""
+        """Open the file; `identity` is the device and the inode that an existing file must have."""
         self.lost: int = 0
         """Lines that could not be written at all."""
         self._untold = 0
@@ -84,7 +84,7 @@ class Recorder:
         except Exception as error:
             self._lose(len(ended), error)
             return
-        # The file is another one, or full: try event by event what still fits.
+        # The descriptor belongs to another file, or the file is full: write the events that still fit.
         self.several(as_events(ended))
 
     def header(
@@ -116,7 +116,7 @@ class Recorder:
         )
 
     def close(self) -> None:
-        """Write how much was dropped, and close the file."""
+        """Write how many lines were dropped, and close the file."""
         try:
             if self._dropped:
                 self._append(_cut_line("limit", self._dropped), self._size())
@@ -160,7 +160,7 @@ class Recorder:
             self._append(_cut_line("limit", self._dropped), length)
 
     def _lose(self, count: int, error: Exception) -> None:
-        """Note what is missing from the recording, to be written as soon as there is room."""
+        """Note how many lines were lost, to be written as soon as there is room."""
         self.lost += count
         self._untold += count
         self._obstacle = getattr(error, "strerror", None) or type(error).__name__
@@ -171,13 +171,13 @@ class Recorder:
         line = b"\n" + line if self._torn else line
         self._torn = os.write(self._descriptor, line) != len(line)
         if self._torn:
-            # A full disk: the rest would start a line of its own and make two unreadable ones of it.
+            # The disk is full. Ending the line keeps the next one readable.
             self._lose(1, OSError(0, "there was no room for a whole line"))
             os.write(self._descriptor, b"\n")
             self._torn = False
 
     def _size(self) -> int | None:
-        """Return the file's size now; None when the descriptor is no longer that file."""
+        """Return the file's present size; None if the descriptor now belongs to another file."""
         if self._descriptor < 0:
             return None
         try:

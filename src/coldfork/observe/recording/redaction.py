@@ -76,6 +76,6 @@ def _text(argument: object) -> str:
 
 
 def _shortened(said: str, spans: list[Span]) -> str:
-    """Remove secrets from a text, and only then cut it if it is long: half a secret could remain."""
+    """Remove secrets from a text, and only then shorten it, since a cut could leave half a secret."""
     clear = hidden(said[:_LONGEST_READ], spans, REDACTED)
     return clear if len(clear) <= LONGEST and len(said) <= _LONGEST_READ else clear[:LONGEST] + "..."

@@ -1,4 +1,4 @@
-"""Find what names a person or a machine in a text: hosts, users, home folders, device ids."""
+"""Find names of persons and machines in a text: hosts, users, home folders, device ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UUID_LENGTH = sum(_GROUPS) + len(_GROUPS) - 1
 #: Folders that contain users' homes.
 _HOMES = ("/home/", "/Users/", "/export/home/", "C:\\Users\\")
 _ENDS_NAME = frozenset("/\\ \t\r\n\"'`,;:()[]{}<>")
-#: Users and hosts that exist everywhere, and identify nobody.
+#: Names of users and hosts that exist everywhere, and so identify no one.
 _NOBODY = frozenset({"root", "localhost", "localhost.localdomain", "nobody", "user", "ubuntu", "app"})
 
 HOME = "~"
@@ -35,7 +35,7 @@ class Identity:
 
 
 def anonymous(text: str, who: Identity) -> str:
-    """Return a text without what names the user or the machine, which `~` and the like replace."""
+    """Return a text in which `~` and similar marks replace all names of the user and the machine."""
     if who.home:
         text = hidden(text, list(_paths(text, who.home)), HOME)
     text = hidden(text, list(_homes(text)), USER)
@@ -47,12 +47,12 @@ def anonymous(text: str, who: Identity) -> str:
 
 
 def _naming(names: Iterable[str]) -> list[str]:
-    # The longest first: a full host name begins with the short one.
+    # The longest names first, since a full host name begins with the short one.
     return sorted({name for name in names if name and name not in _NOBODY}, key=len, reverse=True)
 
 
 def _paths(text: str, folder: str) -> Iterator[Span]:
-    """Yield where a folder occurs as the beginning of a path, or alone."""
+    """Yield the positions at which a folder occurs alone or as the beginning of a path."""
     for start, end in _found(text, folder):
         if text[end : end + 1] in ("", *_ENDS_NAME) and (not start or text[start - 1] in _BEFORE_PATH):
             yield start, end
@@ -88,7 +88,7 @@ def _is_uuid(word: str) -> bool:
 
 
 def _words(text: str, name: str) -> Iterator[Span]:
-    """Yield where a name occurs by itself, and not inside another word."""
+    """Yield the positions at which a name occurs by itself, and not inside another word."""
     for start, end in _found(text, name):
         before, behind = text[start - 1 : start] if start else "", text[end : end + 1]
         if not _belongs(before) and not _belongs(behind):

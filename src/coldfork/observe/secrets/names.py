@@ -4,24 +4,24 @@ from __future__ import annotations
 
 #: A name that contains one of these anywhere has a secret value.
 _ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "CREDENTIAL", "REQUIREPASS")
-#: These count as a whole part of a name, or as its end: `DB_PASS`, `oauth`, `ACCESSKEY`.
+#: A name with one of these as a part, or at the end of a part, has a secret value: `oauth`, `ACCESSKEY`.
 _AT_THE_END = ("SECRET", "SECRETS", "TOKEN", "KEY", "AUTH", "COOKIE", "COOKIES", "AUTHORIZATION", "BEARER")
-#: These count only as a whole part: `--pin`, but not `--pinned`.
+#: A name with one of these as a whole part has a secret value: `--pin`, but not `--pinned`.
 _PARTS = frozenset({
     "AUTHENTICATION", "CERT", "CERTIFICATE", "DSN", "LICENSE", "PASS", "PAT", "PIN", "PRIVATE", "PW", "PWD",
     "SALT", "SAS", "SESSION", "SESSIONID", "SIG", "SIGNATURE",
 })  # fmt: skip
-#: Ordinary words that end like one of the above.
+#: Ordinary words that end in KEY.
 _ORDINARY = frozenset({"DONKEY", "HOCKEY", "HOTKEY", "JOCKEY", "MONKEY", "TURKEY", "WHISKEY"})
-#: A plural is usually a count and not a secret, unless the name says of what.
+#: A plural is usually a count and not a secret, except after a word such as API.
 _PLURALS = frozenset({"KEYS", "TOKENS"})
 _OF_ACCESS = frozenset({"ACCESS", "API", "AUTH", "BEARER", "REFRESH", "SECRET"})
 _SHORTEST_KEY = 8
-#: Folders: `PWD` is the current one, but `Pwd=` in a connection string is a password.
+#: Variables that hold folders: `PWD` is one, but `Pwd=` in a connection string is a password.
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _BEGIN_A_PATH = ("/", "~", "$", ".", "%")
 
-#: Values under a secret name that are no secrets.
+#: Values that are no secrets, even under a name that suggests one.
 HARMLESS_VALUES = frozenset({
     "true", "false", "none", "null", "yes", "no", "on", "off", "auto", "default", "disabled", "enabled",
     "str", "int", "float", "bool", "bytes",
@@ -36,7 +36,7 @@ def is_secret(name: str, value: str = "") -> bool:
     if len(parts) == 1 and parts[0] in _FOLDERS:
         return bool(value) and not value.startswith(_BEGIN_A_PATH)
     if name == "key" and value.isalpha() and len(value) < _SHORTEST_KEY:
-        # `sorted(names, key=len)`
+        # code such as `sorted(names, key=len)`
         return False
     return any(_is_secret(part, parts) for part in parts)
 

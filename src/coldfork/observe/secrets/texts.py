@@ -123,7 +123,7 @@ def _is_harmless(value: str) -> bool:
 
 
 def _end_of_line(text: str, start: int) -> int:
-    """Return where a header ends: at the end of the line, or at the quote that began before it."""
+    """Return the end of a header: the end of the line, or the quote that closes one before the header."""
     ends = [end for sign in ("\n", '"', "'") if (end := text.find(sign, start)) >= 0]
     return min(ends, default=len(text))
 
@@ -150,7 +150,7 @@ def _user_infos(text: str) -> Iterator[Span]:
 
 
 def _key_blocks(text: str) -> Iterator[Span]:
-    """Find the body of a multi-line key; of one that is cut off, all the rest."""
+    """Find the bodies of multi-line keys; a key without an end extends to the end of the text."""
     at = text.find(_BEGIN)
     while at >= 0:
         start = text.find("-----", at + len(_BEGIN))
@@ -175,7 +175,7 @@ def _parts(piece: str) -> Iterator[tuple[int, str]]:
         yield len(name) + 1, value
         return
     yield 0, piece
-    # A key may end a path, or follow a tilde or a dot.
+    # A key may be the last part of a path, or follow a dot.
     for joint in "/.":
         before, sign, last = piece.rpartition(joint)
         if sign and before:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Options that take `user:password`.
 _USERS = frozenset({"-u", "-U", "--user", "--proxy-user", "--http-user", "--ftp-user", "--userpwd"})
-#: Programs with one-letter options for a password: in the same word, and in the next one.
+#: Programs with a one-letter option for a password, first in the same word, then in the next word.
 _ATTACHED = dict.fromkeys(("mysql", "mariadb", "sshpass", "7z", "7za", "7zr", "unrar"), "-p")
 _NEXT = {
     **dict.fromkeys(("sshpass", "mongo", "impacket"), "-p"),
@@ -60,7 +60,7 @@ def _of_option(place: int, word: str, following: str, before: set[str]) -> Itera
     if word in _USERS or (word.startswith("-u") and ":" in word and not word.startswith("-u:")):
         at, held, skip = (place + 1, following, 0) if word in _USERS else (place, word, 2)
         user, colon, password = held[skip:].partition(":")
-        # A number is a user's or a group's, and a path is on another machine.
+        # Two numbers are ids of a user and a group, and a path belongs to another machine.
         numbers = user.isdigit() and password.isdigit()
         if colon and user and password and not numbers and not password.startswith(("/", "~")):
             yield at, (skip + len(user) + 1, len(held))

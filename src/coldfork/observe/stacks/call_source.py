@@ -1,4 +1,4 @@
-"""Name the call on a line from its source, where the interpreter did not say what was called."""
+"""Find the name of the call on a line in the source, if the interpreter did not report the call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def called_in(frame: FrameType, line: int, *, announced: bool) -> str | None:
-    """Return the only call on a line, by its full name; the function itself when the line calls nothing.
+    """Return the full name of the only call on a line, or of the function if the line calls nothing.
 
     With `announced`, calls are noticed as they happen: then a call on the line is not what did it.
     """
@@ -58,7 +58,7 @@ def _own_name(frame: FrameType) -> str | None:
 
 
 def _calls_on(frame: FrameType, line: int) -> list[str] | None:
-    """Return the dotted texts that a line calls; None where there is no source to read."""
+    """Return the dotted texts that a line calls; None if the source cannot be read."""
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     if not 0 < line <= len(lines):
         return None

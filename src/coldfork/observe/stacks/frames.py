@@ -1,4 +1,4 @@
-"""Read a thread's stack: its import-time lines, and what lies between such a line and a call."""
+"""Read a thread's stack: its import-time lines, and the frames between such a line and a call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Load:
 
 
 class EndedLoads:
-    """Loads that have ended and are reported together a moment later: one by one, that costs most."""
+    """Ended loads, which are reported together a moment later, since single reports would cost more."""
 
     __slots__ = ("_told", "waiting")
 
@@ -50,20 +50,20 @@ class EndedLoads:
         self._told = 0.0
 
     def add(self, load: Load, ended: float) -> bool:
-        """Note a load; return True when it is time to report: the program comes to rest, or many wait."""
+        """Add a load; return True if it is time to report: no import is in progress, or many loads wait."""
         waiting = self.waiting
         waiting.append((load, ended, os.getpid(), get_native_id()))
         return load.parent is None or len(waiting) >= _MOST_WAITING or ended - self._told > _LONGEST_WAIT
 
     def take(self, began: float) -> list[Ended]:
-        """Return what this process has loaded since the last time, oldest first, without the watch's own."""
+        """Return the loads since the last call, oldest first, without modules of the watch."""
         waiting, here, events = self.waiting, os.getpid(), []
         while waiting:
             try:
                 load, ended, pid, tid = waiting.pop()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread has taken the last load
                 break
-            # After a fork that Python did not see, the parent reports its own.
+            # Loads of the parent, copied by a fork that Python did not see, are for the parent to report.
             if pid == here and not load.name.startswith(_OWN):
                 parent = load.parent
                 above, taken = None if parent is None else parent.name, ended - load.start
@@ -89,7 +89,7 @@ _ENTERING = ("enter", "enter_body")
 #: Comprehensions, which before Python 3.12 have frames of their own.
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
-#: Libraries whose functions users know: the first of them on the stack is "the call".
+#: Libraries with functions that users know, of which the first on the stack is reported as the call.
 ACCELERATOR_LIBRARIES = frozenset({
     "cuda", "cudf", "cuml", "cupy", "cutlass", "deep_ep", "flashinfer", "intel_extension_for_pytorch",
     "jax", "jaxlib", "numba", "paddle", "pycuda", "pynvml", "pyopencl", "rmm", "taichi", "tensorflow",
@@ -98,7 +98,7 @@ ACCELERATOR_LIBRARIES = frozenset({
 
 
 class StackView:
-    """A thread's stack, cut at the imports in progress: one segment each, and one for the code outside."""
+    """A thread's stack, cut into a segment for each import in progress, and one for the code outside."""
 
     __slots__ = ("_segments", "loads")
 
@@ -144,7 +144,7 @@ class StackView:
 
 
 def listed(spots: Sequence[Spot]) -> list[Event]:
-    """Return frames in a recording's form; of a very deep stack the middle is left out."""
+    """Return frames in a recording's form, without the middle of a very deep stack."""
     if len(spots) > DEEPEST:
         spots = [*spots[: DEEPEST // 2], *spots[-DEEPEST // 2 :]]
     return [
@@ -159,7 +159,7 @@ def current(frame: FrameType | None) -> list[Event]:
 
 
 def dotted(callee: object) -> str | None:
-    """Return the dotted name of what was called, as far as it can be told without running foreign code."""
+    """Return the dotted name of a called object, as far as it is known without running its code."""
     kind = type(callee)
     if kind is type(len):
         return _builtin(callee)
@@ -236,7 +236,7 @@ def _cut(
 
 
 def _polls_first(inner: FrameType | None) -> TypeGuard[FrameType]:
-    """Return whether a wrapper polls before it lets a load begin; `inner` is what it called."""
+    """Return whether a wrapper is polling before a load begins; `inner` is the frame that it called."""
     return (
         inner is not None
         and inner.f_code.co_name in _ENTERING

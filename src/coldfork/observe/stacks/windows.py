@@ -1,4 +1,4 @@
-"""Tell whether any thread but this one can have acted between two moments.
+"""A test of whether other threads can have acted between two moments.
 
 A poll that finds a device awake knows that it was woken since the poll before, but not by which thread. With
 one thread there is nothing to ask. With more, the kernel is asked whether any other thread of the process ran
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-# By name, because gevent and others replace these in their modules while the program runs.
+# Imported by name, because gevent and others replace these functions in their modules later.
 from _thread import _count, get_ident, get_native_id
 from time import process_time_ns, thread_time_ns
 
@@ -33,7 +33,7 @@ _TASKS = "/proc/self/task"
 
 
 class Windows:
-    """Remembers for each thread the last moment at which it looked."""
+    """The windows of all threads: for each, the last moment at which it looked at the device."""
 
     __slots__ = ("_counted", "_ended", "_home", "marks", "starts")
 
@@ -53,7 +53,7 @@ class Windows:
         here.
         """
         if not _count() and self._ended == self.starts and get_ident() == self._home:
-            # The usual case, and asked twice for each import.
+            # The usual case, kept cheap because each import comes here twice.
             return self.starts
         return self.starts if self._all_ended() and get_ident() == self._home else _others()
 
@@ -72,7 +72,7 @@ class Windows:
         return not running and self._ended == self.starts
 
     def keep(self, mark: Mark | None) -> None:
-        """Remember a moment for this thread: its window began then."""
+        """Remember the moment at which this thread's window begins."""
         self.marks[get_ident()] = mark
 
     def alone(self) -> bool:
@@ -82,11 +82,11 @@ class Windows:
             return False
         if isinstance(mark, int):
             return mark == self.starts
-        # In this order: a thread that stops between the two questions is counted by the second one.
+        # In this order, so that a thread which stops between the two tests is counted by the second.
         return not _somebody_runs() and _same(mark, _others())
 
     def forked(self) -> None:
-        """In a forked child there is one thread."""
+        """In a forked child, start afresh with its only thread."""
         self.marks.clear()
         self._counted = self._ended = self.starts
         self._home = get_ident()
@@ -94,7 +94,7 @@ class Windows:
 
 
 def _is_last() -> bool:
-    """Return True if the kernel has one thread left in this process: it has each from its start."""
+    """Return True if the kernel lists only one thread, as it lists every thread from its start."""
     try:
         return len(os.listdir(_TASKS)) == 1
     except OSError:
@@ -102,7 +102,7 @@ def _is_last() -> bool:
 
 
 def _others() -> tuple[int, int] | None:
-    """Return what all other threads together did: times taken off a processor, nanoseconds computed."""
+    """Return how often all other threads left a processor, and for how many nanoseconds they computed."""
     if not _COUNTS_THREADS:
         return None
     getrusage = resource.getrusage
@@ -141,7 +141,7 @@ def _status(task: str) -> str:
     try:
         descriptor = os.open(f"{_TASKS}/{task}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return ""  # it ended, which the kernel has counted
+        return ""  # the thread has ended, and its time is in the kernel's counts
     try:
         said = os.read(descriptor, 1024)
     finally:

@@ -1,4 +1,4 @@
-"""Read the stacks that `faulthandler` wrote, and what they say about imports."""
+"""Read the stacks that `faulthandler` wrote, and find the imports on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Witness:
         self.frames: list[Event] = frames
 
     def waker(self, thread: str) -> Event:
-        """Return a wake event's entry about who woke the device."""
+        """Return a wake event's entry about the line that woke the device."""
         modules = modules_by_path()
         chain = self._chain(modules)
         site, stack = self._site()
@@ -47,7 +47,7 @@ class Witness:
         }
 
     def _bodies(self) -> list[int]:
-        """Return where modules run that are being imported: the frames that importlib called."""
+        """Return the positions of frames in which importlib runs the body of a module."""
         return [
             at
             for at, frame in enumerate(self.frames)

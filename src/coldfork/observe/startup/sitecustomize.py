@@ -22,7 +22,7 @@ def _let_in():  # type: () -> None
         spec = PathFinder.find_spec("coldfork", [root])
         if spec is None or spec.loader is None:
             return
-        # By hand, and under the name that every module of the package will ask for.
+        # Created by hand, under the name by which the package's modules import it.
         module = type(sys)("coldfork")
         module.__spec__ = spec
         module.__loader__ = spec.loader
@@ -37,7 +37,7 @@ def _let_in():  # type: () -> None
 
 
 def _tell_unwatched(reason):  # type: (str) -> bool
-    """Write into the recording why this process is not watched; False where it is the program itself.
+    """Record why this process is not watched; return False if it is the user's program itself.
 
     If the recording is gone, nothing is reported: a child's standard error is its own.
     """
@@ -90,12 +90,12 @@ def _leave():  # type: () -> None
 
 
 def _make_way():  # type: () -> None
-    """Run the site's own module of this name in place of this one; without one, say that there is none."""
+    """Run the site's own `sitecustomize` in place of this one; without one, raise as if there were none."""
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec("sitecustomize")
     if spec is None or spec.loader is None:
-        # `site` expects exactly this on a machine without the module.
+        # `site` expects exactly this error if there is no such module.
         raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
     module = type(sys)("sitecustomize")
     module.__spec__ = spec
@@ -120,6 +120,6 @@ else:
     _tell_unwatched("it is Python %d.%d, and coldfork watches 3.11 and newer" % sys.version_info[:2])
     if sys.version_info < (3,):  # noqa: UP036 - these read it as well
         _remove_compiled()
-    # An import of this module then gets what is registered under its name.
+    # The import then gets the module that is registered under this name.
     del sys.modules["sitecustomize"]
     __import__("sitecustomize")

@@ -88,7 +88,7 @@ class Attribution:
             self.report((awake, mark), self.culprit())
 
     def change(self) -> Change | None:
-        """Return what has changed since the last poll, for `report`: `poll` in two halves."""
+        """Return the change since the last poll, or None; `report` is the other half of `poll`."""
         mark = self.windows.now()
         awake = self._awake()
         if awake != self._known:

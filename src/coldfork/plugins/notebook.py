@@ -44,13 +44,13 @@ _PAGE_STYLE = "width: 100%; height: 40em; border: 0"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Begin: called by IPython for `%load_ext coldfork`."""
+    """Load the extension; IPython calls this for `%load_ext coldfork`."""
     if not isinstance(_loaded(shell), NotebookExtension):
         NotebookExtension(shell).begin()
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """End: called by IPython for `%unload_ext coldfork`."""
+    """Unload the extension; IPython calls this for `%unload_ext coldfork`."""
     extension = _loaded(shell)
     if isinstance(extension, NotebookExtension):
         extension.end()
@@ -76,7 +76,7 @@ class NotebookExtension:
         self._cells.begin()
 
     def end(self) -> None:
-        """Remove everything again."""
+        """Remove the magics and the displays, and stop watching."""
         self._cells.end()
         for form in ("text/html", "text/plain"):
             self._formatter(form).pop(Decision, None)
@@ -119,7 +119,7 @@ class States:
 
 
 class Verdict:
-    """The result of a cell that was run as a program: the verdict in text, and the page of its recording."""
+    """The result of running a cell as a program: the verdict as text, and the recording as a page."""
 
     def __init__(self, status: int, text: str, page: str) -> None:
         self.status = status
@@ -139,7 +139,7 @@ class Verdict:
 
 
 class CellObserver:
-    """Checks after each statement of a cell whether it has woken something, and notes cell and line."""
+    """A check after each statement of a cell whether a device woke, with the cell and the line."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
@@ -152,7 +152,7 @@ class CellObserver:
         """Begin to watch."""
         self._kernels = self._threads_without_cells()
         self._watch = watch(self._heard, base=MAIN, imports=False)
-        # A kernel runs threads of its own, so only CUDA itself can always tell which thread it was.
+        # A kernel has threads of its own, so only CUDA itself can always tell the waking thread.
         library = injection.build()
         if library is not None:
             self._watch.bear_witness(library)
@@ -176,7 +176,7 @@ class CellObserver:
             self._watch = None
 
     def poll(self) -> None:
-        """Check now."""
+        """Check now whether a device woke."""
         if self._watch is not None:
             self._watch.poll()
 
@@ -199,7 +199,7 @@ class CellObserver:
         return self._by_statement(known)
 
     def _by_statement(self, waker: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add the statement that ran to a waker, where nothing more precise is known."""
+        """Add the executed statement to a waker, if no more precise place is known."""
         if self._statement is None:
             return waker
         cell, line = self._statement
@@ -208,11 +208,11 @@ class CellObserver:
         others = [name for name in suspects if name != main and name not in self._kernels]
         if waker["module"] == MAIN or not others:
             return {**waker, "module": MAIN, "path": cell, "line": line, "function": None, "thread": main}
-        # A thread that a cell has started may have acted meanwhile.
+        # A thread that a cell has started may also have woken the device.
         return {**waker, "thread": _UNSURE + _OR.join([f"{main} in {cell}, line {line}", *others])}
 
     def _threads_without_cells(self) -> frozenset[str]:
-        """Return the threads that exist now, without those of cells and the one that runs these."""
+        """Return the present threads, except those that cells started and the one that runs cells."""
         known = {thread.ident: thread.name for thread in threading.enumerate()}
         known.pop(threading.main_thread().ident, None)
         frames = sys._current_frames()
@@ -249,7 +249,7 @@ def _coldfork(*words: str) -> list[str]:
 
 
 def _printing(command: list[str]) -> int:
-    """Run a command and print its output as it comes: a kernel shows only what Python prints."""
+    """Run a command and print its output as it arrives, since a kernel shows only Python's own output."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -266,13 +266,13 @@ def _printing(command: list[str]) -> int:
 
 
 def _here_first() -> list[str]:
-    """Return the folders for PYTHONPATH, so that the program imports what its notebook could."""
+    """Return the folders for PYTHONPATH, so that the program can import the notebook's modules."""
     named = os.environ.get("PYTHONPATH")
     return [str(Path.cwd()), *([named] if named else [])]
 
 
 def _reported(recording: Path, form: str) -> str:
-    """Return the recording in a format; empty where there is none to show."""
+    """Return the recording in this format; empty if it cannot be shown."""
     command = _coldfork("report", str(recording), "--format", form, "--color", "never")
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     return done.stdout if done.returncode == 0 else ""

@@ -1,4 +1,4 @@
-"""Turn the guard on in every interpreter before its program: run by the pth file of `coldfork guard install`.
+"""Turn on the guard before the program of an interpreter; the pth file of `guard install` runs this.
 
 It costs a fraction of a millisecond: the guard listens, and the code that examines or watches is imported at
 the first import from outside the standard library, or at the first fork.
@@ -11,7 +11,7 @@ import sys
 
 
 def begin(mode: str) -> None:
-    """Turn the guard on in the mode that was installed, unless COLDFORK_GUARD says otherwise."""
+    """Turn on the guard in the installed mode, unless COLDFORK_GUARD sets another mode."""
     asked = os.environ.get("COLDFORK_GUARD", "").strip().lower()
     if asked == "off" or sys.platform != "linux":
         return
@@ -19,7 +19,7 @@ def begin(mode: str) -> None:
     from coldfork.start.guard.process import HERE
 
     if HERE.mode != "off":
-        # In a virtual environment Python runs every pth file twice.
+        # Does nothing the second time, since Python runs pth files twice in a virtual environment.
         return
     if asked and asked not in MODES:
         _tell(f"COLDFORK_GUARD={asked} is not a mode, choose {', '.join(MODES)}; the guard is on with {mode}")

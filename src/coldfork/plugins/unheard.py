@@ -1,4 +1,4 @@
-"""Say at the end of a program that uses coldfork which variable had no effect on it.
+"""Report at the end of a program that uses coldfork which variables had no effect on it.
 
 These variables are read only by an installed guard, or by a command, before a program; set beside `python`,
 they do nothing.
@@ -24,7 +24,7 @@ _INSTEAD = {
 
 @cache
 def watch() -> None:
-    """Check at the end of this program."""
+    """Arrange the check for the end of this program."""
     atexit.register(_tell, os.getpid())
 
 
@@ -39,6 +39,6 @@ def _tell(home: int) -> None:
 
 
 def _is_child() -> bool:
-    """Return whether another process of the program says so already."""
+    """Return whether this is a child of multiprocessing, whose parent makes the report."""
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and processes.parent_process() is not None

@@ -34,7 +34,7 @@ _LOG = logging.getLogger("vllm.plugins.coldfork")
 
 
 def platform() -> None:
-    """Install the guard early; no platform is claimed.
+    """Install the guard early, and return None, since this plugin is no platform.
 
     vLLM calls this in the middle of its own import, when its chooser may not exist yet, and drops what it
     raises. `general` comes later, and repeats what failed here.
@@ -68,7 +68,7 @@ def general() -> None:
 
 
 def asked() -> bool:
-    """Return whether this was asked for: by the variable, or by the nearest `[tool.coldfork]`."""
+    """Return whether the plugin is switched on: by the variable, or by the nearest `[tool.coldfork]`."""
     from coldfork.start.vllm_switch import is_on
 
     try:
@@ -79,7 +79,7 @@ def asked() -> bool:
 
 
 def _say_how_to_ask() -> None:
-    """Log how to ask for it: one line, and only in the first process."""
+    """Log in one line how to switch the plugin on, only in the first process."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is None or processes.parent_process() is None:
         _LOG.info("coldfork: it is installed, but changes nothing here unless COLDFORK_VLLM=on asks for it")
@@ -94,7 +94,7 @@ def _install_guard() -> str:
     from coldfork.start.guard import from_environment, guard
     from coldfork.start.guard.process import HERE
 
-    # A caller of coldfork.guard, or `coldfork guard install`, has chosen already.
+    # If the guard is on, the program or `coldfork guard install` has already chosen a mode.
     if HERE.mode == "off":
         guard(from_environment() or DEFAULT)
     return HERE.mode
@@ -107,7 +107,7 @@ def _replace_chooser() -> None:
         return
     ours = _chooser(theirs)
     for module in tuple(sys.modules.values()):
-        # Other modules of vLLM imported it by name; later ones will get it from its home.
+        # Modules of vLLM may have imported the chooser by name; later imports get the wrapper.
         names = getattr(module, "__dict__", {})
         if names.get(CHOOSER) is theirs and str(names.get("__name__", "")).startswith("vllm."):
             setattr(module, CHOOSER, ours)
@@ -129,7 +129,7 @@ def _home() -> ModuleType:
 
 
 def _chooser(theirs: Chooser) -> Chooser:
-    """Wrap vLLM's chooser so that fork is used only if nothing speaks against it."""
+    """Return a wrapper of vLLM's chooser that uses fork only if nothing speaks against it."""
     logged: set[int] = set()
 
     def get_mp_context() -> BaseContext:
@@ -146,7 +146,7 @@ def _chooser(theirs: Chooser) -> Chooser:
             reasons = f"it is not known whether a fork is safe here ({error})"
         else:
             if decision.method == "fork":
-                # vLLM asks for each queue and each kind of process; a forked child logs for itself.
+                # Logged once in each process, since vLLM chooses for each queue and each kind of process.
                 if os.getpid() not in logged:
                     logged.add(os.getpid())
                     _LOG.info("coldfork: workers are started by fork, because %s", decision.because)
@@ -166,6 +166,6 @@ def _chooser(theirs: Chooser) -> Chooser:
 def _spawn() -> BaseContext:
     import multiprocessing
 
-    # For the processes that are started next, and for parts of vLLM that read it.
+    # Set for processes that are started later, and for parts of vLLM that read the variable.
     os.environ[METHOD] = "spawn"
     return multiprocessing.get_context("spawn")

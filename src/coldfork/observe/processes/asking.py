@@ -50,7 +50,7 @@ def ask(
             try:
                 said, complaint = process.communicate(told, left if stop is None else min(left, LOOK_SECONDS))
             except subprocess.TimeoutExpired:
-                told = None  # it is being written, and passing it again would be refused
+                told = None  # passed already, and `communicate` refuses it a second time
                 if monotonic() >= until or (stop is not None and stop()):
                     _end(process)
                     return None

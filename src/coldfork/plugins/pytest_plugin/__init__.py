@@ -23,7 +23,7 @@ _STRICT = "coldfork_strict"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer the options, and the same as ini keys."""
+    """Add the options, each also as an ini key."""
     group = parser.getgroup("coldfork", "accelerators that must stay cold (coldfork)")
     group.addoption(
         "--coldfork",
@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, so that tests may carry it whether or not they are watched."""
+    """Register the marker, so that tests may carry it even if they are not watched."""
     config.addinivalue_line(
         "markers",
         f"{MARKER}(forks=False): this test may wake a device under --coldfork; with forks=True it may also "
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin before the first conftest is imported, if asked."""
+    """Begin to watch before the first conftest is imported, if an option requests it."""
     options = early_config.known_args_namespace
     virtual = options.coldfork_virtual or early_config.getini(_VIRTUAL) or None
     strict = options.coldfork_strict or bool(early_config.getini(_STRICT))

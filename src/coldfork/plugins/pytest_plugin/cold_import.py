@@ -1,4 +1,4 @@
-"""Questions to fresh interpreters: the fixture `cold_import`, and the missing line of a wake."""
+"""Imports in fresh interpreters, for the fixture `cold_import` and to find the missing line of a wake."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ColdImport:
 
 
 def probe_setup(config: pytest.Config, virtual: str | None, timeout: float) -> ProbeSetup:
-    """Return the interpreter and path of this test run, with the device that was asked for."""
+    """Return the setup of this test run: its interpreter, its path and its virtual device."""
     wanted = virtual or config.getoption("coldfork_virtual") or config.getini("coldfork_virtual") or None
     if wanted is None and device_before(None) == "none":
         wanted = STAND_IN
@@ -87,7 +87,7 @@ SECONDS = 60.0
 
 
 def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake:
-    """Return the wake with the line in the guilty module, if importing only that wakes the same device."""
+    """Return the wake with its line, if importing the guilty module alone wakes the same device."""
     waker = wake.waker
     if not wake.imported or waker.line is not None or waker.module is None:
         return wake
@@ -104,7 +104,7 @@ def with_line(wake: SeenWake, probe_setup: Callable[[], ProbeSetup]) -> SeenWake
 
 
 def _joined(waker: Waker, found: Waker, probing: Probing) -> Waker:
-    """Join the imports as they were here with the line and the calls as they were there."""
+    """Return a waker with the imports seen here, and the line and calls seen in the fresh interpreter."""
     path = probing.files.get(found.path or "", waker.path)
     *outer, last = waker.import_chain
     return replace(

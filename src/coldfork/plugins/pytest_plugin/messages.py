@@ -26,7 +26,7 @@ from coldfork.report.shared.effects import (
 from coldfork.report.shared.sheets import table
 
 _INDENT = " " * 6
-#: A test report may go to any terminal and any log.
+#: Only ASCII, since a test report may go to any terminal and any log.
 _LETTERS = Alphabet("utf-8", "...")
 _Info = tuple[os.PathLike[str] | str, int | None, str]
 """Path, line counted from 0, and name, as pytest gives them for a test."""
@@ -34,7 +34,7 @@ _Info = tuple[os.PathLike[str] | str, int | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A sentence, and the details below it."""
+    """A headline, and the details below it."""
 
     headline: str
     lines: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Message:
 
 
 class Words:
-    """Writes messages with paths as the user of this run would open them."""
+    """A writer of messages, with paths relative to the place where pytest was started."""
 
     def __init__(self, folder: Path, device: str, is_test: Callable[[str], bool]) -> None:
         self._folder = folder
@@ -53,7 +53,7 @@ class Words:
         self._origins = Origins()
 
     def wake(self, wake: SeenWake, headline: str, *, in_test: bool, test: _Info | None = None) -> Message:
-        """Say who woke a device and what to do about it; `test` is the place of the test that did it."""
+        """Return a message about a wake: its cause and remedy; `test` is the place of the waking test."""
         waker = wake.waker
         lines = [*self._site(waker, test), *self._calls(wake), *self._imports(waker)]
         lines.append(_note("processes forked from this one from now on cannot use the device"))
@@ -62,7 +62,7 @@ class Words:
         return Message(printable(headline), tuple(lines))
 
     def fork(self, fork: SeenFork, headline: str, woken: Sequence[str], nodeid: str | None) -> Message:
-        """Say where a process was forked that cannot use the device, and who is to blame."""
+        """Return a message about a fork whose child cannot use the device: its place and its cause."""
         lines = []
         site = fork.site
         if site is not None:
@@ -92,7 +92,7 @@ class Words:
         return self.place(first, None) if first else None
 
     def in_short(self, wake: SeenWake) -> str:
-        """Return the place and the call in one line: `engine/a.py:12, torch.cuda.current_device`."""
+        """Return the place and the call in one line, as in `engine/a.py:12, torch.cuda.current_device`."""
         waker = wake.waker
         if waker.path is None:
             return f"in {waker.module}" if waker.module else "the line was not seen"
@@ -100,7 +100,7 @@ class Words:
         return f"{place}, {printable(waker.call)}" if waker.call else place
 
     def place(self, path: str, line: int | None) -> str:
-        """Return a line in the form for opening it from where pytest was started."""
+        """Return a place as `path:line`, relative to the folder where pytest was started."""
         file = Path(path)
         if file.is_relative_to(self._folder):
             where = file.relative_to(self._folder).as_posix()
@@ -156,7 +156,7 @@ class Words:
 
 
 def _thread(name: str) -> str:
-    """Return which thread it was, if that is useful: numbers differ between the workers of one run."""
+    """Return the thread's name, except names with a number, which differs between workers of one run."""
     if name in ("MainThread", ""):
         return ""
     if name.startswith("unknown: "):

@@ -38,11 +38,11 @@ def begin(
 
 
 class Session:
-    """The hooks that check, at each step of the run, what happened in it."""
+    """The hooks that check each step of the run for wakes and forks."""
 
     def __init__(self, config: pytest.Config, device: str, marker: str, *, exact: bool, strict: bool) -> None:
         options = config.known_args_namespace
-        # The tests of pytest-forked run in forked children, which then have to be watched.
+        # Under pytest-forked, tests run in forked children, which have to be watched.
         follow = bool(getattr(options, "forked", False))
         self.watching: Watching = Watching(exact=exact, follow=follow, strict=strict)
         self._config = config
@@ -59,12 +59,12 @@ class Session:
             self._note_awake_before(accelerator)
 
     def pytest_report_header(self) -> str:
-        """Say that the run is watched."""
+        """Return a line for the report's header: the run is watched."""
         return f"coldfork: watching, device: {self._summary.device}"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Report what happened before anything is collected: in plugins and in the first conftest files."""
+        """Report wakes and forks in plugins and in the first conftest files, before the collection."""
         since = self.watching.since()
         file = self._words.first_conftest(since.wakes)
         messages = self._of_loading(f"loading {file}" if file else "starting the test run", since)
@@ -77,7 +77,7 @@ class Session:
     def pytest_make_collect_report(
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Report what collecting a file did, as an error of its collection."""
+        """Report wakes and forks during a file's collection, as an error of this collection."""
         report = yield
         what = f"collecting {collector.nodeid or collector.config.rootpath.name}"
         for message in self._of_loading(what, self.watching.since()):
@@ -86,7 +86,7 @@ class Session:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Begin a test: what happened before it is not its doing."""
+        """Begin a test, after noting earlier wakes and forks, for which this test is not to blame."""
         self._of_nobody("between two tests", self.watching.since())
         self._later_threads = self.watching.later_threads()
         return (yield)
@@ -104,20 +104,20 @@ class Session:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Where the tests run in workers, report what only this process did before they were started."""
+        """If the tests run in workers, report wakes and forks of this process before the workers started."""
         result = yield
         if self._distributes():
             self._report_start()
         return result
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Remember the workers' reports."""
+        """Remember failed collections, which the workers report."""
         if report.failed:
             self._reported.add(str(report.longrepr))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run for what no single test is to blame for, and send everything to the controller."""
+        """Fail the run for events that no single test caused, and send all results to the controller."""
         self._of_nobody("after the last test", self.watching.since())
         self._summary.end(self.watching)
         forget_no_test(self._config)
@@ -130,7 +130,7 @@ class Session:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Take over what a worker of pytest-xdist saw."""
+        """Take over the results of a worker of pytest-xdist."""
         name = str(node.gateway.id)
         self._summary.take(name, getattr(node, "workeroutput", {}).get("coldfork"))
 
@@ -144,7 +144,7 @@ class Session:
             terminalreporter.write_line(line)
 
     def _of_loading(self, what: str, since: Since) -> list[Message]:
-        """Return the messages about what happened while files were loaded, in order."""
+        """Return the messages about wakes and forks while files were loaded, in order."""
         messages = []
         for wake in map(self._with_line, since.wakes):
             messages.append(self._words.wake(wake, f"{what} woke {wake.accelerator}", in_test=False))
@@ -153,7 +153,7 @@ class Session:
         return messages
 
     def _of_test(self, item: pytest.Item, when: str, since: Since) -> list[Message]:
-        """Return the messages with which a test fails; what another thread may have done fails the run."""
+        """Return the messages that fail a test; events of other threads fail the run instead."""
         marker = item.get_closest_marker(self._marker)
         own = Since(
             tuple(wake for wake in since.wakes if self._is_own(wake.waker.thread)),
@@ -167,7 +167,7 @@ class Session:
                 headline = f"this test woke {wake.accelerator}{phase}"
                 messages.append(self._words.wake(wake, headline, in_test=True, test=item.reportinfo()))
         self._blamed[item.nodeid, when] = list(messages)
-        # Only now: a message about a fork names who woke the device, which may be this very test.
+        # Only after the wakes are noted: a message about a fork names the waker, which may be this test.
         if marker is None or not marker.kwargs.get("forks"):
             messages += [self._forked(fork, "this test", item.nodeid) for fork in own.forks[:1]]
         self._of_nobody(
@@ -177,7 +177,7 @@ class Session:
         return messages
 
     def _of_nobody(self, when: str, since: Since) -> None:
-        """Note for the end of the run what no single test is to blame for."""
+        """Note wakes and forks that no single test caused, for the end of the run."""
         for wake in map(self._with_line, since.wakes):
             headline = f"{wake.accelerator} was woken {when}"
             self._remember(wake, when, marked=False)
@@ -196,7 +196,7 @@ class Session:
         return self._words.fork(fork, headline, woken, nodeid)
 
     def _is_own(self, thread: str) -> bool:
-        """Return whether the running test did it: False for a thread older than the test."""
+        """Return whether the running test caused a wake or fork; False for a thread older than the test."""
         if thread == "MainThread" or not self._later_threads:
             return True
         return not thread.startswith("unknown: ") and thread not in self._later_threads
@@ -246,14 +246,14 @@ NOT_A_FILE = "coldfork"
 
 
 class Account:
-    """A failure as pytest shows it: the text, and its first sentence for the short summary."""
+    """A failure in pytest's form: the text, and its first sentence for the short summary."""
 
     def __init__(self, message: Message) -> None:
         self._text = str(message)
         self.reprcrash: SimpleNamespace = SimpleNamespace(message=message.headline)
 
     def toterminal(self, tw: Any) -> None:
-        """Write it to pytest's terminal."""
+        """Write the failure to pytest's terminal."""
         for line in self._text.splitlines():
             tw.line(line, red=not line.startswith(" "))
 
@@ -262,21 +262,21 @@ class Account:
 
 
 def collect_report(nodeid: str, message: Message) -> pytest.CollectReport:
-    """Make an error of the collection; the tests that were collected stay."""
+    """Report an error of the collection, and keep the collected tests."""
     return pytest.CollectReport(nodeid, "failed", Account(message), [])  # type: ignore[arg-type]
 
 
 def forget_no_test(config: pytest.Config) -> None:
-    """Keep entries that are not tests out of those that --lf would run again: they would never be cleared."""
+    """Remove entries that are not tests from those that `--lf` runs again, where they would stay for ever."""
     failed = getattr(config.pluginmanager.getplugin("lfplugin"), "lastfailed", None)
     if isinstance(failed, dict):
-        # Texts in most versions of pytest, objects with a text in the newest.
+        # Ids are strings in most versions of pytest, and objects with a text in the newest.
         for nodeid in [one for one in failed if str(one) == NOT_A_FILE or str(one).endswith("conftest.py")]:
             del failed[nodeid]
 
 
 def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None:
-    """Turn a test's report into a failure; a test that failed already gets this message too."""
+    """Turn a test's report into a failure; a test that has already failed gets this message as well."""
     if report.failed:
         report.sections.append(("coldfork", str(message)))
         return
@@ -286,5 +286,5 @@ def fail(report: pytest.TestReport, item: pytest.Item, message: Message) -> None
     try:
         pytest.fail(str(message), pytrace=False)
     except pytest.fail.Exception as failure:
-        # In pytest's own form, which pytest-xdist can send to its controller.
+        # The report takes pytest's own form, which pytest-xdist can send to its controller.
         report.longrepr = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))

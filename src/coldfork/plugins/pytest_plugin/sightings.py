@@ -32,7 +32,7 @@ _RUNNERS = ("_pytest", "pytest", "xdist", "execnet")
 
 @dataclass(frozen=True, slots=True)
 class SeenWake:
-    """A device that became awake, and who did it."""
+    """A device that became awake, and the line that woke it."""
 
     accelerator: str
     level: Level | None
@@ -40,7 +40,7 @@ class SeenWake:
 
     @property
     def imported(self) -> bool:
-        """Whether it happened while a module was imported."""
+        """Whether the wake happened while a module was imported."""
         return bool(self.waker.import_chain)
 
 
@@ -58,18 +58,18 @@ class SeenFork:
 
     @property
     def judgement(self) -> Judgement:
-        """The fork's effect on its child, as far as devices go."""
+        """The effect of the fork on its child, with regard to devices only."""
         return worst(self.verdicts[name].judgement for name in self.awake if name in self.verdicts)
 
     @property
     def site(self) -> Frame | None:
-        """The line that a user would mend: the innermost one outside of libraries."""
+        """The line that a user would change: the innermost line outside of libraries."""
         own = [frame for frame in self.stack if not _is_installed(frame.path)]
         return own[-1] if own else (self.stack[-1] if self.stack else None)
 
 
 def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
-    """Make a wake of a device from its event; `frames` is the whole stack, if the device is the witness."""
+    """Return the wake that an event describes; `frames` is the whole stack if the device reported it."""
     if event["accelerator"] in RUNTIMES:
         return None
     waker = event["waker"]
@@ -82,7 +82,7 @@ def wake(event: Event, frames: Sequence[Event] | None) -> SeenWake | None:
 
 
 def fork(event: Event) -> SeenFork:
-    """Make a fork from its event, with what was held at it."""
+    """Return the fork that an event describes, with the things that the process held."""
     purpose = Purpose(event.get("purpose", Purpose.PLAIN))
     things = [held(one["name"], doubtful=one["doubtful"]) for one in event.get("holds", ())]
     does = {name: Deed.read(one) for name, one in event.get("does", {}).items()}
@@ -100,11 +100,11 @@ def awake_in(states: Sequence[Event]) -> tuple[str, ...]:
 
 
 def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
-    """Return the frames after those of the test runner, up to where coldfork's virtual device takes over."""
+    """Return the frames between those of the test runner and those of coldfork's virtual device."""
     frames = [Frame(event["path"], event["line"], event["function"]) for event in events]
     last = max((at for at, frame in enumerate(frames) if frame.path.startswith(_PLUGGY)), default=-1)
     behind = frames[last + 1 :]
-    # Installed code may lead to a test as well (asyncio's plugin does), or be the code under test.
+    # Installed code can lead to a test, as pytest-asyncio does, or be the code under test.
     own = (
         at for at, frame in enumerate(behind) if not _leads_in(frame.path) and not _is_installed(frame.path)
     )
@@ -115,12 +115,12 @@ def trimmed(events: Sequence[Event]) -> tuple[Frame, ...]:
 
 
 def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
-    """Return who did it, by the stack: pytest loads test modules itself, which is no import to the watch."""
+    """Return the waker by the stack, as the watch does not see the imports of test modules by pytest."""
     bodies = [at for at, frame in enumerate(frames) if frame.function == BODY]
     site = _site(frames, bodies[-1]) if bodies else 0
     here = frames[site] if frames else None
     names = modules_by_path()
-    # Outside of imports, a call requested the outermost one.
+    # The outermost import was requested by a call outside of imports.
     asker = [bodies[0] - 1] if bodies and bodies[0] else []
     chain = [
         ImportSite(names.get(frames[at].path) or Path(frames[at].path).stem, frames[at].path, frames[at].line)
@@ -141,7 +141,7 @@ def _witnessed(waker: Event, frames: tuple[Frame, ...]) -> Waker:
 
 
 def _site(frames: Sequence[Frame], body: int) -> int:
-    """Return the import-time line of the module with this body: the body's own or that of a class in it."""
+    """Return the import-time line of the module with this body: in the body, or in a class of it."""
     at = body
     while at + 1 < len(frames):
         inner = frames[at + 1]
@@ -173,7 +173,7 @@ def _inferred(waker: Event) -> Waker:
 
 
 def _leads_in(path: str) -> bool:
-    """Return whether a frame only leads to a test: the runner's, or the standard library's before it."""
+    """Return whether a frame only leads to a test: one of the runner, or of the standard library."""
     return _is_machinery(path) or _is_standard(path)
 
 
@@ -198,7 +198,7 @@ _MOST = 1 << 20
 
 
 class TouchFile:
-    """An unnamed file that every forked child shares: children write lines, the test run reads them."""
+    """An unnamed file shared with all forked children, which write lines for the test run to read."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -207,16 +207,16 @@ class TouchFile:
 
     @property
     def is_child(self) -> bool:
-        """Return whether this process was forked from the one that reads."""
+        """Return whether this process is a fork of the test run."""
         return os.getpid() != self._home
 
     def write(self, fork: int, accelerator: str, leaves: bool) -> None:
-        """In a child: report its fork's number, what it touched, and whether the error leaves it."""
+        """In a child, write the number of its fork, the touched accelerator, and whether the error leaves."""
         line = json.dumps({"fork": fork, "accelerator": accelerator, "leaves": leaves}) + "\n"
         os.write(self._file.fileno(), line.encode("utf-8"))
 
     def new(self) -> Iterator[tuple[int, str, bool]]:
-        """Yield what was written since the last call: the fork's number, the accelerator, whether it left."""
+        """Yield new entries: the number of the fork, the accelerator, and whether the error left."""
         content = os.pread(self._file.fileno(), _MOST, self._read)
         whole = content[: content.rfind(b"\n") + 1]
         self._read += len(whole)

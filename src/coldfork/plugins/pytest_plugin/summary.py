@@ -1,4 +1,4 @@
-"""The result of a run, over all of its processes."""
+"""The summary of a run, for all of its processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Woken:
 
 @dataclass(slots=True)
 class Summary:
-    """Gathers what this process saw, and what each worker of pytest-xdist sent."""
+    """The collected results of this process and of each worker of pytest-xdist."""
 
     device: str
     forked: bool = False
@@ -51,11 +51,11 @@ class Summary:
         return not (seen or self.unowned or self.doubts or self._silent)
 
     def woken(self, accelerator: str, who: str, place: str, *, marked: bool) -> None:
-        """Note who woke a device."""
+        """Note the wake of a device, and its waker."""
         self._woken.setdefault(_Woken(accelerator, who, place, marked), [])
 
     def end(self, watching: Watching) -> None:
-        """Note what is known only at the end."""
+        """Note the facts that are known only at the end of the run."""
         self.forks += watching.forks
         self.awake_forks += watching.awake_forks
         self.conditions.update(watching.conditions)
@@ -68,7 +68,7 @@ class Summary:
         self.doubts += [f"the watch itself failed: {trouble}" for trouble in watching.troubles]
 
     def as_output(self) -> dict[str, Any]:
-        """Return what a worker sends to its controller."""
+        """Return the results as a worker sends them to its controller."""
         return {
             "woken": [[one.accelerator, one.who, one.place, one.marked] for one in self._woken],
             "forks": self.forks,
@@ -80,7 +80,7 @@ class Summary:
         }
 
     def take(self, worker: str, output: dict[str, Any] | None) -> None:
-        """Add what a worker sent; one that died could not."""
+        """Add the results of a worker; a worker that died has sent none."""
         if output is None:
             self._silent.append(worker)
             return

@@ -1,4 +1,4 @@
-"""The virtual device of a test run: for its own process, and for the Python processes that tests start."""
+"""The virtual device of a test run, in its own process and in Python processes that tests start."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def install(wanted: str) -> None:
 
 
 def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.environ) -> Callable[[], None]:
-    """Give every Python process started from here on the same devices; return what undoes it.
+    """Give the same devices to Python processes started later; return a function that undoes this.
 
     A spawned worker would otherwise find a machine without the device that its parent has.
     """
     if bootstrap.VARIABLE in environment:
-        # This process was itself started like this, or under coldfork run: its children have them already.
+        # This process got its devices in the same way, or from `coldfork run`, and passes them on already.
         return lambda: None
     before = {name: environment.get(name) for name in _OURS}
     settings = {"mode": "virtual", "follow": True, "device": f"virtual:{wanted}"}
@@ -34,7 +34,7 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
     def undo() -> None:
         for name, value in before.items():
             if environment.get(name) != offered[name]:
-                continue  # it was changed by other code meanwhile
+                continue  # other code has changed the variable since
             if value is None:
                 del environment[name]
             else:
@@ -44,7 +44,7 @@ def offer_to_children(wanted: str, environment: MutableMapping[str, str] = os.en
 
 
 def plain(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without what `offer_to_children` set."""
+    """Return an environment without the variables that `offer_to_children` sets."""
     left = {name: value for name, value in environment.items() if name not in _OURS[:2]}
     settings = environment.get(bootstrap.VARIABLE)
     if settings is not None and left.get("PYTHONPATH", "").startswith(bootstrap.STARTUP):

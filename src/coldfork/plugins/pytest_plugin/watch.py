@@ -1,4 +1,4 @@
-"""The watch of one pytest process: what woke and what forked since the last question."""
+"""The watch of one pytest process, which reports wakes and forks since the last check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from coldfork.plugins.pytest_plugin.sightings import Event, SeenFork, SeenWake, 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Everything that happened since the last question, in order."""
+    """The wakes and forks since the last check, in order."""
 
     wakes: tuple[SeenWake, ...] = ()
     forks: tuple[SeenFork, ...] = ()
@@ -33,7 +33,7 @@ class _Seen:
 
 
 class Watching:
-    """Watches this process from now on."""
+    """A watch of this process that begins at once."""
 
     def __init__(self, *, exact: bool, follow: bool, strict: bool = False) -> None:
         self._least = Judgement.BREAKS_IF if strict else Judgement.BREAKS
@@ -70,7 +70,7 @@ class Watching:
         self._hear_witness()
 
     def since(self) -> Since:
-        """Check once more, and return what happened since the last question."""
+        """Check now, and return the wakes and forks since the last check."""
         self._watch.poll()
         self._hear_touches()
         seen, self._seen = self._seen, _Seen()
@@ -102,12 +102,12 @@ class Watching:
             self._fail(number, accelerator)
 
     def unsettled(self) -> Counter[str]:
-        """Return what children touched whose error has not left them, where their end was not seen."""
+        """Return the devices touched by children whose error was caught, and whose end was not seen."""
         self._hear_touches()
         return Counter(self._caught.values())
 
     def unknown(self) -> tuple[str, ...]:
-        """Return the devices of which it cannot be told whether they are awake, and why."""
+        """Return the devices whose state is unknown, and why."""
         return tuple(
             f"{state['accelerator']}: {state['reason']}"
             for state in self._watch.states()
@@ -115,27 +115,27 @@ class Watching:
         )
 
     def later_threads(self) -> frozenset[str]:
-        """Return the names of threads other than the main one that started after the watch began."""
+        """Return the names of threads that started after the watch began, except the main thread."""
         active = getattr(sys.modules.get("threading"), "_active", {})
         idents = set(sys._current_frames()) - self._own_threads
         return frozenset(getattr(active.get(ident), "name", f"thread {ident}") for ident in idents)
 
     def look_closely(self, wanted: bool) -> None:
-        """Watch every call from now on, or no longer, where exact lines were requested."""
+        """Begin or stop to watch every call, if exact lines were requested."""
         self._watch.look_closely(wanted)
 
     def stop(self) -> None:
-        """End it and restore everything."""
+        """End the watch and restore everything."""
         self._watch.stop()
         self._touches.close()
 
     def _hear_witness(self) -> None:
-        """Learn from CUDA itself in which line it is initialised, where there is a compiler."""
+        """Learn from CUDA itself which line initialises it, if there is a C compiler."""
         try:
             from coldfork.observe.injection import build
 
             library = build()
-        except Exception:  # not every system has what it needs
+        except Exception:  # not every system supports the injection library
             return
         if library is None:
             return
@@ -165,7 +165,7 @@ class Watching:
         elif kind == "trouble":
             self.troubles.append(f"{event['what']}: {event['detail']}")
         elif kind == "process" and event["how"] == "fork":
-            # A child that runs tests of its own starts with cold devices, and with nothing to report.
+            # A forked child that runs tests starts anew, with nothing to report.
             self._claimed.clear()
             self._seen = _Seen()
 
@@ -201,7 +201,7 @@ class Watching:
 
 
 class Exact:
-    """The hooks around users' code; watching what pytest does in between would cost more than all of it."""
+    """Hooks that watch every call in users' code only, since watching pytest's own code costs much more."""
 
     def __init__(self, watching: Watching) -> None:
         self._watching = watching
@@ -209,7 +209,7 @@ class Exact:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
-        """Watch the body of a test, that of a fixture, and what fixtures do after their yield."""
+        """Watch the bodies of tests and fixtures, including a fixture's code after its yield."""
         self._watching.look_closely(True)
         try:
             return (yield)

@@ -38,7 +38,7 @@ class _Here:
 
 
 class WakingCalls:
-    """The wrappers around waking functions; they remove themselves once every device is awake."""
+    """The wrappers around waking functions; they remove themselves after a device has woken."""
 
     def __init__(self, attribution: Attribution, trouble: Callable[[str, BaseException], None]) -> None:
         self._attribution = attribution

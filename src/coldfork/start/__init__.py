@@ -1,1 +1,1 @@
-"""Decide how this process may start another one: evidence, policy, and the decision with its reasons."""
+"""The decision how this process may start another: the evidence, the policy, and the reasons."""

@@ -1,4 +1,4 @@
-"""Fork a child that tries what a worker would do, under a watchdog: an empirical yes or no."""
+"""Fork a child that tries the typical acts of a worker, under a watchdog, to see whether they work."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST = 1 << 16
 
 
 def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
-    """Tell by a trial whether a child that this thread forks now can work.
+    """Return by a trial whether a child that this thread forks now can work.
 
     The child runs one parallel operation of each runtime that is loaded here, and asks each such device. If
     it hangs, it is killed after `timeout` seconds. Nothing of it is left, and nothing is tried in this
@@ -47,8 +47,8 @@ def canary(timeout: float = TIMEOUT) -> CanaryAnswer:
 
 
 def attempt(todo: Sequence[Trial], timeout: float) -> CanaryAnswer:
-    """Return whether a child that this thread forks now can do all of this."""
-    # Windows has neither module; what the child needs is imported here, where no lock can be stuck.
+    """Return whether a child that this thread forks now can carry out all of these trials."""
+    # Imported before the fork, because an import lock may be stuck in the child. Windows lacks the module.
     import resource
 
     against = expected(table.held_here(), todo)
@@ -70,7 +70,7 @@ def attempt(todo: Sequence[Trial], timeout: float) -> CanaryAnswer:
 
 
 def expected(found: Collection[Holding], todo: Sequence[Trial]) -> tuple[Reason, ...]:
-    """Return what the table of forks says of a child that tries these, the heaviest first."""
+    """Return the table's reasons against forking a child that makes these trials, heaviest first."""
     does = {name: Deed("the canary", trial.name, ()) for trial in reversed(todo) for name in trial.about}
     reasons = runtimes.judged(found, Purpose.PLAIN, WAKERS.of, does)
     return tuple(sorted(reasons, key=lambda reason: -reason.weight.rank))
@@ -78,7 +78,7 @@ def expected(found: Collection[Holding], todo: Sequence[Trial]) -> tuple[Reason,
 
 def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Callable[[], object]) -> int:
     with _allowed(), warnings.catch_warnings():
-        # Python and JAX warn of exactly what is being tried here.
+        # Python and JAX would warn of this fork, which is only a trial.
         warnings.simplefilter("ignore")
         child = os.fork()
     if not child:
@@ -87,7 +87,7 @@ def _fork(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: Cal
 
 
 def _allowed() -> AbstractContextManager[object]:
-    """Pass the guard, if this process has one."""
+    """Let the fork in the block pass the guard, if this process has one."""
     guard = sys.modules.get("coldfork.start.guard")
     if guard is None:
         return nullcontext()
@@ -99,7 +99,7 @@ def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: 
     """Run the trials in the child; it never returns."""
     status = 1
     try:
-        # Without a Python handler the alarm ends even a process that is stuck in C and has lost its parent.
+        # By default an alarm ends even a process that is stuck in C after its parent has gone.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, timeout + 1)
         keep_no_core()
@@ -113,7 +113,7 @@ def _try_all(todo: Sequence[Trial], sending: int, timeout: float, keep_no_core: 
         text = f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]
         os.write(sending, _FAILED + text.encode("utf-8", "replace") + b"\n")
     finally:
-        # Not by Python's own shutdown: its handlers belong to the parent.
+        # Without Python's shutdown, whose exit handlers belong to the parent.
         os._exit(status)
 
 
@@ -125,12 +125,12 @@ def _leave_no_trace() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
-    # What the parent has not flushed yet is for the parent to write.
+    # Replaced, so that only the parent writes the output that it has not flushed yet.
     sys.stdout = sys.stderr = os.fdopen(nowhere, "w")
 
 
 def _listen(receiving: int, deadline: float) -> tuple[bytes, bool]:
-    """Return what the child reports until it ends or the time is up; and whether it ended."""
+    """Return the child's output until it ends or the time is up, and whether it ended."""
     said = b""
     poll = select.poll()
     poll.register(receiving, select.POLLIN)
@@ -145,7 +145,7 @@ def _listen(receiving: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _end(child: int) -> int | None:
-    """Kill the child and reap it; None if it was reaped elsewhere."""
+    """Kill the child and return its status; None if other code has waited for it."""
     try:
         os.kill(child, signal.SIGKILL)
     except ProcessLookupError:
@@ -184,7 +184,7 @@ def _answer(
 
 
 def _otherwise(against: tuple[Reason, ...]) -> str:
-    """Where the child could do it all, say what the table had expected to break, and what was not tried."""
+    """Return a clause for a successful child: breaks that the table had expected, and untried acts."""
     broken = [one.text for one in against if one.judgement is Judgement.BREAKS]
     untried = [one.condition or one.text for one in against if one.judgement is Judgement.BREAKS_IF]
     said = f"; it was expected to break, because {', '.join(broken)}" if broken else ""

@@ -1,4 +1,4 @@
-"""A drop-in for `multiprocessing.get_context` that knows when a fork would break its child."""
+"""A replacement for `multiprocessing.get_context` that avoids forks which would break their child."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOG = logging.getLogger("coldfork")
 
 
 class StartMethodWarning(UserWarning):
-    """You chose a start method that something speaks against: it is used, and the message says why not to."""
+    """A start method that you chose is used despite the reasons against it in the message."""
 
 
 def get_context(
@@ -72,14 +72,14 @@ def apply(method: str, environment: MutableMapping[str, str]) -> None:
 
 
 def _tell_rays_address(environment: MutableMapping[str, str]) -> None:
-    """Let a new process find the cluster, as vLLM does when it chooses the method itself."""
+    """Set Ray's address for a new process, as vLLM does when it chooses the method itself."""
     context = getattr(sys.modules.get("ray"), "get_runtime_context", None)
     if context is not None and "RAY_ADDRESS" not in environment:
         environment["RAY_ADDRESS"] = str(context().gcs_address)
 
 
 def _warn(method: str, decision: Decision, levels: int) -> None:
-    # That a server saves nothing over spawn is no reason to warn a user who chose one.
+    # A user who chose a forkserver need not be warned that it saves nothing over spawn.
     against = [one for one in decision.against(method) if one.code != "forkserver-preloads-nothing"]
     if not against:
         _LOG.info("%s, as requested", method)

@@ -1,4 +1,4 @@
-"""Decide from evidence how this thread may start another process, and say why."""
+"""Decide from evidence how this thread may start another process, and give the reasons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from coldfork.model.decisions import Decision
     from coldfork.start.static_reach.answers import Reach
 
-# One for the process: a question that timed out once is not asked again.
+# Shared by the whole process, so that a question which timed out is not asked again.
 _REACH = StaticReach()
 
 
@@ -33,7 +33,7 @@ def decide(target: object = None, *, strict: bool = False, reach: Reach | None =
 
 
 def weighed(target: object, *, strict: bool, reach: Reach | None, about_servers: bool = False) -> Decision:
-    """Return what `decide` decides; `about_servers` examines the forkserver even if a fork would do."""
+    """Return the decision; with `about_servers`, examine the forkserver even if fork is possible."""
     wanted = target_of(target)
     surroundings = Surroundings(
         strict=strict,

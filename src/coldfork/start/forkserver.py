@@ -1,4 +1,4 @@
-"""The forkserver of multiprocessing: what it would preload, and whether it runs; nothing is started."""
+"""The forkserver of multiprocessing: its preloads, and whether it runs; it is never started here."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MODULE = "multiprocessing.forkserver"
-# Set by the shell or by libraries for one process.
+# Variables that the shell or a library sets for one process, and that may differ.
 _OF_ONE_PROCESS = ("_", "KMP_", "PWD", "OLDPWD", "SHLVL")
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server, as far as it is known without starting or asking it."""
+    """The facts about the forkserver that are known without starting or asking it."""
 
     preload: tuple[str, ...] = ()
     """The modules it imports before it forks, without `__main__`, which it imports in each process anew."""
@@ -26,7 +26,7 @@ class Server:
 
 
 def server(names: Mapping[str, Any] | None) -> Server:
-    """Read the names in `multiprocessing.forkserver`, if the program has imported it."""
+    """Return the server, read from `multiprocessing.forkserver` if the program has imported that."""
     forkserver = (names or {}).get("_forkserver")
     preload = getattr(forkserver, "_preload_modules", None)
     pid = getattr(forkserver, "_forkserver_pid", None)

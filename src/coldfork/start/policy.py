@@ -1,4 +1,4 @@
-"""The written policy: from what speaks against each start method to the one to use. Pure.
+"""The policy that chooses a start method by the reasons against each; a pure function.
 
 1. Fork, if nothing speaks against it.
 2. Fork too, if no other method can start the target at all, and only circumstances speak against it, or what
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def decided(reasons: Iterable[Reason], states: tuple[State, ...] = (), target: str | None = None) -> Decision:
-    """Return the decision that these reasons make."""
+    """Return the decision that follows from these reasons."""
     known = tuple(reasons)
     return Decision(_method(known), known, states, target)
 
@@ -37,7 +37,7 @@ def _method(reasons: tuple[Reason, ...]) -> str:
 
 
 def _is_bearable(reason: Reason) -> bool:
-    """Return whether a fork despite this reason is better than a method that cannot work."""
+    """Return whether a fork despite this reason is better than a start method that cannot work."""
     if reason.against != "fork" or reason.weight is Weight.CIRCUMSTANCE:
         return True
     return reason.judgement is Judgement.BREAKS_IF and reason.watched

@@ -1,4 +1,4 @@
-"""This process as its probes see it, read anew only when a library or a thread came or went.
+"""This process as its probes see it, read again only after libraries or threads have changed.
 
 Reading the memory map and the records of all threads takes milliseconds in a program that has loaded much, as
 long as a fork itself. The dynamic loader's counters and the kernel's list of threads tell in microseconds
@@ -69,11 +69,11 @@ class Snapshot(ProbedProcess):
 
     @property
     def settled(self) -> bool:
-        """Whether every thread was traced to its library, twice with the same result."""
+        """Whether every thread was traced to its library, with the same result twice in a row."""
         return self._settled
 
     def _facts(self) -> tuple[object, ...] | None:
-        """Return what the probes read beside libraries and threads, at the price of a few look-ups.
+        """Return the other facts that probes read, beside libraries and threads, by a few look-ups.
 
         None where a runtime shows only in the process's open files: there everything is asked each time.
         """
@@ -92,22 +92,22 @@ class Snapshot(ProbedProcess):
         )
 
     def stacks(self) -> Stacks:
-        """Return what finds the stacks of this process's threads."""
+        """Return the finder of this process's thread stacks."""
         if self._stacks is None:
             self._stacks = Stacks(self.examination.loader(), self._first_stack)
         return self._stacks
 
     def _first_stack(self) -> Stack | None:
-        """Return the first thread's stack; in a child forked by another thread, that is the main one."""
+        """Return the stack of the process's first thread; None if this may be a forked child."""
         return self.maps.main_stack if self._forked is False else None
 
     def refresh(self) -> None:
-        """Look again at what has changed since the last time."""
+        """Read libraries and threads again if they have changed since the last time."""
         begins = self._pid != os.getpid()
         if begins:
             self._begin()
         gate = self._gate
-        # Asked in any case, because `settled` notes the answer.
+        # Called in any case, because `settled` relies on the call.
         changed = gate is None or gate.changed()
         if changed or begins:
             self._read_libraries()
@@ -118,7 +118,7 @@ class Snapshot(ProbedProcess):
             self._read_threads(tasks)
 
     def _begin(self) -> None:
-        """Start afresh, in a process that was never examined: the first one, or a forked child."""
+        """Start afresh in a process that was never examined, such as a forked child."""
         parent = self._pid
         self._pid = os.getpid()
         self._forked = forked_without_exec()
@@ -127,13 +127,13 @@ class Snapshot(ProbedProcess):
             loader = self.examination.loader()
             self._gate = Gate(loader, forked=parent is not None or self._forked is not False)
         except Exception:
-            # No `ctypes`, or no such functions: everything is read each time.
+            # Without `ctypes` or the functions, everything is read each time.
             self._gate = None
 
     def _read_libraries(self) -> None:
         self._maps = Maps(mapped())
         self._paths = {}
-        # A thread is named after the library it began in, so the threads are stale too.
+        # Threads are attributed to libraries, so they have to be read again too.
         self._tasks = None
         self._settled = False
         self.generation += 1
@@ -147,7 +147,7 @@ class Snapshot(ProbedProcess):
             return
         signature = tuple((thread.tid, thread.name, thread.library) for thread in found)
         same = signature == self._signature
-        # A young thread has not named itself yet: a reading counts when it comes out the same again.
+        # A new thread may not have a name yet, so a reading counts only once it is repeated.
         self._settled = same and all(thread.library for thread in found)
         self._found, self._signature, self._tasks = found, signature, tasks
         if not same:
@@ -176,5 +176,5 @@ def _tasks() -> list[str] | None:
         return None
 
 
-# One for the process, as there is one of what it looks at.
+# Shared by the whole process, which it describes.
 HERE = Snapshot(states.examination())

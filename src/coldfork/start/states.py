@@ -1,4 +1,4 @@
-"""The state of every accelerator and fork-unsafe runtime in this process, and who woke it."""
+"""The state of every accelerator and fork-unsafe runtime in this process, and its waker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts behind a decision: this process, the machine, and the target. Tests use others."""
+"""The facts behind a decision: this process, the machine, and the target; tests replace them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _DEVICE_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg", "/dev
 
 
 def unasked(target: Target) -> ReachAnswer:
-    """Answer for a caller that does not examine targets."""
+    """Return the answer for callers that do not examine targets."""
     return ReachAnswer.unknown(target.module, "it was not asked")
 
 
 class Surroundings:
-    """This process at the moment of the question: the source of all evidence."""
+    """This process at the moment of the decision, the source of all evidence."""
 
     def __init__(
         self,
@@ -78,8 +78,8 @@ class Surroundings:
 
     @property
     def python_threads(self) -> Sequence[PythonThread]:
-        """Return the other threads that Python did start."""
-        # Counted by the interpreter first: it costs nothing, and most processes have none.
+        """Return the other threads that Python started."""
+        # The interpreter's count comes first: it costs nothing, and most processes have no other threads.
         if not python_threads():
             return ()
         known = (self.module("threading") or {}).get("_active")
@@ -102,7 +102,7 @@ class Surroundings:
         try:
             return belongs_to_this_thread(worker, self._snapshot.stacks())
         except Exception:
-            # No `ctypes`, or a C library without these functions.
+            # Python has no `ctypes`, or the C library lacks these functions.
             return None
 
     def device(self) -> str | None:

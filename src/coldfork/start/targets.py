@@ -25,17 +25,17 @@ class Target:
 
     @property
     def has_no_file(self) -> bool:
-        """Whether it was typed into an interpreter or a notebook, so that no other process can import it."""
+        """Whether the target was typed into an interpreter or a notebook, where no process can import it."""
         return self.module == MAIN and self.file is None
 
     @property
     def cannot_be_pickled(self) -> bool:
-        """Whether it is a lambda or a function inside a function, which pickle cannot carry."""
+        """Whether the target is a lambda or a nested function, which pickle cannot pass on."""
         return self.function is not None and "<" in self.function
 
     @property
     def purpose(self) -> Purpose:
-        """The purpose of a process that runs it: a worker of a known kind, or an unknown function."""
+        """The purpose of a process that runs the target: a worker of a known kind, or an unknown function."""
         return Purpose(purposes.WORKERS.get((self.module, self.function or ""), purposes.PROCESS))
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Target:
 
 
 def target_of(thing: object) -> Target | None:
-    """Read a target as given: a callable, a module, or a text like `package.module:function`."""
+    """Return the target for a callable, a module, or a text such as `package.module:function`."""
     if thing is None:
         return None
     if isinstance(thing, Target):
@@ -61,7 +61,7 @@ def target_of(thing: object) -> Target | None:
 
 
 def _of_callable(thing: Any) -> Target:
-    # A partial runs what it holds.
+    # A partial runs the function inside it.
     while hasattr(thing, "func") and hasattr(thing, "keywords"):
         thing = thing.func
     named = thing if hasattr(thing, "__qualname__") else type(thing)

@@ -35,13 +35,13 @@ class Trial(NamedTuple):
 
 
 def trials() -> tuple[Trial, ...]:
-    """Return what can be tried here, the cheapest first."""
+    """Return the trials that are possible in this process, the cheapest first."""
     HERE.refresh()
     return (*_openmp(), *_numba(), *_of_libraries(_RUNTIMES), *_cuda_driver(), *_of_libraries(_DEVICES))
 
 
 def _openmp() -> Iterator[Trial]:
-    """Yield a parallel region of two threads in each OpenMP library, by the function that compilers call."""
+    """Yield a trial for each OpenMP library: a parallel region of two threads."""
     loader = HERE.examination.loader()
     c = loader.ctypes
     # A function of the C library that does nothing when given a null pointer.
@@ -57,7 +57,7 @@ def _openmp() -> Iterator[Trial]:
 
 
 def _numba() -> Iterator[Trial]:
-    """Yield the function that starts numba's threads, which checks whether it runs in a forked child."""
+    """Yield a trial of the function that starts numba's threads, and that fails in a forked child."""
     if not (namespace("numba.np.ufunc.parallel") or {}).get("_is_initialized"):
         return
     binding = sys.modules.get("llvmlite.binding")
@@ -70,7 +70,7 @@ def _numba() -> Iterator[Trial]:
     parallel_for = c.CFUNCTYPE(
         None, c.c_void_p, c.c_void_p, c.POINTER(size), c.POINTER(size), c.c_void_p, size, size, c.c_int
     )(address)
-    # A loop of two steps over nothing, whose body is a function that ignores its arguments.
+    # An empty loop of two steps, with a body that ignores its arguments.
     body = c.cast(loader.program.getppid, c.c_void_p)
     dimensions, steps, arguments = (size * 4)(2, 2, 0, 0), (size * 4)(), (c.c_void_p * 4)()
     yield Trial(
@@ -81,7 +81,7 @@ def _numba() -> Iterator[Trial]:
 
 
 def _of_libraries(known: Iterable[_Known]) -> Iterator[Trial]:
-    """Yield one trial for each library that is completely imported and, where that can be told, in use."""
+    """Yield one trial for each library that is completely imported and, if this is known, in use."""
     for library, attribute, name, attempt, about in known:
         is_used = _IN_USE.get(library)
         if attribute in (namespace(library) or {}) and (is_used is None or is_used()):
@@ -118,7 +118,7 @@ def _opencl(pyopencl: Any) -> None:
 
 
 def _ask(module: Any) -> None:
-    """Query a device once through torch, which initialises it."""
+    """Query a device once through torch, so that torch initialises it."""
     if module.is_available():
         module.current_device()
 

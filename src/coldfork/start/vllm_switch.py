@@ -1,4 +1,4 @@
-"""Tell whether vLLM's plugin is asked to act: by a variable, or by the nearest `[tool.coldfork]`."""
+"""The switch of vLLM's plugin: a variable, or the nearest `[tool.coldfork]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE = "COLDFORK_VLLM"
 
 
 def is_on(environment: Mapping[str, str], folder: Path | None = None) -> bool:
-    """Return what the variable says; without it, the folder's setting. An unreadable file raises."""
+    """Return the value of the variable, or else the folder's setting; raise for an unreadable file."""
     value = environment.get(VARIABLE, "").strip().lower()
     if value:
         return value in ("on", "1", "true", "yes")

@@ -1,4 +1,4 @@
-"""Who woke what in this process, as far as it was watched; a forked child knows its parent's wakers too."""
+"""The wakers seen by this process's watch; a forked child also has those of its parent."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 class Wakers:
-    """Keeps what a watch reports: `coldfork.observe.watch(WAKERS.heard)` fills it."""
+    """A record of the wakers that a watch reports, filled by `coldfork.observe.watch(WAKERS.heard)`."""
 
     def __init__(self) -> None:
         self._by_accelerator: dict[str, Mapping[str, Any]] = {}
 
     def heard(self, event: Mapping[str, Any]) -> None:
-        """Take note of a watch's event; of two wakes of one accelerator the first counts."""
+        """Note an event of a watch; only the first wake of each accelerator counts."""
         if event.get("event") == "wake":
             self._by_accelerator.setdefault(event["accelerator"], event["waker"])
 
     @property
     def count(self) -> int:
-        """Return how many wakes were reported; statements made before the latest may name too few."""
+        """Return how many wakes were reported, by which callers recognise an outdated list of wakers."""
         return len(self._by_accelerator)
 
     def of(self, accelerator: str) -> Waker | None:
-        """Return who woke this accelerator, here or in the process that forked this one; None if unseen."""
+        """Return the waker of this accelerator, in this process or its parent; None if unseen."""
         waker = self._by_accelerator.get(accelerator)
         return None if waker is None else _waker(waker)
 
@@ -52,5 +52,5 @@ def _waker(waker: Mapping[str, Any]) -> Waker:
     )
 
 
-# One for the process, as a process has one driver.
+# Shared by the whole process, which has only one driver.
 WAKERS = Wakers()

@@ -156,7 +156,7 @@ class Words:
 
 
 def _thread(name: str) -> str:
-    """Return the thread's name, except names with a number, which differs between workers of one run."""
+    """Return a phrase about the thread, without its number, which differs between workers of one run."""
     if name in ("MainThread", ""):
         return ""
     if name.startswith("unknown: "):

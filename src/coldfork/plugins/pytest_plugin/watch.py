@@ -90,7 +90,7 @@ class Watching:
             self._seen.forks.append(replace(touched, touched=accelerator))
 
     def _ended(self, event: Event) -> None:
-        """Note that a child has ended: one that touched a device has failed now, or ended well without."""
+        """Note the end of a child; one that touched a device has now failed, or succeeded without it."""
         number = self._children.pop(event["pid"], None)
         self._hear_touches()
         accelerator = None if number is None else self._caught.pop(number, None)

@@ -1,4 +1,4 @@
-"""Evidence around this process: who runs it, on what kind of machine, and what it is about to load."""
+"""Evidence from the circumstances of this process: its framework, its machine, its next imports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVI
 
 
 def platform_without_fork(surroundings: Surroundings) -> Reason | None:
-    """Tell that Windows has no fork."""
+    """Return the reason against fork that Windows has none."""
     if "fork" in surroundings.methods:
         return None
     return Reason(
@@ -29,7 +29,7 @@ def platform_without_fork(surroundings: Surroundings) -> Reason | None:
 
 
 def macos(surroundings: Surroundings) -> Reason | None:
-    """Tell that macOS frameworks end a forked child that uses them; Python itself stopped forking there."""
+    """Return the reason that macOS frameworks end a forked child which uses them."""
     if surroundings.platform != "darwin":
         return None
     return Reason(
@@ -41,7 +41,7 @@ def macos(surroundings: Surroundings) -> Reason | None:
 
 
 def ray_worker(surroundings: Surroundings) -> Reason | None:
-    """Recognise a task or an actor of Ray, whose threads and connections a forked child would share."""
+    """Return the reason that this is a task or an actor of Ray, whose connections a child would share."""
     worker = (surroundings.module("ray._private.worker") or {}).get("global_worker")
     if worker is None:
         return None
@@ -99,7 +99,7 @@ def xpu_build(surroundings: Surroundings) -> Reason | None:
 
 
 def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Recognise workers that are to be bound to NUMA nodes: only spawn can give them their own command."""
+    """Recognise workers to be bound to NUMA nodes, for which spawn alone can change the command."""
     asked = [one for one in surroundings.arguments if one == "--numa-bind" or one.startswith("--numa-bind=")]
     executable = (surroundings.module("multiprocessing.spawn") or {}).get("_python_exe")
     own = (surroundings.module("sys") or {}).get("executable")
@@ -117,7 +117,7 @@ def numa_binding(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def method_asked_for(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Read the variable that tells an isolated script how its processes are to start."""
+    """Read the variable that sets the start method for an isolated script's processes."""
     asked = surroundings.setting(_METHOD)
     if asked not in ("spawn", "forkserver"):
         return ()
@@ -148,7 +148,7 @@ def daemon(surroundings: Surroundings) -> Reason | None:
 
 
 def framework_and_device(surroundings: Surroundings) -> Reason | None:
-    """In strict mode, find a framework that could wake a device, and a device that it could wake."""
+    """In strict mode, find a framework that could wake a device, and a device for it to wake."""
     if not surroundings.strict:
         return None
     framework = next((name for name in _FRAMEWORKS if surroundings.module(name) is not None), None)
@@ -167,7 +167,7 @@ def framework_and_device(surroundings: Surroundings) -> Reason | None:
 
 
 def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
-    """Tell that vLLM accepts fork and spawn and refuses forkserver."""
+    """Return the reason against forkserver that vLLM only accepts fork and spawn."""
     target = surroundings.target.module if surroundings.target is not None else None
     about = target is not None and target.partition(".")[0] == "vllm"
     if not about and surroundings.module("vllm") is None:
@@ -176,7 +176,7 @@ def vllm_takes_no_forkserver(surroundings: Surroundings) -> Reason | None:
 
 
 def _attribute(thing: Any, name: str) -> Any:
-    """Return an attribute of a foreign object; None where it has none or fails."""
+    """Return an attribute of a foreign object; None if it is missing or raises."""
     try:
         return getattr(thing, name, None)
     except Exception:

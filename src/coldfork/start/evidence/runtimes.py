@@ -1,4 +1,4 @@
-"""Evidence in the runtimes of this process: what a forked child would be handed and could not use."""
+"""Evidence from the runtimes of this process, which a forked child would inherit but could not use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _WITHOUT_DEVICE = ("jax-cpu", "polars")
 
 
 def runtimes(surroundings: Surroundings) -> Iterator[Reason]:
-    """Yield what is held here that a child of this purpose cannot use, or may not be able to."""
+    """Yield the held things that a child of this purpose certainly or possibly cannot use, as reasons."""
     found = holdings.held(surroundings)
     return judged(found, surroundings.purpose, surroundings.waker, known_deeds(found, surroundings.deeds))
 
@@ -56,7 +56,7 @@ def judged(
     waker: Callable[[str], Waker | None],
     does: Mapping[str, Deed] = NOTHING_KNOWN,
 ) -> Iterator[Reason]:
-    """Yield what speaks against a fork for this purpose; `does` says what the child will certainly touch."""
+    """Yield the reasons against a fork for this purpose; `does` holds the child's certain acts."""
     for holding in found:
         reason = reason_of(holding, purpose, waker, does)
         if reason is not None:
@@ -69,7 +69,7 @@ def reason_of(
     waker: Callable[[str], Waker | None],
     does: Mapping[str, Deed] = NOTHING_KNOWN,
 ) -> Reason | None:
-    """Return one held thing as a reason against a fork; None if it does such a child no harm."""
+    """Return a held thing as a reason against a fork; None if it does not harm such a child."""
     verdict = judgement.judge(judgement.held(holding.name, doubtful=holding.doubtful), purpose, does)
     if verdict.judgement is Judgement.HARMLESS:
         return None
@@ -89,7 +89,7 @@ def reason_of(
 
 
 def _way(deed: Deed | None) -> Iterator[tuple[str, str]]:
-    """Yield the functions that lead to the touch, as evidence."""
+    """Yield the functions that lead to the child's act, as evidence."""
     if deed is not None:
         yield "touches", deed.call
         for path, line, function in deed.steps:

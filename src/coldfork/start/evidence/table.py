@@ -1,4 +1,4 @@
-"""Everything that speaks against a start method, gathered from one table.
+"""All reasons against a start method, gathered from one table of evidence.
 
 `against_fork()` is for checks before each fork: it tells what the runtimes of this process would hand a
 child, in some microseconds while nothing changes. `gather()` is for a decision: it also looks at the machine,
@@ -59,7 +59,7 @@ SERVERS: tuple[Piece, ...] = (
 
 
 def gather(surroundings: Surroundings, *, about_servers: bool = False) -> tuple[Reason, ...]:
-    """Return everything that speaks against a method, the heaviest first.
+    """Return all reasons against a method, the heaviest first.
 
     `about_servers` examines the forkserver even if a fork would do.
     """
@@ -84,7 +84,7 @@ def found_in(surroundings: Surroundings, pieces: Iterable[Piece]) -> list[Reason
 
 
 class _LastAnswer:
-    """The last answer, valid while the states, the threads and the caller are the same."""
+    """The last result, which stays valid while the states, the threads and the caller are the same."""
 
     def __init__(self) -> None:
         self._for: tuple[object, ...] | None = None
@@ -111,14 +111,14 @@ _LAST = _LastAnswer()
 
 
 def held_here() -> tuple[Holding, ...]:
-    """Return what this thread holds now that a child forked from it might not be able to use."""
+    """Return the things that this thread holds now, and that a forked child might not be able to use."""
     return _LAST.now()
 
 
 def against_fork(
     purpose: Purpose = Purpose.PLAIN, does: Mapping[str, Deed] = NOTHING_KNOWN
 ) -> tuple[Reason, ...]:
-    """Return what speaks against a fork by this thread now, for such a child; the heaviest first."""
+    """Return the reasons against forking such a child from this thread now, the heaviest first."""
     found = runtimes.judged(held_here(), purpose, WAKERS.of, does)
     return tuple(sorted(found, key=lambda reason: -reason.weight.rank))
 

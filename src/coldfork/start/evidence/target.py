@@ -1,4 +1,4 @@
-"""Evidence in what the new process is to run, and for and against a forkserver."""
+"""Evidence from the target of the new process, and for and against a forkserver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
-    """Tell that a server with nothing to preload only adds a process: each child imports everything anew."""
+    """Return the reason that a server without preloads saves nothing, as each child imports everything."""
     if "forkserver" not in surroundings.methods:
         return Reason("no-forkserver-here", "this platform has no forkserver", "forkserver", Weight.HARM)
     if surroundings.server.preload:
@@ -29,7 +29,7 @@ def forkserver_does_not_pay(surroundings: Surroundings) -> Reason | None:
 
 
 def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
-    """Find a module that the server preloads and that wakes a device there, or may."""
+    """Find a module that the server preloads, and that certainly or possibly wakes a device there."""
     return tuple(
         reason
         for module in surroundings.server.preload
@@ -38,7 +38,7 @@ def server_is_not_clean(surroundings: Surroundings) -> tuple[Reason, ...]:
 
 
 def server_has_another_environment(surroundings: Surroundings) -> Reason | None:
-    """Tell that a running server has the environment of the moment it was started."""
+    """Return the reason that a running server still has the environment with which it was started."""
     differences = surroundings.server.differences
     if not differences:
         return None
@@ -75,12 +75,12 @@ _IMPORTABLE = ("put the function at the top level of a module that can be import
 
 
 def imports_of_target(surroundings: Surroundings) -> Reason | None:
-    """Tell what the target's module imports, if that may wake a device in the child or is unknown."""
-    # A function that was typed in has no module that a child could import.
+    """Return the reason that importing the target's module wakes a device in the child, or may."""
+    # A function that was typed into an interpreter has no module for a child to import.
     if surroundings.target is None or surroundings.target.has_no_file:
         return None
     if surroundings.target.purpose is not Purpose.PROCESS:
-        # What a worker of a known kind does by itself is known.
+        # Workers of a known kind need no question, since their own acts are known.
         return None
     answer = surroundings.reach_of(surroundings.target)
     if answer.reached is Reached.NOTHING:

@@ -1,4 +1,4 @@
-"""The fork guard: examine this process before each fork, and report or refuse what would break the child.
+"""The fork guard: examine this process before each fork, and report or refuse forks that break the child.
 
 This module is imported at the start of every interpreter that has the file of `coldfork guard install`, so it
 imports only what such an interpreter has anyway; the rest is imported when something happens.
@@ -37,7 +37,7 @@ def guard(mode: str | None = None) -> Guarding:
 
 
 def allow_fork(reason: str) -> Allowing:
-    """Let the forks of this block happen whatever speaks against them; the reason is logged.
+    """Let the forks of this block happen despite all reasons against them; `reason` is logged.
 
     It applies to the calling thread, or task, in this process, not to the children.
     """
@@ -73,7 +73,7 @@ class Guarding:
 
 
 class Allowing:
-    """The result of `allow_fork`: a block to enter."""
+    """The result of `allow_fork`, for use in a `with` statement."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -99,7 +99,7 @@ class Allowing:
 
 
 def checked(mode: str) -> str:
-    """Return the mode, if there is one with that name."""
+    """Return the mode if it is valid, or else raise."""
     if mode not in MODES:
         from coldfork.model.errors import UsageError
 
@@ -109,7 +109,7 @@ def checked(mode: str) -> str:
 
 
 def from_environment() -> str | None:
-    """Return the mode that COLDFORK_GUARD asks for; None if it is not set or empty."""
+    """Return the mode that COLDFORK_GUARD sets; None if the variable is unset or empty."""
     asked = os.environ.get(VARIABLE, "").strip().lower()
     if not asked:
         return None

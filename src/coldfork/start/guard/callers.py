@@ -1,4 +1,4 @@
-"""Find who is about to fork, so that a warning names the program's own line, and advice fits the caller."""
+"""Find the code that is about to fork, so that warnings name the program's line, and advice fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MACHINERY = (
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the program's own code: the line that wanted a process.
+    """Return the innermost frame of the program's own code, which requested a process.
 
     Where only installed code is on the stack, as in a server that was started by its own command, it is the
     innermost frame outside the modules that fork.
@@ -39,13 +39,13 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def users_place(frame: FrameType | None) -> tuple[str, int] | None:
-    """Return the file and the line of that frame."""
+    """Return the file and the line of the program's innermost frame."""
     at = users_frame(frame)
     return None if at is None else (at.f_code.co_filename, at.f_lineno or 0)
 
 
 def forking_package(frame: FrameType | None, purpose: str) -> str | None:
-    """Return the installed package that forks by itself, as a server does; None where the program does.
+    """Return the installed package that forks on its own, like a server; None if the program forks.
 
     A caller of `os.fork` has no start method to choose, and where no code on the stack is the program's, the
     user has not asked for this one.

@@ -1,4 +1,4 @@
-"""Add to a framework's error in a forked child that the trouble comes from its parent.
+"""Add a note to a framework's error in a forked child that the cause lies in its parent.
 
 Everything is imported in the parent. In the child only attributes are set: after a fork, an import or a lock
 may wait for a thread that is gone.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """The note of this process, if it was forked despite reasons against it, and what adds it to errors."""
+    """The note of this process, if it was forked despite reasons against it, and its addition to errors."""
 
     def __init__(self) -> None:
         self.text: str | None = None
@@ -30,19 +30,19 @@ class Notes:
         self._place: tuple[str, int] | None = None
 
     def prepare(self, place: tuple[str, int] | None = None) -> None:
-        """In the parent, before the fork: note the process, and the line that wanted the child."""
+        """In the parent, before the fork, note this process, and the line that requested the child."""
         self._parent = os.getpid()
         self._place = place
 
     def arm(self, reasons: tuple[Reason, ...]) -> None:
-        """In the child: add the note to errors about these runtimes from here on."""
+        """In the child, begin to add the note to errors about these runtimes."""
         self.text = messages.note(reasons, self._parent, self._place)
         names = [reason.accelerator for reason in reasons if reason.accelerator is not None]
         if not self._touches.arm(names):
             self.text = None
 
     def add(self, error: BaseException, accelerator: str, leaves: bool = False) -> None:
-        """Add the note to an error, once, wherever it is seen first."""
+        """Add the note to an error, unless the error already has it."""
         if self.text is None or any(self.text in note for note in getattr(error, "__notes__", ())):
             return
         place = line_of(error)

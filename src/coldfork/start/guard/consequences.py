@@ -1,4 +1,4 @@
-"""Consequences of a judgement: an error in place of the fork, a warning, or a line in a log."""
+"""The consequences of reasons against a fork: an error in its place, a warning, or a log line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFUSED = {"raise": Judgement.BREAKS, "strict": Judgement.BREAKS_IF}
 
 
 def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | None) -> None:
-    """Refuse, warn or log, as the mode asks."""
+    """Refuse the fork, warn, or log, depending on the mode."""
     least = REFUSED.get(mode)
     if least is not None and fork_judgement(reasons).rank >= least.rank:
         raise UnsafeForkError(messages.refusal(call, reasons), reasons, call)
@@ -39,12 +39,12 @@ def speak(mode: str, call: str, reasons: tuple[Reason, ...], frame: FrameType | 
 
 
 def let_through(call: str, reasons: tuple[Reason, ...], reason: str) -> None:
-    """Log a fork that was allowed although something speaks against it."""
+    """Log a fork that was allowed despite reasons against it."""
     LOG.info("%s let through: %s. Against it: %s", call, reason, messages.clauses(reasons))
 
 
 def _only_warn(line: str, frame: FrameType | None) -> None:
-    """Warn without refusing the fork: where warnings are errors, log it."""
+    """Warn without refusing the fork; if warnings are errors, log it instead."""
     try:
         _warn(line, frame)
     except UnsafeForkWarning:
@@ -52,7 +52,7 @@ def _only_warn(line: str, frame: FrameType | None) -> None:
 
 
 def _warn(line: str, frame: FrameType | None) -> None:
-    """Warn at the line that wanted a process, wherever the fork itself is."""
+    """Warn at the program's line that requested a process, even if a library forks."""
     if frame is None:
         warnings.warn(line, UnsafeForkWarning, stacklevel=2)
         return

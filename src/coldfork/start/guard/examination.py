@@ -1,4 +1,4 @@
-"""Examine before a fork what would break the child, in some microseconds."""
+"""Find within microseconds, before a fork, the things that would break the child."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HARD = 2
 
 
 class ForkExamination:
-    """Finds what this process holds, and looks again only when something has changed."""
+    """The examination of this process, which is repeated only after a change."""
 
     def __init__(self) -> None:
         self._examined: object = None
@@ -46,19 +46,19 @@ class ForkExamination:
         self._remember = process.HERE.examination.lineage.remember
 
     def held(self, observation: WakeObservation | None) -> tuple[Holding, ...]:
-        """Return what a child that this thread forks now might not be able to use; note it for the child."""
+        """Return held things that a child forked now might not be able to use, and note the states for it."""
         unchanged = self._unchanged
         found: tuple[Holding, ...] = ()
         if unchanged is None or not unchanged.still():
             found = self._anew(observation)
-        # So that the child can tell poisoned from cold.
+        # Noted for the child, so that it can tell poisoned from cold.
         self._remember(self._snapshot.latest)
         return found
 
     def reasons(
         self, found: tuple[Holding, ...], purpose: Purpose, bodies: Iterable[Body], forks: str | None = None
     ) -> tuple[Reason, ...]:
-        """Return the reasons against a fork of a child that calls these, with remedies that work here.
+        """Return the reasons against forking a child that calls these functions, with possible remedies.
 
         `forks` is the package that forks by itself.
         """
@@ -72,11 +72,11 @@ class ForkExamination:
         if self._unchanged is None:
             self._begin_comparing(observation)
         unchanged = self._unchanged
-        # Taken before, so that a change in the middle counts as later.
+        # Taken before the examination, so that a change during it counts as later.
         key = None if unchanged is None else unchanged.key()
         found = tuple(one for one in table.held_here() if not one.doubtful)
         if self._snapshot.latest is not self._examined:
-            # Only what has changed can have been woken since, and then the waker is worth knowing.
+            # After a change a device may have woken, so poll now to learn its waker.
             self._examined = self._snapshot.latest
             if observation is not None:
                 observation.poll()
@@ -85,14 +85,14 @@ class ForkExamination:
         return found
 
     def _begin_comparing(self, observation: WakeObservation | None) -> None:
-        """Compare from the second examination on: many processes fork only once."""
+        """Begin comparisons at the second examination, since many processes fork only once."""
         poller = observation.poller if observation is not None else None
         if self._examined is not None and poller is not None:
             self._unchanged = Unchanged(poller, self._snapshot)
 
 
 class Unchanged:
-    """The last examination's view from outside.
+    """A cheap test of whether the last examination's result still holds.
 
     After a fork the kernel copies every page of the parent at its next use, and an examination uses more than
     a hundred of them, at up to two microseconds each. This uses few. It says less than an examination: only
@@ -103,13 +103,13 @@ class Unchanged:
         self._poller = poller
         self._snapshot = snapshot
         self._fingerprint: Callable[[], int | None] = snapshot.examination.loader().fingerprint
-        # `os.environ.get` goes through five functions to this dictionary.
+        # Read directly, since `os.environ.get` goes through five functions to this dictionary.
         self._variables: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
         self._names = (os.fsencode(tokenizers.VARIABLE), os.fsencode(opencl.DEVICES_VARIABLE))
         self._known: Key | None = None
 
     def key(self) -> Key:
-        """Return what decides an examination's result: who is awake, libraries, threads, settings."""
+        """Return the facts that decide an examination's result: states, libraries, threads, settings."""
         numba = sys.modules.get(_NUMBA)
         variables = self._variables.get
         return (
@@ -145,13 +145,13 @@ class Unchanged:
 
 
 def _for_package(reason: Reason, forks: str) -> Reason:
-    """Return a reason with the remedies open to a user of a package that forks by itself."""
+    """Return a reason with the remedies for users of a package that forks on its own."""
     helps = runtimes.BY_ITSELF.format(forks)
     return replace(reason, remedies=tuple(helps if one == runtimes.SPAWN else one for one in reason.remedies))
 
 
 def exact_remedies(reasons: tuple[Reason, ...], loader: Callable[[], Loader]) -> tuple[Reason, ...]:
-    """Return the reasons with remedies that are possible here, as exactly as the process shows them."""
+    """Return the reasons with the exact remedies that are possible in this process."""
     return tuple(_with_exact(reason, loader) for reason in reasons)
 
 
@@ -171,7 +171,7 @@ def _with_exact(reason: Reason, ask: Callable[[], Loader]) -> Reason:
 
 
 def _has(library: str, loader: Loader) -> bool:
-    """Return whether the loaded library has the function: those of GCC 8 and before do not."""
+    """Return whether the loaded library has the pausing function, which GCC 8 and older lack."""
     handle = loader.handle(library.encode("utf-8", "surrogateescape"))
     return (
         handle is not None

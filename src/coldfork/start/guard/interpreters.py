@@ -1,4 +1,4 @@
-"""Find where the guard's pth file goes in a Python interpreter, by running it: only it knows."""
+"""Run a Python interpreter to find the place for the guard's pth file, which it alone knows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Interpreter:
 
     @property
     def named(self) -> str:
-        """Return the interpreter in words."""
+        """Return the description of the interpreter."""
         return f"{self.executable} (Python {self.version})"
 
     def pth_files(self) -> list[tuple[Path, PthFile | None]]:
@@ -73,7 +73,7 @@ class Interpreter:
 
 
 def ask(python: str | None) -> Interpreter:
-    """Ask an interpreter, by default the one that runs this."""
+    """Ask an interpreter, by default this one, about itself."""
     executable = python or sys.executable
     said, _ = _run(executable, "-E", "-c", _QUESTION)
     try:

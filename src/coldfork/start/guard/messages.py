@@ -18,13 +18,13 @@ _STRICT = 'it is let through, because it may work; guard("strict") refuses it'
 
 
 def refusal(call: str, reasons: Sequence[Reason]) -> str:
-    """Say why a fork was refused, who is to blame, and what to do instead."""
+    """Return the message of a refused fork: the reasons, their causes, and the remedies."""
     first = f"{call} was refused, and no process was started: {clauses(reasons)}"
     return "\n".join([first, *_conditions(reasons), *_below(reasons)])
 
 
 def line(call: str, reasons: Sequence[Reason]) -> str:
-    """Say the same in one line, for a fork that happens nevertheless."""
+    """Return the message in one line, for a fork that happens nevertheless."""
     help_ = next(iter(_remedies(reasons)), None)
     story = [f"{call} hands its child what it cannot use: {clauses(reasons)}", *conditions(reasons)]
     if help_:
@@ -35,7 +35,7 @@ def line(call: str, reasons: Sequence[Reason]) -> str:
 
 
 def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None = None) -> str:
-    """Return the note for a framework's error in a poisoned child: what is known about its parent."""
+    """Return the note for a framework's error in a poisoned child, with the facts about its parent."""
     where = "" if place is None else f", at {place[0]}:{place[1]},"
     first = f"coldfork: this process was forked from process {parent}{where} in spite of this:"
     texts = dict.fromkeys(f"  {reason.text}" for reason in reasons)
@@ -43,7 +43,7 @@ def note(reasons: Sequence[Reason], parent: int, place: tuple[str, int] | None =
 
 
 def conditions(reasons: Sequence[Reason]) -> list[str]:
-    """Return what breaks the child, each once; where the child cannot detect it, add that."""
+    """Return the conditions that break the child, each once, and whether the child cannot detect them."""
     told = dict.fromkeys(reason.condition for reason in reasons if reason.condition is not None)
     unseen = [one for one in reasons if one.judgement is Judgement.BREAKS_IF and not one.watched]
     return [*filter(None, told), _UNSEEN] if unseen else [*filter(None, told)]
@@ -74,7 +74,7 @@ def _below(reasons: Sequence[Reason], *, blocks: bool = True) -> Iterator[str]:
 
 
 def _remedies(reasons: Sequence[Reason]) -> list[str]:
-    """Return the remedies that help against all of the reasons: a remedy for one of several is none."""
+    """Return the remedies that help against all of the reasons at once."""
     offered = [remedy for reason in reasons for remedy in reason.remedies]
     every = [remedy for remedy in offered if all(remedy in reason.remedies for reason in reasons)]
     return list(dict.fromkeys(every or offered))

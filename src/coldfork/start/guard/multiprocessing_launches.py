@@ -1,4 +1,4 @@
-"""Check before multiprocessing forks: before its pipes exist, so that a refusal leaves nothing behind.
+"""Check forks of multiprocessing before it creates pipes, so that a refusal leaves nothing behind.
 
 `Popen._launch` makes four file descriptors and then forks. A refusal in the fork itself would lose them at
 each start. Spawn and forkserver have a `_launch` of their own and are left alone.
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Examiner(Protocol):
-        """The guard, as far as launches need it."""
+        """The interface of the guard for launches."""
 
         def before_launch(self, process: Any) -> bool: ...
 
@@ -23,7 +23,7 @@ _MARK = "coldfork_guards"
 
 
 def guard_launches(module: object, examiner: Examiner) -> None:
-    """Put the check into a module in which multiprocessing forks, unless it has it."""
+    """Add the check to a module in which multiprocessing forks, unless the module has it."""
     popen: Any = getattr(module, "Popen", None)
     if popen is not None and not hasattr(popen._launch, _MARK):
         popen._launch = _wrapper(popen._launch, examiner)

@@ -1,4 +1,4 @@
-"""Watch who wakes what, so that a refusal can name the line; this costs some microseconds an import.
+"""Watch for wakes, so that a refusal can name the waking line; each import costs microseconds more.
 
 Nothing can be woken before native code is loaded. Until then nothing is asked, and the code that asks is not
 imported.
@@ -34,7 +34,7 @@ _STARTS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 
 
 class Sensor:
-    """Tells what is awake in this process; nothing, until native code has been loaded."""
+    """A sensor of awake accelerators, which does nothing until native code has been loaded."""
 
     def __init__(self) -> None:
         self.poller: Poller | None = None
@@ -56,12 +56,12 @@ class Sensor:
         return () if self.poller is None else self.poller.awake()
 
     def _ctypes_is_whole(self) -> bool:
-        """Return False while `ctypes` is being imported: the code that asks would get half of it."""
+        """Return False while `ctypes` is being imported, when the sensor could not use it yet."""
         spec = getattr(self._modules.get("ctypes"), "__spec__", None)
         return not getattr(spec, "_initializing", False)
 
     def begin(self) -> None:
-        """Ask for real from here on. What that takes is imported now; our own wrappers ignore it."""
+        """Begin real checks, after importing the modules for them, which coldfork's wrappers ignore."""
         if self._begins:
             return
         self._begins = True
@@ -73,7 +73,7 @@ class Sensor:
 
 
 class WakeObservation:
-    """The wrappers in importlib and the listener for new threads; `poll` asks at once."""
+    """The wrappers in importlib and the listener for new threads; `poll` checks at once."""
 
     def __init__(
         self, actions: Actions, loaded: Callable[[str], None], trouble: Callable[[str, BaseException], None]
@@ -105,7 +105,7 @@ class WakeObservation:
             self._hear_threads()
         elif any(map(_is_foreign, _files())):
             self._sensor.begin()
-        # What is awake by now was woken before the watch began.
+        # Devices that are awake by now were woken before the watch began.
         self._attribution.start()
         self._imports.install()
         self._waking.install()
@@ -121,7 +121,7 @@ class WakeObservation:
         self._hear_no_more = lambda: None
 
     def poll(self) -> None:
-        """Ask now whether something woke since the last question."""
+        """Check now whether a device woke since the last check."""
         if self._watches:
             self._attribution.poll()
 
@@ -130,7 +130,7 @@ class WakeObservation:
         also(name)
 
     def _switch(self, load: Load | None) -> None:
-        """Note that a module is about to be loaded: from the first native one on, there is work to do."""
+        """Note that a module is about to be loaded, and begin real checks at the first native module."""
         if self._sensor.poller is None and load is not None and _is_foreign(load.path):
             self._sensor.begin()
 
@@ -150,7 +150,7 @@ class WakeObservation:
         self._thread_starts(arguments[0])
 
     def _thread_starts(self, work: object) -> None:
-        # What the starting thread did until now cannot have been done by the new one.
+        # Poll first, so that the new thread is not suspected of earlier acts of this one.
         try:
             self._attribution.poll()
             self._attribution.thread_starts(work)

@@ -39,7 +39,7 @@ ALLOWED: ContextVar[Permission | None] = ContextVar("coldfork.allow_fork", defau
 
 
 class ProcessGuard:
-    """Examines this process before each fork, as the innermost mode asks."""
+    """The guard, which examines this process before each fork under the innermost mode."""
 
     def __init__(self) -> None:
         self.mode: str = OFF
@@ -55,7 +55,7 @@ class ProcessGuard:
         self._handed_on: dict[int, tuple[Reason, ...]] = {}
 
     def push(self, request: ModeRequest) -> None:
-        """Apply a requested mode from now on, in place of that of a plain call just before."""
+        """Apply a requested mode from now on, in place of the mode of a preceding plain call."""
         if self._modes and not self._modes[-1].is_block:
             request.replaces = self._modes.pop()
             request.replaces.replaces = None
@@ -63,13 +63,13 @@ class ProcessGuard:
         self._apply()
 
     def enter(self, request: ModeRequest) -> None:
-        """Note that the latest request is a block: what it replaced returns when the block ends."""
+        """Note that the latest request is a block, whose end restores the mode that it replaced."""
         if request.replaces is not None and request in self._modes:
             self._modes.insert(self._modes.index(request), request.replaces)
         request.replaces = None
 
     def remove(self, request: ModeRequest) -> None:
-        """Note that a block has ended: drop its mode, and those requested inside it without a block."""
+        """Note that a block has ended: drop its mode, and modes that plain calls inside it requested."""
         if request not in self._modes:
             return
         index = self._modes.index(request)
@@ -95,7 +95,7 @@ class ProcessGuard:
         os.register_at_fork(after_in_parent=self._forked_in_parent, after_in_child=self._forked_in_child)
 
     def observe(self) -> None:
-        """Watch from now on who wakes what; the wrappers in importlib stay until the guard is off."""
+        """Begin to watch for wakes; the wrappers in importlib stay until the guard is off."""
         _load("coldfork.start.guard.observation")
         from coldfork.start.guard.observation import WakeObservation
 
@@ -110,7 +110,7 @@ class ProcessGuard:
             self._actions["import"] = self._import
 
     def before_launch(self, process: Any) -> bool:
-        """Examine before multiprocessing makes its pipes; False where the guard is off."""
+        """Examine the process before multiprocessing makes its pipes; return False if the guard is off."""
         if self.mode == OFF:
             return False
         call = f"multiprocessing {getattr(process, 'name', 'process')}"
@@ -123,7 +123,7 @@ class ProcessGuard:
         self._cleared.discard(get_ident())
 
     def against(self, call: str, frame: FrameType | None, process: Any = None) -> tuple[Reason, ...]:
-        """Return what speaks against a fork now, for the child's purpose; empty where that is unknown."""
+        """Return the reasons against a fork now, for the child's purpose; empty if the states are unknown."""
         try:
             examination = self._examination
             if examination is None:
@@ -184,7 +184,7 @@ class ProcessGuard:
         top = name.partition(".")[0]
         if (top in sys.stdlib_module_names or top == "coldfork") and name not in FORKING:
             return
-        # The hook's frame is above this method's, and above that is the importer's.
+        # The caller of this method is the audit hook, and the hook's caller is the importer.
         if sys._getframe(2).f_globals.get("__name__") == _SITE:
             return
         try:
@@ -201,13 +201,13 @@ class ProcessGuard:
     def _before(self, call: str) -> None:
         me = get_ident()
         if me in self._cleared:
-            # Examined a moment ago, and removed before the fork, so that the child does not inherit it.
+            # This thread was examined a moment ago; the mark is removed before the child could inherit it.
             self._cleared.discard(me)
             return
         self._examine(call, _caller_frame(sys._getframe()))
 
     def _before_program(self) -> None:
-        """Examine before subprocess forks, if a function of this program runs in the child first."""
+        """Examine the process before subprocess forks, if a preexec_fn will run in the child."""
         frame = _caller_frame(sys._getframe())
         if frame is not None and frame.f_locals.get("preexec_fn") is not None:
             self._examine("subprocess.Popen", frame)
@@ -235,7 +235,7 @@ class ProcessGuard:
         self._hand_on(reasons, users_place(frame))
 
     def _hand_on(self, reasons: tuple[Reason, ...], place: tuple[str, int] | None) -> None:
-        """Tell the child that is forked nevertheless why its framework fails."""
+        """Prepare the note for a child that is forked nevertheless, about why its framework fails."""
         from coldfork.start.guard.child_notes import Notes
 
         if self.notes is None:
@@ -254,7 +254,7 @@ class ProcessGuard:
             try:
                 self.notes.arm(reasons)
             except Exception as error:
-                # Nothing is logged: the log's lock may be held by a thread that is gone.
+                # Logs nothing, since a thread that does not exist here may hold the log's lock.
                 self.troubles.append(f"notes: {type(error).__name__}: {error}")
 
     def _trouble(self, what: str, error: BaseException) -> None:
@@ -300,5 +300,5 @@ def _hook(actions: dict[str, Action]) -> Callable[[str, tuple[Any, ...]], None]:
     return hook
 
 
-# One for the process, because a hook cannot be removed and a fork copies the whole process.
+# Shared by the whole process, because an audit hook cannot be removed.
 HERE = ProcessGuard()

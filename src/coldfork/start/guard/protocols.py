@@ -1,4 +1,4 @@
-"""Requests for modes and forks, as far as the guard of a process needs to know them."""
+"""The interfaces of requests for modes and forks, as the guard of a process uses them."""
 
 from __future__ import annotations
 

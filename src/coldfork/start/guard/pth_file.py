@@ -22,7 +22,7 @@ NOT_COVERED = (
 )
 """Cases that an installed guard does not see."""
 
-# In a virtual environment Python runs the line twice; an error is reported once.
+# An error is reported only once, though Python runs the line twice in a virtual environment.
 _PROGRAM = """\
 try:
     if os.environ.get("COLDFORK_GUARD") != "off":
@@ -34,7 +34,7 @@ except Exception as error:
         sys.coldfork_guard_failed = True
         sys.stderr.write(f"coldfork: the fork guard is not on: {{type(error).__name__}}: {{error}}\\n")
 """
-# Python runs only lines that begin with "import", and each by itself.
+# Python runs only lines that begin with "import", each of them separately.
 _LINE = "import os, sys; exec({program!r})  # coldfork {version}: guard, mode {mode}\n"
 # The file of any version counts: the comment at its end identifies it.
 _KNOWN = re.compile(

@@ -1,1 +1,1 @@
-"""Find what importing a module would wake, by `coldfork check`, without importing it."""
+"""Find the devices that importing a module would wake, with `coldfork check` and without the import."""

@@ -1,4 +1,4 @@
-"""Answers to the question what importing a module would reach.
+"""Answers about how far importing a module would reach towards a device.
 
 They come through a port, `Reach`: a function from a target to an answer.
 """
@@ -43,7 +43,7 @@ class ReachAnswer:
 
     @classmethod
     def unknown(cls, module: str, reason: str) -> ReachAnswer:
-        """Make the answer for a module without one."""
+        """Return the answer for a module about which nothing is known."""
         return cls(module, Reached.UNKNOWN, reason)
 
 

@@ -1,4 +1,4 @@
-"""Keep answers about modules in the cache folder until something they rest on changes; never needed.
+"""Answers about modules in the cache folder, which are valid until the files behind them change.
 
 An answer holds while the files beside the module, the folders on `sys.path`, the interpreter, the profile and
 coldfork itself are the same. Installing or removing a package changes the package's folder.
@@ -27,7 +27,7 @@ _LEFT_OUT = ("__pycache__", "node_modules", "site-packages", "dist-packages")
 
 
 class KeptAnswer:
-    """The answer for one module, if it is kept and still holds."""
+    """The cache entry for one module."""
 
     def __init__(self, file: KeptFile, stamp: str | None) -> None:
         self._file = file
@@ -35,7 +35,7 @@ class KeptAnswer:
 
     @classmethod
     def of(cls, place: Place, search: Sequence[str]) -> KeptAnswer:
-        """Return where the answer is kept, with what it rests on."""
+        """Return the entry for a module, with the stamp of the files behind the answer."""
         name = digest((place.module, place.path, profile(), *sys.version_info, __version__))
         file = KeptFile.of("reach", name)
         stamp = _stamp(place, search) if file.possible else None
@@ -47,7 +47,7 @@ class KeptAnswer:
         return self._file.possible
 
     def read(self) -> ReachAnswer | None:
-        """Return the answer, or None if there is none that holds."""
+        """Return the answer, or None if there is no valid one."""
         stored = self._file.read()
         try:
             if stored is None or stored["stamp"] != self._stamp or time() > stored.get("until", inf):
@@ -86,7 +86,7 @@ def _stamp(place: Place, search: Sequence[str]) -> str | None:
 
 
 def _on_the_way(place: Place) -> Iterator[tuple[str, int, int]]:
-    """Yield the module's own file, and those of the packages that are imported before it."""
+    """Yield the module's own file, and the files of the packages that contain it."""
     path = place.root
     for part in place.module.split("."):
         path = os.path.join(path, part)

@@ -44,7 +44,7 @@ def ask(place: Place, search: Sequence[str], deadline: float) -> ReachAnswer:
 def judged(
     module: str, findings: Sequence[dict[str, Any]], skipped: int, unfinished: Sequence[dict[str, Any]] = ()
 ) -> ReachAnswer:
-    """Derive the answer from the findings of `coldfork check`: the surest line that wakes a device."""
+    """Return the answer that follows from the findings of `coldfork check`, by the surest waking line."""
     waking = [finding for finding in findings if finding["effect"] in WAKING]
     if not waking:
         if skipped:
@@ -78,7 +78,7 @@ def question(place: Place, search: Sequence[str]) -> dict[str, Any]:
 
 
 def _folders(search: Sequence[str], place: Place) -> list[str]:
-    """Return where this program finds its packages, without the standard library and the place itself."""
+    """Return the folders of this program's packages, except the standard library and the module's own."""
     standard = os.path.dirname(os.__file__)
     beside = {os.path.abspath(folder or os.curdir) for folder in search}
     return sorted(

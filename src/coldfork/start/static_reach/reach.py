@@ -1,4 +1,4 @@
-"""Tell what importing a module would do to accelerators, by `coldfork check`, without importing it.
+"""Find the effects on accelerators of importing a module, with `coldfork check` and without the import.
 
 `StaticReach` returns a kept answer, or has another process check the module and waits for it.
 """
@@ -22,7 +22,7 @@ DEADLINE = 20.0
 
 
 class StaticReach:
-    """Asks `coldfork check --entry` in another process, and keeps the answers."""
+    """A client that asks `coldfork check --entry` in another process, and keeps the answers."""
 
     def __init__(self, deadline: float = DEADLINE, search: Sequence[str] | None = None) -> None:
         self._deadline = deadline
@@ -31,7 +31,7 @@ class StaticReach:
         """The answers that cannot be kept: waiting for one once in a process is enough."""
 
     def __call__(self, target: Target) -> ReachAnswer:
-        """Return what importing the target's module reaches; never raises and never imports it."""
+        """Return how far importing the target's module reaches; never raise, and never import it."""
         if target.module.partition(".")[0] in sys.stdlib_module_names and target.module != "__main__":
             return ReachAnswer(target.module, Reached.NOTHING, "it belongs to the standard library")
         try:
@@ -43,7 +43,7 @@ class StaticReach:
             return ReachAnswer.unknown(target.module, f"{type(error).__name__}: {error}")
 
     def _answer(self, place: Place) -> ReachAnswer:
-        # Imported only here: most decisions need neither another process nor the cache.
+        # Imported only here, since most decisions need neither another process nor the cache.
         from coldfork.start.static_reach import cache, check_process
 
         kept = cache.KeptAnswer.of(place, self._search)
@@ -57,7 +57,7 @@ class StaticReach:
 
 
 def located(target: Target, search: Sequence[str]) -> Place | str:
-    """Return where a target's source is, found without importing anything; or why it cannot be told."""
+    """Return the place of a target's source without importing it, or why the place is unknown."""
     module, file = target.module, target.file
     if module == "__main__":
         main = getattr(sys.modules.get("__main__"), "__spec__", None)

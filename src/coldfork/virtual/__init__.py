@@ -1,4 +1,4 @@
-"""Without a device, do what goes wrong early on one: initialise it, and capture graphs.
+"""A virtual device for the things that go wrong early on a real one: initialisation and graph capture.
 
 `with coldfork.virtual.device("h100", count=2):` gives this process two of them, and
 `coldfork.virtual.install("h100", 2)` does so for good.

@@ -49,7 +49,7 @@ def allow_fork(reason: str) -> Allowing:
 
 
 class Guarding:
-    """The result of `guard`: the mode is on already; leaving the block restores the earlier one."""
+    """The result of `guard`, which has set the mode; as a block, it restores the earlier mode at its end."""
 
     def __init__(self, mode: str) -> None:
         self.mode = mode

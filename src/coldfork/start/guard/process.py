@@ -105,7 +105,7 @@ class ProcessGuard:
         self.observation.begin()
 
     def observe_later(self) -> None:
-        """Watch from the first import outside the standard library on: a plain script pays nothing."""
+        """Begin to watch at the first import outside the standard library; plain scripts pay nothing."""
         if self.observation is None:
             self._actions["import"] = self._import
 

@@ -1,4 +1,4 @@
-"""CUDA-graph semantics on CPU tensors: captured work is recorded and not executed, and replay executes it.
+"""CUDA-graph semantics on CPU tensors: a capture records work without executing it, a replay executes it.
 
 Importing this package imports nothing of torch; `capture()` imports what it needs.
 """
@@ -23,7 +23,7 @@ __all__ = ["CaptureError", "CaptureRefusedError", "NotCapturableError", "ReplayE
 
 
 def capture(pool: Pool | None = None) -> AbstractContextManager[Graph]:
-    """Record the torch operators of a `with` block without executing them, as a device does.
+    """Record the torch operators of a `with` block without executing them, like a capture on a device.
 
     The block's outputs hold poison until `graph.replay()` computes them. `pool` is another graph's `.pool`:
     the two graphs then share the memory that both no longer need for anything else.

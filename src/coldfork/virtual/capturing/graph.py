@@ -1,4 +1,4 @@
-"""A captured graph: recorded work, to be executed on the same memory as often as requested."""
+"""A captured graph: recorded work that can be replayed repeatedly on the same memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Graph(RecordedRegion):
         self._lock = threading.Lock()
 
     def replay(self) -> None:
-        """Execute what was recorded, on the memory that it was recorded with."""
+        """Execute the recorded work, on the memory used at its capture."""
         self._require_ready()
         with self._lock:
             self._poison_freed()
@@ -42,7 +42,7 @@ class Graph(RecordedRegion):
             self.replays += 1
 
     def explain_poison(self, tensor: Any = None) -> PoisonRead | None:
-        """Find the operator, with its line, that read uninitialised memory, so that this tensor holds poison.
+        """Return the operator whose read of uninitialised memory put poison into this tensor, with its line.
 
         Without a tensor: the first operator of the graph that does. None when there is none. The graph is
         replayed once for it, and all memory is left as it was.
@@ -65,7 +65,7 @@ class Graph(RecordedRegion):
         self._state = "reset"
 
     def lend(self, tensor: Any) -> Any:
-        """Return a tensor for the same memory that does not keep it from other graphs of the pool.
+        """Return a tensor for the same memory that lets other graphs of the pool reuse it.
 
         Its content is valid until one of them is replayed.
         """
@@ -95,7 +95,7 @@ class Graph(RecordedRegion):
 
 @contextmanager
 def capturing(pool: Pool | None) -> Iterator[Graph]:
-    """Record what the block does on this thread."""
+    """Record the work of the block on this thread."""
     process = HERE
     if pool is not None and pool.gone:
         raise CaptureError(POOL_IS_GONE)
@@ -154,14 +154,14 @@ class ProcessCaptures:
             self.recorder = None
 
 
-# One for the process, because a device captures one graph at a time.
+# Shared by the whole process, because a device captures one graph at a time.
 HERE = ProcessCaptures()
 
 
 def compiled_graphs_shown() -> AbstractContextManager[None]:
-    """Let the modes of this thread see what compiled graphs do, where they run and are not captured."""
+    """Let the modes of this thread see the operators of compiled graphs that run without being captured."""
     if "torch._dynamo" in sys.modules:
-        # Graphs that are compiled in the block are to be seen as well.
+        # The modes should also see graphs that are compiled in the block.
         importlib.import_module("torch._inductor.output_code")
     return HERE.compiled_calls.shown()
 

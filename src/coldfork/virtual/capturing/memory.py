@@ -1,4 +1,4 @@
-"""The memory of captured graphs: its owners, and its content before anything was computed into it."""
+"""The memory of captured graphs: its owners, and the poison that it holds before the first write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BYTE = 0xA5
 
 
 def poison_value(dtype: Any) -> Any:
-    """Return an element's value before anything was computed into it; None where bytes must do."""
+    """Return the poison value of a type; None if only bytes can serve as poison."""
     if dtype.is_complex:
         return complex(_NAN, _NAN)
     if dtype.is_floating_point:
@@ -43,7 +43,7 @@ def poison_storage(storage: Any, dtype: Any) -> None:
     flat = torch.empty(0, dtype=dtype).set_(storage)
     value = poison_value(dtype)
     if value is None:
-        # 0x7f is a NaN in every eight-bit float except those without a negative zero, where 0x80 is.
+        # 0x7f is a NaN in all eight-bit floats except those without a negative zero, whose NaN is 0x80.
         flat.view(torch.uint8).fill_(0x80 if "uz" in str(dtype) else 0x7F)
     else:
         flat.fill_(value)
@@ -53,7 +53,7 @@ _uses = torch._C._storage_Use_Count
 
 
 class Kind(StrEnum):
-    """Where the memory that a captured region uses came from."""
+    """The origin of the memory that a captured region uses."""
 
     POOL = "pool"
     """It was allocated in the captured region."""
@@ -64,7 +64,7 @@ class Kind(StrEnum):
 
 
 class Block:
-    """One storage of torch, and how many of the references to it belong to graphs."""
+    """One storage of torch, and the number of references to it that belong to graphs."""
 
     __slots__ = ("graphs", "held", "key", "nbytes", "storage")
 
@@ -77,13 +77,13 @@ class Block:
         self.graphs: int = 0
 
     def is_free(self) -> bool:
-        """Return True if no tensor of the program uses it any more, and nothing that autograd keeps."""
+        """Return True if neither the program's tensors nor autograd use the block any more."""
         return bool(_uses(self.key) <= self.held)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Memory:
-    """One allocation that a captured region uses, however many tensors and views share it."""
+    """One allocation that a captured region uses, which many tensors and views may share."""
 
     serial: int
     """Counts the allocations of a graph: a block that is used twice is two of them."""
@@ -99,7 +99,7 @@ class Memory:
 
     @property
     def key(self) -> int:
-        """The `tensor.untyped_storage()._cdata` of each tensor that uses it."""
+        """The `tensor.untyped_storage()._cdata` of each tensor that uses this memory."""
         return self.block.key
 
     @property
@@ -113,7 +113,7 @@ class Memory:
         return int(self.block.storage.nbytes())
 
     def poison_if_freed(self) -> None:
-        """Poison it if a device would have given this memory to another allocation by now."""
+        """Poison this memory if a device could have given it to another allocation by now."""
         # Storage that cannot be resized has another owner, such as an array of numpy.
         if self.kind is Kind.OUTSIDE and not self.freed and self.block.is_free() and self.storage.resizable():
             self.freed = True
@@ -124,7 +124,7 @@ class Memory:
 
 
 class Holdings:
-    """Tells the references of this process's graphs to a block from the program's own."""
+    """The references of this process's graphs to blocks, counted apart from the program's."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, Block] = {}
@@ -138,18 +138,18 @@ class Holdings:
         return block
 
     def watch(self, graph: object, memories: list[Memory]) -> None:
-        """Count a graph's references until it is gone."""
+        """Count a graph's references until the graph is deleted."""
         for memory in memories:
             memory.block.graphs += 1
-        # A graph may die at any point of any thread, so the next caller does the counting.
+        # A graph may be deleted at any point of any thread, so the next caller of `settle` counts.
         weakref.finalize(graph, self._gone.append, memories).atexit = False
 
     def release(self, memories: list[Memory]) -> None:
-        """Note that a graph dropped its references."""
+        """Note that a graph has dropped its references."""
         self._gone.append(memories)
 
     def settle(self) -> None:
-        """Subtract the references of graphs that are gone."""
+        """Subtract the references of graphs that have been deleted."""
         # Called before each allocation.
         while self._gone:
             memories = self._gone.popleft()
@@ -163,7 +163,7 @@ class Holdings:
 
 
 class Poisoning:
-    """Poison for what one capture allocates.
+    """The poisoning of the memory that one capture allocates.
 
     Nothing is computed while a region is captured, so memory that was poisoned in it holds its poison until
     the end, and is not filled again when the region reuses it.
@@ -175,7 +175,7 @@ class Poisoning:
         self._holding: dict[int, Any] = {}
 
     def fill(self, tensor: Any, block: Block, value: Any) -> None:
-        """Fill a new tensor with poison; `value` is None where its storage must be filled byte by byte."""
+        """Fill a new tensor with poison; if `value` is None, fill its storage byte by byte."""
         dtype = tensor.dtype
         if self._holding.get(block.key) is dtype:
             return
@@ -188,7 +188,7 @@ class Poisoning:
 
 
 class Pool:
-    """Memory that graphs share, because none of them needs it while another one runs."""
+    """A pool of memory that graphs share, because no graph needs it while another one runs."""
 
     __slots__ = ("_alive", "_free", "graphs")
 
@@ -200,21 +200,21 @@ class Pool:
 
     @property
     def gone(self) -> bool:
-        """Whether graphs were captured with it, and none of them is left."""
+        """Whether the pool had graphs, none of which is left."""
         return bool(self.graphs) and not self._alive
 
     def enter(self, graph: Any) -> None:
-        """Note that one more graph was captured with it."""
+        """Note that another graph was captured with this pool."""
         self.graphs += 1
         self._alive.add(graph)
 
     def leave(self, graph: Any) -> None:
-        """Note that a graph released its memory."""
+        """Note that a graph has released its memory."""
         self._alive.discard(graph)
 
     @property
     def nbytes(self) -> int:
-        """How much memory the graphs allocated together."""
+        """The number of bytes that all graphs of the pool have allocated."""
         return sum(block.nbytes for blocks in self._free.values() for block in blocks)
 
     def add(self, block: Block) -> None:
@@ -222,7 +222,7 @@ class Pool:
         self._free.setdefault(block.nbytes, deque()).append(block)
 
     def take(self, nbytes: int) -> Block | None:
-        """Return a block of this size that is not needed any more."""
+        """Return a block of this size that is no longer needed."""
         blocks = self._free.get(nbytes)
         if blocks:
             for _ in range(min(len(blocks), 4)):

@@ -24,17 +24,17 @@ GENERATED = "<torch.compile>"
 
 
 class Places:
-    """Finds the program's own line in a stack, and remembers which code is the program's."""
+    """A finder of the program's own line in a stack, which remembers which code is the program's."""
 
     def __init__(self) -> None:
-        # All of coldfork: its graph manager is between a program's line and the operator.
+        # All of coldfork, since its graph manager may be between the program's line and the operator.
         generated = ("<frozen ", "<eval_with_key>", GENERATED)
         self._torch = (_folder(coldfork.__file__), _folder(torch.__file__), *generated)
         self._library = _folder(os.__file__)
         self._known: dict[CodeType, bool] = {}
 
     def here(self, depth: int = 1) -> Place | None:
-        """Return the line that is running now."""
+        """Return the program's line that is running now."""
         frame: FrameType | None = sys._getframe(depth)
         known = self._known
         while frame is not None:
@@ -61,7 +61,7 @@ def _folder(file: str) -> str:
 
 
 def as_frame(place: Place | None) -> Frame | None:
-    """Return a place as the frame that the rest of coldfork uses."""
+    """Return a place as a `Frame`, the form that the rest of coldfork uses."""
     if place is None:
         return None
     code, line = place
@@ -69,13 +69,13 @@ def as_frame(place: Place | None) -> Frame | None:
 
 
 def written(where: Frame | None) -> str:
-    """Return a line as messages write it."""
+    """Return a place in the form of messages."""
     return f"{where.path}:{where.line}" if where is not None else "an unknown line"
 
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """One tensor that an operator reads or writes: the memory, and which part of it."""
+    """One tensor that an operator reads or writes, with its memory and the part of it."""
 
     memory: Memory
     tensor: Any
@@ -116,22 +116,22 @@ class Record:
 
     @property
     def random(self) -> bool:
-        """Whether it draws random numbers, new ones at each replay."""
+        """Whether the operator draws random numbers, which are new at each replay."""
         return self.operator.random
 
     @property
     def where(self) -> Frame | None:
-        """The line of the program that called it."""
+        """The program's line that called the operator."""
         return as_frame(self.place)
 
     @property
     def reads(self) -> tuple[Memory, ...]:
-        """The memory whose content it depends on."""
+        """The memory that the operator's results depend on."""
         return tuple(dict.fromkeys(use.memory for use in self.read))
 
     @property
     def writes(self) -> tuple[Memory, ...]:
-        """The memory that it changes."""
+        """The memory that the operator changes."""
         return tuple(dict.fromkeys(use.memory for use in self.wrote))
 
     def __repr__(self) -> str:
@@ -163,12 +163,12 @@ class RecordedRegion:
 
     @property
     def pointers(self) -> tuple[Frame | None, ...]:
-        """The lines that took a tensor's address while capturing: their use of it is not recorded."""
+        """The lines that took a tensor's address during the capture; uses of the address are not recorded."""
         return tuple(as_frame(place) for place in self._pointers)
 
     @property
     def nbytes(self) -> int:
-        """How much memory the region allocated, and the graph keeps."""
+        """The number of bytes that the region allocated, and that the graph keeps."""
         blocks = {memory.block.key: memory.nbytes for memory in self._memories if memory.kind is Kind.POOL}
         return sum(blocks.values())
 
@@ -183,5 +183,5 @@ class RecordedRegion:
         self._holdings.release(list(self._memories))
         self._records.clear()
         self._outside = []
-        # The end of this graph returns this list's content, which has been returned already.
+        # Emptied, because the graph's finalizer would otherwise return these references a second time.
         self._memories.clear()

@@ -1,4 +1,4 @@
-"""Execute a captured graph, and find its first operator that read uninitialised memory."""
+"""The execution of a captured graph, and the search for its first read of uninitialised memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 
 @contextmanager
 def below() -> Iterator[None]:
-    """Run below autograd, autocast and modes, which acted when the operators were recorded."""
+    """Run the block below autograd, autocast and modes, which acted when operators were recorded."""
     with (
         _disable_current_modes(),
         torch._C._AutoDispatchBelowADInplaceOrView(),
@@ -73,7 +73,7 @@ _PARTIAL = (
 
 @dataclass(frozen=True, slots=True)
 class PoisonRead:
-    """The first operator that read memory into which nothing had been written."""
+    """The first operator that read memory before anything was written to it."""
 
     operator: str
     """Its name; empty if the tensor in question was never written."""
@@ -94,7 +94,7 @@ class PoisonRead:
 
 
 def explain(graph: RecordedRegion, tensor: Any) -> PoisonRead | None:
-    """Replay with a shadow, and leave all memory and random numbers as they were."""
+    """Return the first read of poison, by a replay with a shadow; restore memory and random numbers."""
     target = _target(graph, tensor) if tensor is not None else None
     with torch.no_grad(), below(), _as_it_was(graph):
         shadow = Shadow()
@@ -121,7 +121,7 @@ def explain(graph: RecordedRegion, tensor: Any) -> PoisonRead | None:
 
 
 def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) -> None:
-    """Execute one record, and pass the taint of unwritten memory on to what it writes."""
+    """Execute one record, and pass the taint of unwritten memory on to the memory that it writes."""
     partial = any(word in record.name for word in _PARTIAL)
     kept = [
         (use, use.tensor.clone())
@@ -159,7 +159,7 @@ def _step(record: Record, shadow: Shadow, reads: dict[int, tuple[Record, Use]]) 
 
 
 def _given(record: Record, use: Use) -> bool:
-    """Return whether a tensor that is written existed before, and is not a new result."""
+    """Return whether a written tensor existed before the operator, and is not a new result."""
     return any(use.tensor is one.tensor for one in record.read)
 
 
@@ -196,7 +196,7 @@ def _state(memory: Memory) -> str:
 
 @contextmanager
 def _as_it_was(graph: RecordedRegion) -> Iterator[None]:
-    """Restore what the replay changes."""
+    """Restore at the end of the block everything that the replay changes."""
     state = torch.default_generator.get_state()
     storages = {memory.key: memory.storage for memory in graph.memories}
     kept = [(storage, storage.clone()) for storage in storages.values()]
@@ -220,7 +220,7 @@ _TELLING = 4
 
 
 class Shadow:
-    """One number for each byte of a graph's memory."""
+    """One code for each byte of a graph's memory: the record that tainted it, if any."""
 
     def __init__(self) -> None:
         self._codes: dict[Memory, Any] = {}

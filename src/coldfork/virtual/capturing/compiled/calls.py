@@ -1,4 +1,4 @@
-"""Let the modes of a thread see what compiled graphs do while they run there."""
+"""Let the modes of a thread see the operators of compiled graphs that run on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _A_GRAPH = "a graph of torch.compile"
 
 
 class CompiledCalls:
-    """The calls of compiled graphs in this process; on some threads they run by their operators."""
+    """The calls of compiled graphs in this process, which run as single operators on some threads."""
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
@@ -33,13 +33,13 @@ class CompiledCalls:
 
     @contextmanager
     def shown(self, refuse: Refuse | None = None) -> Iterator[None]:
-        """Run compiled graphs of this thread by their operators.
+        """Run compiled graphs of this thread as single operators within the block.
 
         What cannot be shown this way is passed to `refuse`; without `refuse`, it runs as it is, unseen.
         """
         module = sys.modules.get(_OUTPUT_CODE)
         if module is None:
-            # Nothing had been compiled by then, so there is nothing to show.
+            # Nothing has been compiled so far, so there is nothing to show.
             yield
             return
         thread = threading.get_ident()
@@ -114,7 +114,7 @@ _FOLDERS = tuple(
 
 
 def is_compiling() -> bool:
-    """Return whether the compiler itself is running here, and not something that it made."""
+    """Return whether this thread runs the compiler itself, and not compiled code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name in _AT_WORK and frame.f_code.co_filename.startswith(_FOLDERS):
@@ -133,6 +133,6 @@ def times_compiled() -> int:
 
 
 def what_is_compiled(code: Any) -> str:
-    """Return the function that is being compiled, in words."""
+    """Return a description of the function being compiled."""
     name = getattr(code, "co_qualname", "")
     return f"torch.compile of {name}" if name else "torch.compile"

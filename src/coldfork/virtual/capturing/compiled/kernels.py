@@ -1,4 +1,4 @@
-"""Make operators of the kernels that torch's compiler wrote, so that every mode sees them run.
+"""Turn the kernels that torch's compiler wrote into operators, so that every mode sees them run.
 
 The compiler calls its kernels with addresses, past torch's dispatcher. Here each becomes an operator whose
 schema says what it reads and writes, and a graph gets a twin that calls the operators instead.
@@ -21,13 +21,13 @@ from coldfork.virtual.capturing.records import GENERATED
 
 
 class Trials:
-    """Remembers the results of the trials, for each kernel and shape."""
+    """The remembered results of trial runs, for each kernel and shape."""
 
     def __init__(self) -> None:
         self._spared: dict[Any, tuple[bool, ...]] = {}
 
     def spared(self, operator: Operator, args: Any, kwargs: Any, safe: bool) -> tuple[bool, ...]:
-        """Return for each output whether some of its elements keep their value, or may keep it."""
+        """Return for each output whether some of its elements certainly or possibly keep their value."""
         key = (operator, *map(key_of, args), *map(key_of, kwargs.values()))
         known = self._spared.get(key)
         if known is None:
@@ -37,7 +37,7 @@ class Trials:
 
 
 def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
-    """Run a kernel twice on different bytes: elements that it leaves alone still differ."""
+    """Return which outputs a kernel leaves partly unwritten, by two runs on different bytes."""
     left = []
     for filling in (0x00, 0xFF):
         twins = Twins(scratch)
@@ -48,7 +48,7 @@ def _tried(operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
         try:
             operator.func(*mine, **by_name)
         except RuntimeError:
-            # The kernel checks its indices, and those on scratch memory are meaningless.
+            # The kernel has rejected its indices, which are meaningless on scratch memory.
             return (True,) * len(outs)
         left.append(outs)
     return tuple(not torch.equal(one, other) for one, other in zip(*left, strict=True))
@@ -66,7 +66,7 @@ _TELLING = 12
 
 
 class Kernels:
-    """The kernels of this process's compiled graphs, as operators; each is made once."""
+    """The kernels of this process's compiled graphs, each turned into an operator once."""
 
     def __init__(self) -> None:
         self._library: Any = None
@@ -89,7 +89,7 @@ class Kernels:
         names = known[1]
         if not isinstance(call, MethodType):
             return _moved(function, names)
-        # The graph may be cut into partitions, which its runner holds.
+        # The compiler may have cut the graph into partitions, which its runner holds.
         runner: Any = copy.copy(call.__self__)
         runner.partitions = [
             _moved(one, names) if isinstance(one, FunctionType) else one for one in runner.partitions
@@ -97,7 +97,7 @@ class Kernels:
         return MethodType(_moved(function, names), runner)
 
     def spared(self, operator: Operator, args: Any, kwargs: Any) -> tuple[bool, ...]:
-        """Return for each output of a kernel whether it keeps some of its elements, or may."""
+        """Return for each output of a kernel whether some of its elements may keep their value."""
         safe = operator.short not in self._dividing
         return self._trials.spared(operator, args, kwargs, safe)
 
@@ -144,7 +144,7 @@ class Kernels:
         self._library.define(name + signature.schema)
         self._library.impl(name, run, "CPU")
         for key in ("Autograd", "ADInplaceOrView"):
-            # A kernel bumps no version counters, and its graph has a backward of its own.
+            # A kernel changes no version counters, and its graph brings its own backward pass.
             self._library.impl(name, torch.library.fallthrough_kernel, key)
         return getattr(getattr(torch.ops, KERNELS), name).default
 
@@ -154,8 +154,8 @@ def _empty_strided(size: Any, stride: Any, dtype: Any) -> Any:
 
 
 def _moved(function: FunctionType, names: dict[str, Any]) -> FunctionType:
-    """Return a function with other globals."""
-    # Its lines are not the program's.
+    """Return a copy of a function with other globals."""
+    # The file name marks the lines as generated, so that they do not count as the program's.
     code = function.__code__.replace(co_filename=GENERATED)
     moved = FunctionType(code, names, function.__name__, function.__defaults__, function.__closure__)
     moved.__kwdefaults__ = function.__kwdefaults__

@@ -1,4 +1,4 @@
-"""Find what the kernels of a compiled graph read and write in the source that torch's compiler wrote."""
+"""Find the reads and writes of a compiled graph's kernels in the source from torch's compiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTEGERS = re.compile(r"u?int\d+_t|long|int")
 
 
 class UnreadableKernelError(Exception):
-    """The compiler's source does not say what its kernels do; the message names what was not understood."""
+    """The source from the compiler could not be understood; the message names the unclear part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,21 @@ class Parameter:
 
     @property
     def points(self) -> bool:
-        """Whether its argument is a tensor."""
+        """Whether the parameter takes a tensor."""
         return self.kind.endswith("*")
 
     @property
     def writes(self) -> bool:
-        """Whether the kernel may write there."""
+        """Whether the kernel may write to the parameter's tensor."""
         return self.points and not self.kind.startswith("const ")
 
     @property
     def overwrites(self) -> bool:
-        """Whether the kernel writes there without reading the previous content."""
+        """Whether the kernel writes to the parameter's tensor without reading the previous content."""
         return self.writes and not self.name.startswith("in_out")
 
     def declared(self) -> str:
-        """Return its declaration in the schema of an operator."""
+        """Return the parameter's declaration in the schema of an operator."""
         if self.overwrites:
             return f"Tensor({self.name}!) {self.name}"
         if self.points:
@@ -65,7 +65,7 @@ class Signature:
 
     @property
     def schema(self) -> str:
-        """Return an operator's arguments: what is only written is given by name, as `out=` is."""
+        """Return an operator's arguments; those that are only written are keywords, like `out=`."""
         given = [one.declared() for one in self.parameters if not one.overwrites]
         outs = [one.declared() for one in self.parameters if one.overwrites]
         return f"({', '.join([*given, *(['*'] if outs else []), *outs])}) -> ()"

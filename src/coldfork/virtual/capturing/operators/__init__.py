@@ -1,1 +1,1 @@
-"""The effect of an operator on its arguments, and the form of its results."""
+"""The effects of operators on their arguments, and the form of their results."""

@@ -1,4 +1,4 @@
-"""Keep torch's compiler out: its import takes seconds, and it would compile modes as well."""
+"""Keep torch's compiler away from modes, which it would compile, and avoid its slow import."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class UncompiledMode(TorchDispatchMode):  # type: ignore[misc]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Keep torch from importing its compiler here, only to tell it not to look."""
+        """Return False, so that torch does not import its compiler only to exempt this mode from it."""
         return False
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Have torch run what it has compiled, and not the functions that it was compiled from."""
+        """Return True, so that torch runs compiled code and not the original functions."""
         return True
 
     def __enter__(self) -> Any:
-        """Begin; if the compiler is imported, tell it not to look."""
+        """Enter the mode, and exempt it from the compiler if that is imported."""
         hide_from_compiler(type(self))
         return super().__enter__()
 
 
 def hide_from_compiler(kind: type[UncompiledMode]) -> None:
-    """Have a mode's own function run uncompiled, if torch's compiler has been imported by now."""
+    """Let a mode's own function run uncompiled, if torch's compiler has already been imported."""
     if "torch._dynamo" in sys.modules and not hasattr(kind.__torch_dispatch__, _HIDDEN):
         hidden = torch._disable_dynamo(kind.__torch_dispatch__, recursive=True)
         setattr(hidden, _HIDDEN, True)
@@ -49,7 +49,7 @@ def hide_from_compiler(kind: type[UncompiledMode]) -> None:
 
 
 class KeptOut:
-    """Lets torch's reference implementations run without importing torch._dynamo.
+    """A context in which torch's reference implementations run without importing torch._dynamo.
 
     Each of them would import it on its first use, only to tell it not to look inside. A later import of the
     compiler finds everything as it was.
@@ -75,7 +75,7 @@ class KeptOut:
 
 
 def _hidden() -> Iterator[FunctionType]:
-    """Yield the functions that torch would hide from its compiler, behind its reference implementations."""
+    """Yield the functions behind reference implementations that torch would hide from its compiler."""
     seen = set[int]()
     waiting: list[Any] = []
     for room, module in list(sys.modules.items()):

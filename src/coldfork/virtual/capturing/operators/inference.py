@@ -1,4 +1,4 @@
-"""Learn the form of results without computing them, once for each shape of arguments."""
+"""Find the form of results without computing them, once for each shape of arguments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class UnknownShape(Exception):
 
 
 def key_of(value: Any) -> Any:
-    """Return what the form of the results depends on: everything but the elements of tensors."""
+    """Return the key of a value, by everything that the form of results depends on: not by elements."""
     if isinstance(value, torch.Tensor):
         try:
             laid_out = value.stride()
@@ -78,7 +78,7 @@ def key_of(value: Any) -> Any:
 
 
 class Shapes:
-    """Remembers the form of results."""
+    """A memory of the form of results."""
 
     def __init__(self) -> None:
         self._plans: dict[Any, ResultPlan] = {}
@@ -108,7 +108,7 @@ class Shapes:
 
 
 def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-    """Let an operator's meta kernel tell the form of its results, or try it on scratch memory."""
+    """Return the form of an operator's results, by its meta kernel or by a run on scratch memory."""
     for tensor in tensors_in((args, kwargs)):
         if tensor.layout is not torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
             raise UnknownShape(
@@ -144,7 +144,7 @@ def infer(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
 
 
 def _without_generator(value: Any) -> Any:
-    """Drop the generator: no shape depends on it, some meta kernels refuse it, and trials must not draw."""
+    """Return arguments without the generator, which some meta kernels refuse and no shape depends on."""
     return None if isinstance(value, torch.Generator) else value
 
 
@@ -155,7 +155,7 @@ def _on_meta(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
 
 
 def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
-    """Compute it once on meaningless numbers, leaving the random numbers as they were."""
+    """Return the form of results after one run on meaningless numbers, with random states restored."""
     twins = Twins(scratch)
     mine, by_name = twins.of(args), twins.of(kwargs)
     state = torch.default_generator.get_state()
@@ -173,7 +173,7 @@ def _on_scratch(operator: Operator, args: Any, kwargs: Any) -> ResultPlan:
 
 
 class Twins:
-    """Makes one tensor for each given one, however often it occurs."""
+    """A maker of one twin for each given tensor, even if the tensor occurs repeatedly."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self._make = make
@@ -213,7 +213,7 @@ def _described(value: Any, given: list[int]) -> Result:
 
 
 def _selects(indices: Any, values: Any) -> bool:
-    """Return whether a mask decides how many values are needed; a single value goes everywhere."""
+    """Return whether the number of values must match a mask; a single value always fits."""
     return values.numel() != 1 and any(one.dtype in (torch.bool, torch.uint8) for one in tensors_in(indices))
 
 
@@ -240,14 +240,14 @@ def scratch(tensor: Any) -> Any:
 
 
 def _seen_alike(tensor: Any, other: Any) -> Any:
-    """Return the other tensor, conjugated and negated for torch where this one is."""
+    """Return the other tensor with the same conjugate and negative bits as this one."""
     if tensor.is_conj():
         other = torch._conj(other)
     return torch._neg_view(other) if tensor.is_neg() else other
 
 
 def _grown(out: Any, args: Any, kwargs: Any, stand_ins: dict[int, Any]) -> Fresh | None:
-    """Return the size that an `out=` tensor gets, where it differs from the present one."""
+    """Return the size that an `out=` tensor gets, if it differs from the present size."""
     tensor = out.of(args, kwargs)
     if not isinstance(tensor, torch.Tensor):
         return None

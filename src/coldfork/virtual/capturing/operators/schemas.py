@@ -1,4 +1,4 @@
-"""Read from an operator's schema, once, what it does to its arguments and what form its results have."""
+"""Read from an operator's schema, once, its effects on arguments and the form of its results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PASSED = ("profiler::", "prim::", "_c10d_functional::wait")
 
 
 class Way(IntEnum):
-    """How a capture treats an operator."""
+    """The way in which a capture treats an operator."""
 
     COMPUTE = 0
     """Recorded, not executed."""
@@ -61,7 +61,7 @@ class Argument:
     name: str
 
     def of(self, args: Any, kwargs: Any) -> Any:
-        """Return the value given in a call, or None."""
+        """Return the argument's value in a call, or None."""
         if self.index is not None and self.index < len(args):
             return args[self.index]
         return kwargs.get(self.name)
@@ -165,7 +165,7 @@ class Operators:
         self._known: dict[Any, Operator] = {}
 
     def of(self, func: Any) -> Operator:
-        """Return what is known about an overload."""
+        """Return the description of an overload."""
         known = self._known.get(func)
         if known is None:
             known = self._known[func] = Operator(func)
@@ -173,7 +173,7 @@ class Operators:
 
 
 def out_variant(operator: Operator) -> tuple[Any, tuple[str, ...]] | None:
-    """Return the overload that writes the same results to given tensors, and its names for them."""
+    """Return the overload that writes the results to given tensors, and the names of these arguments."""
     if operator.written or not operator.name.startswith("aten::") or operator.short in _OUT_IN_ITS_OWN_WAY:
         return None
     schema = operator.func._schema
@@ -214,7 +214,7 @@ class Constant:
 
 @dataclass(slots=True)
 class Same:
-    """A result that is one of the arguments, by its number among all given tensors."""
+    """A result that is one of the arguments, which its number among all given tensors identifies."""
 
     number: int
 

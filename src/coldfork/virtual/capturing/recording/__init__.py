@@ -1,1 +1,1 @@
-"""Recording operators instead of executing them."""
+"""The recording of operators in place of their execution."""

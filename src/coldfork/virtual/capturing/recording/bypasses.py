@@ -1,4 +1,4 @@
-"""Watch for what bypasses the recorder: host access, which no operator shows, and other threads."""
+"""Watch for acts that bypass the recorder: host access without an operator, and other threads."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _SEEDING = ("manual_seed", "seed", "set_rng_state")
 
 
 class HostAccess(Replacements):
-    """Refuses what reads a tensor on the host, on the capturing thread, while it captures."""
+    """Replacements that refuse reads of tensors on the host by the capturing thread."""
 
     def __enter__(self) -> HostAccess:
         tensor = torch.Tensor
@@ -109,7 +109,7 @@ class HostAccess(Replacements):
     # ----------------------------------------------------------------------------------------
 
     def _to(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        # A device given as an object may come from `other.device`; written as text, it means the host.
+        # A text such as "cpu" means the host, whereas a device object may come from `other.device`.
         if any(isinstance(one, str) and one.partition(":")[0] == "cpu" for one in (*args, *kwargs.values())):
             raise self._recorder.refuse(
                 '.to("cpu")', f'{_READS}; where the CPU stands for the device, write torch.device("cpu")'
@@ -127,7 +127,7 @@ class HostAccess(Replacements):
         return original(tensor)
 
     def _tensor_split(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        # It reads the split points without calling any operator, so poison would be read silently.
+        # `tensor_split` reads the split points without an operator, and would silently read poison.
         for one in (*args, *kwargs.values()):
             if isinstance(one, torch.Tensor) and self._recorder.kind_of(one) is Kind.POOL:
                 raise self._recorder.refuse(
@@ -140,11 +140,11 @@ _HARMLESS = frozenset((Way.VIEW, Way.PASS))
 
 
 class Elsewhere(UncompiledMode):
-    """Refuses work for the device on a thread that does not capture, while another one does."""
+    """Replacements that refuse work for the device on other threads than the capturing one."""
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Have torch run what graphs were compiled from, because compiled kernels ignore modes."""
+        """Let torch run the original functions of compiled graphs, because compiled kernels ignore modes."""
         return False
 
     def __init__(self, recorder: Recorder, operators: Operators) -> None:
@@ -197,7 +197,7 @@ def _watched(work: Callable[..., Any], recorder: Recorder, operators: Operators)
 
 
 class CompilerAccess(Replacements):
-    """Refuses to compile, on the capturing thread."""
+    """Replacements that refuse compilation on the capturing thread."""
 
     def __enter__(self) -> CompilerAccess:
         self._close_loaded()
@@ -205,7 +205,7 @@ class CompilerAccess(Replacements):
         return self
 
     def _compile(self, original: Any, *args: Any, **kwargs: Any) -> Any:
-        # What it returns is compiled when called; but this call may have imported the compiler.
+        # Compilation comes later, when the result is called, but this may have imported the compiler.
         made = original(*args, **kwargs)
         hide_from_compiler(type(self._recorder))
         self._close_loaded()

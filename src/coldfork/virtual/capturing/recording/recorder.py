@@ -34,7 +34,7 @@ _NOT_A_SUBCLASS = torch._C._disabled_torch_dispatch_impl
 
 
 class Recorder(UncompiledMode):
-    """Sees each operator of one thread, and keeps it for the replay."""
+    """A mode that sees each operator of one thread, and records it for the replay."""
 
     supports_higher_order_operators = True
 
@@ -142,7 +142,7 @@ class Recorder(UncompiledMode):
         return tuple(results) if results else None
 
     def _spared(self, operator: Operator, outs: list[Use], args: Any, kwargs: Any) -> list[Use]:
-        """Return the outputs of which a kernel writes only parts: later readers may read the other parts."""
+        """Return the outputs that a kernel writes only in part, whose other parts may be read later."""
         if not operator.is_kernel or not any(use.memory.kind is Kind.OUTSIDE for use in outs):
             return []
         # The outputs are given by name, in the order of the schema, and each is one tensor.
@@ -160,7 +160,7 @@ class Recorder(UncompiledMode):
             raise self.refuse(operator.name, str(unknown), not_simulated) from None
 
     def _mine(self, value: Any, uses: list[Use]) -> Any:
-        """Make an argument for the replay that no change of the program's tensors can reach."""
+        """Return an argument for the replay that changes of the program's tensor do not affect."""
         if isinstance(value, torch.Tensor):
             kept = value.detach()
             storage = kept.untyped_storage()
@@ -176,7 +176,7 @@ class Recorder(UncompiledMode):
         return value
 
     def _make(self, result: Any, args: Any, kwargs: Any, number: int, fresh: list[Use]) -> Any:
-        """Make a result for the program; the graph gets a tensor of its own for the same memory."""
+        """Return a result for the program; the graph keeps a separate tensor for the same memory."""
         if isinstance(result, Fresh):
             made, memory = self._allocate(result, number)
             kept = made.detach()
@@ -279,7 +279,7 @@ class Recorder(UncompiledMode):
         return error
 
     def kind_of(self, tensor: Any) -> Kind:
-        """Return where a tensor's memory came from, as far as this capture knows."""
+        """Return the origin of a tensor's memory, as far as this capture knows it."""
         memory = self._memories.get(tensor.untyped_storage()._cdata)
         return memory.kind if memory is not None else Kind.OUTSIDE
 
@@ -292,7 +292,7 @@ class Recorder(UncompiledMode):
                 )
 
     def end(self) -> None:
-        """Drop what only recording needs."""
+        """End the recording, and drop the data that only recording needs."""
         self.capturing = False
         self._memories.clear()
 

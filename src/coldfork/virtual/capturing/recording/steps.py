@@ -1,4 +1,4 @@
-"""Execute one operator at each replay, into the memory that capture gave its results."""
+"""The execution of one operator at each replay, into the memory of its results at the capture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coldfork.virtual.capturing.operators.schemas import Fresh, Operator, Result
 from coldfork.virtual.capturing.records import Use
 from coldfork.virtual.errors import ReplayError
 
-# One name a line would fill two pages.
+# In one text, since one name a line would fill two pages.
 _SHORTCUTS = frozenset(
     """
     add.Tensor sub.Tensor mul.Tensor div.Tensor maximum minimum pow.Tensor_Scalar pow.Tensor_Tensor where.self
@@ -33,7 +33,7 @@ Step = tuple[Callable[..., object], Any, dict[str, Any]]
 
 
 class Steps:
-    """Makes steps, and remembers which operators can write to given tensors."""
+    """A maker of steps, which remembers which operators can write to given tensors."""
 
     def __init__(self) -> None:
         self._variants: dict[Operator, Any] = {}
@@ -78,7 +78,7 @@ def _copying_one(call: Callable[..., Any], buffer: Any) -> Callable[..., None]:
 
 
 def _copying(operator: Operator, plan: ResultPlan, buffers: list[Any]) -> Callable[..., None]:
-    """Execute an operator that returns several tensors, new ones and others, and keep the new ones."""
+    """Return a step for an operator with several results, of which it stores the new tensors."""
     fresh = [
         (index, isinstance(result, list))
         for index, result in enumerate(plan.results)

@@ -25,7 +25,7 @@ class Wakers:
 
     @property
     def count(self) -> int:
-        """Return how many wakes were reported, by which callers recognise an outdated list of wakers."""
+        """Return how many wakes were reported; a message made before the latest may name too few wakers."""
         return len(self._by_accelerator)
 
     def of(self, accelerator: str) -> Waker | None:

@@ -1,4 +1,4 @@
-"""Compile the C parts when they are first needed, and keep the result."""
+"""Compile the C parts when they are first needed, and cache the result."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SECONDS = 60
 
 
 class CannotCompileError(Exception):
-    """There is no library, and the message says why; the caller goes on without."""
+    """A C part could not be compiled, for the reason in the message; the caller goes on without it."""
 
 
 def library(source: Path, soname: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the shared library made from a C file, compiled now unless the cache has it.
+    """Return the shared library of a C file, from the cache or else compiled now.
 
     It is named after its SONAME and is in a folder named after everything that went into it, so that two
     versions of coldfork never meet, and a reader finds either the whole file or none.
@@ -54,14 +54,14 @@ def _folder(key: str, environment: Mapping[str, str]) -> Path:
         status = folder.stat()
     except OSError as error:
         raise CannotCompileError(f"cannot make {folder}: {error.strerror}") from error
-    # Its content is loaded into programs, so no other user may have put it there.
+    # Programs load files from this folder, so no other user may be able to write to it.
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise CannotCompileError(f"other users can write to {folder}, so no code is loaded from it")
     return folder
 
 
 def compiler(environment: Mapping[str, str] = os.environ) -> list[str] | None:
-    """Return the command that compiles C: what CC says, else cc, gcc or clang."""
+    """Return the command that compiles C: the value of CC, or else cc, gcc or clang."""
     import shlex
     import shutil
 
@@ -112,5 +112,5 @@ def _compile(text: bytes, soname: str, place: Path, environment: Mapping[str, st
             ) from error
         except (OSError, subprocess.TimeoutExpired) as error:
             raise CannotCompileError(f"{command[0]} failed: {error}") from error
-        # In one step: another process may be doing the same, and both files may be read at once.
+        # Renamed in one step, since another process may be making or reading the same file.
         made.rename(place)

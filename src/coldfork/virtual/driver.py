@@ -16,38 +16,38 @@ NO_DEVICE = 100
 
 
 class Driver(Protocol):
-    """The interface to the driver for the rest of the virtual device, whether the driver is C or Python."""
+    """The interface of the virtual driver, which a driver in C and one in Python implement."""
 
     library: str | None
     """The shared library that answers, or None when there is none."""
 
     def initialise(self) -> int:
-        """Do what `cuInit(0)` does, and return its code."""
+        """Initialise the driver as `cuInit(0)` does, and return its code."""
 
     def state(self) -> str:
-        """Return one of `cold`, `awake`, `poisoned`."""
+        """Return the state of the driver: `cold`, `awake` or `poisoned`."""
 
     def visible(self) -> tuple[int, ...]:
         """Return the devices that this process saw when it initialised the driver."""
 
     def retain(self, index: int) -> None:
-        """Create the primary context of a visible device, if it does not exist."""
+        """Create the primary context of a visible device, if the device has none."""
 
     def has_context(self, index: int) -> bool:
         """Return whether a visible device has its primary context."""
 
     def watch_forks(self) -> None:
-        """Forbid torch's CUDA in children forked from now on, whatever the driver says."""
+        """Forbid torch's CUDA in children forked from now on, even if the driver is cold."""
 
     def in_bad_fork(self) -> bool:
         """Return whether this process was forked after `watch_forks`."""
 
     def offer(self, offered: bool) -> None:
-        """Offer the devices, or from now on none to processes that have not initialised the driver yet."""
+        """Offer the devices, or hide them from processes that have not yet initialised the driver."""
 
 
 class PythonDriver:
-    """The driver where no C compiler is available, and for accelerators that have no stub in C.
+    """The driver in Python, for use without a C compiler and for accelerators without a stub in C.
 
     `Driver` says what each of its methods does.
 
@@ -69,7 +69,7 @@ class PythonDriver:
         os.register_at_fork(after_in_child=self._after_fork)
 
     def initialise(self) -> int:
-        """Become awake, unless this process was forked from an awake one or sees no device."""
+        """Become awake, unless this process sees no device or was forked from an awake process."""
         with self._lock:
             if self._state == "poisoned":
                 return NOT_INITIALISED
@@ -107,13 +107,13 @@ class PythonDriver:
         count = self._setup.count
         if self._setup.profile.accelerator != "rocm":
             return visible(self._environment.get("CUDA_VISIBLE_DEVICES"), count)
-        # ROCR hides devices below HIP, which numbers the remaining ones.
+        # ROCR, the layer below HIP, hides devices first; HIP numbers the remaining ones.
         left = visible(self._environment.get("ROCR_VISIBLE_DEVICES"), count)
         setting = self._environment.get("HIP_VISIBLE_DEVICES", self._environment.get("CUDA_VISIBLE_DEVICES"))
         return tuple(left[index] for index in visible(setting, len(left)))
 
     def _after_fork(self) -> None:
-        # Another thread may have held the lock at the fork, and that thread does not exist here.
+        # Replaced, because a thread that does not exist in the child may have held the lock at the fork.
         self._lock = threading.Lock()
         if self._state == "awake":
             self._state = "poisoned"
@@ -122,7 +122,7 @@ class PythonDriver:
 
 
 def uuid_of(ordinal: int) -> str:
-    """Return a virtual device's UUID; they differ in the first digits, because people abbreviate them."""
+    """Return a virtual device's UUID; UUIDs differ in the first digits, as people abbreviate them."""
     return f"c01df0{ordinal:02x}-5eed-4000-8000-0000000000{ordinal:02x}"
 
 

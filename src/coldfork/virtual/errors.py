@@ -1,4 +1,4 @@
-"""The errors of the virtual device when it cannot do what was asked."""
+"""The errors of the virtual device for requests that it cannot fulfil."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from coldfork.model.states import Frame
 
 
 class VirtualDeviceError(ColdforkError, RuntimeError):
-    """You asked for a virtual device where none is possible: beside a real driver or another virtual one."""
+    """You requested a virtual device beside a real driver or another virtual device, which is impossible."""
 
 
 class UnknownDeviceError(VirtualDeviceError, UsageError):
@@ -15,7 +15,7 @@ class UnknownDeviceError(VirtualDeviceError, UsageError):
 
 
 class NotSimulatedError(ColdforkError, RuntimeError):
-    """You used a virtual device for more than its initialisation; the message says what to do instead."""
+    """You used a virtual device for more than its initialisation; the message names an alternative."""
 
     def __init__(self, what: str, instead: str) -> None:
         super().__init__(what, instead)
@@ -35,7 +35,7 @@ POOL_IS_GONE = (
 
 
 class CaptureError(ColdforkError, RuntimeError):
-    """Base of everything that goes wrong in a virtual capture or in the replay of one."""
+    """The base class of errors in a virtual capture or in its replay."""
 
     def __init__(self, message: str, what: str = "", where: Frame | None = None) -> None:
         super().__init__(message, what, where)
@@ -50,12 +50,12 @@ class CaptureError(ColdforkError, RuntimeError):
 
 
 class CaptureRefusedError(CaptureError):
-    """You did in a captured region what a device refuses there; `.what` and `.where` give the details."""
+    """A captured region contains an act that a device refuses; `.what` and `.where` give the details."""
 
 
 class NotCapturableError(CaptureError):
-    """A device might capture this, but it cannot be simulated on CPU tensors; the message says why."""
+    """A device might capture this work, but CPU tensors cannot simulate it; the message says why."""
 
 
 class ReplayError(CaptureError):
-    """A graph was replayed too early, or an operator of it failed; the message names operator and line."""
+    """A graph was replayed too early, or an operator failed in it; the message names operator and line."""

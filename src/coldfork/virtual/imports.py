@@ -1,4 +1,4 @@
-"""Run code right after a module was imported, without importing it."""
+"""Run code right after the import of a module, without causing the import."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ After = Callable[[ModuleType], None]
 
 
 class AfterImport:
-    """A finder that finds nothing itself: it asks the others, and adds a last step to the loading."""
+    """A finder that leaves the search to the other finders, and adds a last step to the loading."""
 
     def __init__(self, steps: Mapping[str, After]) -> None:
         self._steps = dict(steps)
         self._searching: set[str] = set()
 
     def install(self) -> None:
-        """Run the steps of modules that are imported already, and be asked first about the rest."""
+        """Run the steps of modules that are already imported, and put this finder before the others."""
         sys.meta_path.insert(0, self)
         for name, step in self._steps.items():
             module = sys.modules.get(name)
@@ -55,7 +55,7 @@ class AfterImport:
 
 
 def _then(spec: ModuleSpec, step: After) -> None:
-    """Have the loader that was found run the step too, without changing its class."""
+    """Let a module's loader also run the step, without changing the class of the loader."""
     loader = spec.loader
     load = getattr(loader, "exec_module", None)
     if load is None:
@@ -72,7 +72,7 @@ def _then(spec: ModuleSpec, step: After) -> None:
 
 
 class _Wrapped:
-    """Stands in for a loader that takes no attributes."""
+    """A substitute for a loader on which no attributes can be set."""
 
     def __init__(self, loader: object, exec_module: After) -> None:
         self._loader = loader

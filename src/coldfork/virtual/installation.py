@@ -26,22 +26,22 @@ class VirtualDevice:
 
     @property
     def name(self) -> str:
-        """The name of its profile, such as `h100`."""
+        """The name of the device's profile, such as `h100`."""
         return self._machine.setup.profile.name
 
     @property
     def count(self) -> int:
-        """How many of them the machine has, whatever CUDA_VISIBLE_DEVICES says."""
+        """The number of devices in the machine, regardless of CUDA_VISIBLE_DEVICES."""
         return self._machine.setup.count
 
     @property
     def accelerator(self) -> str:
-        """`cuda` or `rocm`."""
+        """The name of the accelerator: `cuda` or `rocm`."""
         return self._machine.setup.profile.accelerator
 
     @property
     def library(self) -> str | None:
-        """The driver library that was loaded; None where only torch finds the device, see `reason`."""
+        """The loaded driver library; None if only torch finds the device, for the `reason` below."""
         return self._machine.driver.library
 
     @property
@@ -51,12 +51,12 @@ class VirtualDevice:
 
     @property
     def state(self) -> str:
-        """`cold`, `awake`, or `poisoned` in a child forked from an awake process."""
+        """The state: `cold`, `awake`, or `poisoned` in a child forked from an awake process."""
         return self._machine.driver.state()
 
     @property
     def level(self) -> str | None:
-        """`driver` or `context`, how deep the device was woken; None while it is not awake."""
+        """The level to which the device was woken: `driver` or `context`; None while it is not awake."""
         if self.state != "awake":
             return None
         seen = range(len(self._machine.driver.visible()))
@@ -67,7 +67,7 @@ class VirtualDevice:
 
 
 class _Process:
-    """The virtual device installed in this process. There is one, because a process has one driver."""
+    """The only virtual device of this process, since a process has only one driver."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -108,7 +108,7 @@ def install(
 def device(
     name: str = "h100", count: int = 1, *, nvml: bool = True, redirect: bool = False
 ) -> Iterator[VirtualDevice]:
-    """Give this process a virtual device; after the block it cannot be woken any more.
+    """Give this process a virtual device, which nothing can wake after the block.
 
     What was woken in the block stays awake until the process ends, as it does with a real driver.
     """

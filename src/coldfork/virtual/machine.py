@@ -1,4 +1,4 @@
-"""The virtual machine as CUDA's runtime library and torch's C++ part would show it."""
+"""The virtual machine, as seen through CUDA's runtime library and torch's C++ part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_START = "CUDA driver initialization failed, you might not have a CUDA gpu."
 
 
 class Machine:
-    """The devices, which of them this process sees, and which one each thread has chosen."""
+    """The devices of the machine, those that this process sees, and the one that each thread uses."""
 
     def __init__(self, setup: Setup, driver: Driver, reason: str | None = None) -> None:
         self.setup = setup
@@ -48,7 +48,7 @@ class Machine:
         return len(self.driver.visible()) if code == driver_codes.SUCCESS else 0
 
     def wake_unnoticed(self) -> None:
-        """Initialise the driver as torch's C++ part does on its own; torch does not mark later forks then."""
+        """Initialise the driver like torch's C++ part, after which torch does not mark later forks."""
         if self.offered:
             self._initialise()
 
@@ -58,7 +58,7 @@ class Machine:
         started = self._runtime_started
         code = self._initialise() if self.offered else driver_codes.NO_DEVICE
         if code == driver_codes.NOT_INITIALISED:
-            # The runtime library still believes what it found before the fork, and fails at the next step.
+            # The runtime library keeps its results from before the fork, and fails at the next step.
             raise cuda_error("initialization error") if started else RuntimeError(_NO_START)
         if code != driver_codes.SUCCESS:
             raise RuntimeError("No CUDA GPUs are available")
@@ -75,7 +75,7 @@ class Machine:
         return getattr(self._chosen, "index", 0)
 
     def choose(self, index: int, *, with_context: bool) -> None:
-        """Work on another device from now on; since CUDA 12 that creates its context."""
+        """Make this thread work on another device, whose context this creates since CUDA 12."""
         if index == self.chosen:
             return
         self._chosen.index = index
@@ -97,6 +97,6 @@ class Machine:
 
 
 def cuda_error(text: str) -> RuntimeError:
-    """Make the error into which torch turns a code of CUDA's runtime library."""
+    """Return the error that torch raises for an error of CUDA's runtime library."""
     kind: type[RuntimeError] = getattr(sys.modules.get("torch"), "AcceleratorError", RuntimeError)
     return kind(f"CUDA error: {text}")

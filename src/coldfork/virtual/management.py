@@ -1,4 +1,4 @@
-"""A virtual NVML that every program finds by its name: devices with memory, instances and processes."""
+"""A virtual NVML that every program finds by its name, with memory, instances and processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILE = "COLDFORK_VIRTUAL_NVML"
 
 @dataclass(frozen=True, slots=True)
 class VirtualInstance:
-    """An instance that MIG makes of a device."""
+    """A MIG instance of a device."""
 
     uuid: str
     memory: int = 10 * GIB
@@ -41,7 +41,7 @@ class VirtualBoard:
     """The processes that compute on it, and the bytes that each of them holds."""
 
     def lines(self) -> list[str]:
-        """Return the lines for the library to read."""
+        """Return the lines of the data file that the library reads."""
         divided = int(self.instances is not None)
         return [
             f"device {self.uuid} {self.memory} {self.used} {divided} {self.name}",
@@ -59,7 +59,7 @@ def boards(count: int) -> list[VirtualBoard]:
 
 
 def write(file: Path, shown: Sequence[VirtualBoard]) -> None:
-    """Set what the library shows from the next time that a process initialises it."""
+    """Set the boards that the library shows to processes which initialise it later."""
     lines = [f"library 9.0 {CUDA_VERSION} {DRIVER_VERSION}"]
     for board in shown:
         lines += board.lines()
@@ -69,7 +69,7 @@ def write(file: Path, shown: Sequence[VirtualBoard]) -> None:
 
 
 def variables(file: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables by which a process finds the library, and the library its file."""
+    """Return the variables through which a process finds the library, and the library its data file."""
     folder = compiling.library(
         Path(__file__).with_name("native") / "management.c", MANAGEMENT, environment
     ).parent

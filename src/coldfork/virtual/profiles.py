@@ -1,4 +1,4 @@
-"""The available devices: how each describes itself."""
+"""The available models of virtual devices, with their properties."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ PROFILES: dict[str, Profile] = {
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The devices installed in a process: a number of one model."""
+    """The devices to install in a process: a model, and their number."""
 
     profile: Profile
     count: int
@@ -195,7 +195,7 @@ def parse(text: str) -> tuple[str, int]:
 
 
 def setup(name: str, count: int, *, nvml: bool = True, redirect: bool = False) -> Setup:
-    """Return the set-up for a name and a number of devices."""
+    """Return the setup for a model's name and a number of devices."""
     profile = PROFILES.get(name)
     if profile is None:
         raise UnknownDeviceError(f"there is no virtual device {name!r}; there are {', '.join(PROFILES)}")

@@ -52,7 +52,7 @@ class Board(ctypes.Structure):
 
 
 class NativeDriver:
-    """The driver in C: torch's part of the virtual device and every other program ask the same one.
+    """The driver in C, which torch's part of the virtual device and all other code in the process share.
 
     `virtual.driver.Driver` says what its methods do.
     """
@@ -87,7 +87,7 @@ class NativeDriver:
         return code == 0 and bool(active.value)
 
     def watch_forks(self) -> None:
-        """Mark the children forked from now on, also those forked without Python."""
+        """Mark the children forked from now on, including those that compiled code forks."""
         self._handle.coldfork_watch_forks()
 
     def in_bad_fork(self) -> bool:
@@ -118,7 +118,7 @@ def load_management(setup: Setup) -> str | None:
 
 
 def foreign_library(name: str) -> bool:
-    """Return whether a library of this name is loaded here that is not the virtual one."""
+    """Return whether another library than the virtual one is loaded here under this name."""
     if not _NOT_LOADING:
         return False
     try:
@@ -129,7 +129,7 @@ def foreign_library(name: str) -> bool:
 
 
 def _machine_has_nvidia() -> bool:
-    # Its own NVML would be found on disk and answer, so ours has to come first and fail.
+    # The machine's own NVML would be found on disk and answer, so ours has to be found first, and fail.
     return sys.platform.startswith("linux") and Path("/proc/driver/nvidia").exists()
 
 
@@ -138,7 +138,7 @@ def _load(place: Path) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(place), mode=os.RTLD_NOW | os.RTLD_GLOBAL)
     except OSError as error:
-        # Truncated, or made for another machine: the next attempt makes a new one.
+        # The file is truncated or made for another machine; without it, the next attempt makes a new one.
         place.unlink(missing_ok=True)
         raise compiling.CannotCompileError(f"cannot load {place}: {error}") from error
 
@@ -161,8 +161,8 @@ def _description(setup: Setup) -> Description:
 
 def _attributes(profile: Profile) -> Iterator[tuple[int, int]]:
     """Yield the attributes by number, as in `CUdevice_attribute` of cuda.h."""
-    yield from ((1, 1024), (2, 1024), (3, 1024), (4, 64))  # threads in a block
-    yield from ((5, 2**31 - 1), (6, 65535), (7, 65535))  # blocks in a grid
+    yield from ((1, 1024), (2, 1024), (3, 1024), (4, 64))  # the most threads in a block
+    yield from ((5, 2**31 - 1), (6, 65535), (7, 65535))  # the most blocks in a grid
     yield from ((8, 48 * 1024), (9, 64 * 1024), (10, profile.warp), (11, 2**31 - 1), (12, 65536))
     yield from ((13, profile.clock_khz), (14, 512), (15, 1), (16, profile.processors))
     yield from ((19, 1), (31, 1), (32, int(profile.ecc)))  # host memory mapped, kernels side by side, ECC

@@ -123,7 +123,7 @@ class ProcessGuard:
         self._cleared.discard(get_ident())
 
     def against(self, call: str, frame: FrameType | None, process: Any = None) -> tuple[Reason, ...]:
-        """Return the reasons against a fork now, for the child's purpose; empty if the states are unknown."""
+        """Return the reasons against a fork now, for the child's purpose; empty if the guard itself fails."""
         try:
             examination = self._examination
             if examination is None:

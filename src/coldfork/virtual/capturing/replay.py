@@ -220,7 +220,7 @@ _TELLING = 4
 
 
 class Shadow:
-    """One code for each byte of a graph's memory: the record that tainted it, if any."""
+    """One number for each byte of a graph's memory, by which reads of poison are followed."""
 
     def __init__(self) -> None:
         self._codes: dict[Memory, Any] = {}
@@ -242,7 +242,7 @@ class Shadow:
         codes = self.of(memory, tensor)
         for dimension, step in enumerate(tensor.stride()):
             if step == 0 and tensor.shape[dimension] > 1:
-                # The same bytes repeated: once is enough, and more is refused.
+                # An expanded dimension repeats the same bytes, which torch refuses to write repeatedly.
                 codes = codes.narrow(dimension, 0, 1)
                 where = where.narrow(dimension, 0, 1) if where is not None else None
         if where is None:

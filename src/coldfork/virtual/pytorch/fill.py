@@ -1,4 +1,4 @@
-"""Add what a CPU build of torch lacks, and replace what a build for real devices has."""
+"""Add the functions that a CPU build of torch lacks, and replace those of a build for real devices."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TorchFill:
         version.hip = version.rocm = ROCM if rocm else None  # type: ignore[attr-defined]
 
     def compiled(self, compiled: ModuleType) -> None:
-        """Add the functions of a CUDA build: simulated ones, and for the others one that says it is not."""
+        """Add the functions of a CUDA build; those that are not simulated raise an error."""
         if hasattr(compiled, "_cuda_getDeviceCount"):
             _take_out(compiled)
         for name, value in self._functions.named().items():
@@ -87,7 +87,7 @@ class TorchFill:
                 setattr(compiled, name, refusal(f"torch._C.{name}"))
 
     def cuda(self, cuda: ModuleType) -> None:
-        """Renew what torch.cuda copied from torch._C, and what it set there because it found no CUDA."""
+        """Renew names that torch.cuda copied from torch._C, or set because it found no CUDA."""
         compiled = sys.modules["torch._C"]
         functions = self._functions.named()
         for name, original in _BOUND_AT_IMPORT:
@@ -104,21 +104,21 @@ class TorchFill:
             self._answer_for_nvml(cuda)
 
     def _answer_for_nvml(self, cuda: ModuleType) -> None:
-        # There is no library to ask, and torch would go to the driver instead, which has other effects.
+        # Without an NVML library, torch would ask the driver, which would wake the device.
         count = self._machine.setup.count
         cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
         cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]
 
 
 def _take_out(compiled: ModuleType) -> None:
-    """Turn a build for real devices into one for CPUs: its functions would ask the real driver."""
+    """Remove the device functions of a build for real devices, which would ask the real driver."""
     for name in [name for name in vars(compiled) if name.startswith("_cuda_")]:
         delattr(compiled, name)
     for name in _CLASSES:
-        # torch.cuda sets a stand-in where it finds none.
+        # torch.cuda then sets a stand-in for the class.
         if hasattr(compiled, name):
             delattr(compiled, name)
-    # Its C++ part asks the driver by itself, in backward passes for instance, and can do without an answer.
+    # torch's C++ part asks the driver itself, for instance in backward passes, and only warns if that fails.
     warnings.filterwarnings("ignore", "CUDA initialization", UserWarning)
 
 

@@ -64,7 +64,7 @@ class CudaDeviceProperties:
 
 
 class TorchFunctions:
-    """The functions, by their names in `torch._C`; each has the same effect on the driver as torch's own."""
+    """Functions with names as in `torch._C`, each with the same effect on the driver as torch's own."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -113,7 +113,7 @@ class TorchFunctions:
         cuda._get_device_properties = self.properties  # type: ignore[attr-defined]
 
     def properties(self, index: int) -> CudaDeviceProperties:
-        """Return what is known of a device."""
+        """Return the properties of a device."""
         return CudaDeviceProperties(self._machine, index)
 
     def _cuda_getDevice(self) -> int:
@@ -144,7 +144,7 @@ class TorchFunctions:
         self._machine.driver.retain(self._machine.chosen)
 
     def _cuda_getArchFlags(self) -> str:
-        # Oddly, torch counts this question among those after which a fork is bad.
+        # Oddly, this call is one of those after which torch marks later forks as bad.
         self._machine.driver.watch_forks()
         return _ROCM_ARCHITECTURES if self._machine.setup.profile.accelerator == "rocm" else _ARCHITECTURES
 
@@ -198,7 +198,7 @@ class TorchFunctions:
         return stats | dict.fromkeys(counters, 0) | {"max_split_size": -1}
 
     def accelerator_named(self) -> dict[str, object]:
-        """Return what `torch.accelerator` asks, if `torch._C` has it; most is CUDA's under a second name."""
+        """Return the functions of `torch.accelerator` by name, most of which are CUDA's under other names."""
         cuda = self.named()
         same = {
             "_accelerator_emptyCache": "_cuda_emptyCache",
@@ -217,11 +217,11 @@ class TorchFunctions:
         return own | {name: cuda[other] for name, other in same.items() if other in cuda}
 
     def _accelerator_getAccelerator(self) -> object:
-        # This one is decided when torch is built, and asking does not touch the device.
+        # The result is fixed when torch is built, so this call does not touch the device.
         return sys.modules["torch"].device("cuda")
 
     def _get_accelerator(self, check: bool | None = None) -> object:
-        # This one asks the driver from C++, where later forks are not marked (pytorch 190708).
+        # This function asks the driver from C++, after which torch does not mark forks (pytorch 190708).
         self._machine.wake_unnoticed()
         return sys.modules["torch"].device("cuda")
 
@@ -252,7 +252,7 @@ class TorchFunctions:
 
 
 class Cudart(ModuleType):
-    """Stands in for `torch._C._cudart`, CUDA's runtime library as torch shows it."""
+    """A substitute for `torch._C._cudart`, which is CUDA's runtime library as torch shows it."""
 
     class cudaError(int):  # noqa: N801 (the name is CUDA's)
         """A code of the runtime library."""
@@ -274,7 +274,7 @@ class Cudart(ModuleType):
 
 
 def refusal(name: str) -> Callable[..., object]:
-    """Return a function that only says that it is not simulated."""
+    """Return a function that raises an error, because it is not simulated."""
 
     def not_simulated(*_: object, **__: object) -> object:
         raise NotSimulatedError(name, INSTEAD)

@@ -1,4 +1,4 @@
-"""Do on the CPU what was meant for the device, after waking it: opted into with `redirect=True`."""
+"""Do the device's work on the CPU, after waking the device; `redirect=True` turns this on."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MAKERS = ("tensor", "as_tensor", "asarray")
 
 
 class Redirection:
-    """The additions of a redirecting device to torch, which must live as long as torch does."""
+    """The additions of a redirecting device to torch, which must live as long as torch itself."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._library: object = None
 
     def torch(self, torch: ModuleType) -> None:
-        """Register kernels for CUDA that work on the CPU, and let moves to CUDA stay on it."""
+        """Register kernels for CUDA that work on the CPU, and let tensors moved to CUDA stay on the CPU."""
         from torch.library import Library
 
         library: Any = Library("aten", "IMPL")
@@ -62,7 +62,7 @@ class Redirection:
             places = [self._where(argument) for argument in arguments]
             names = {word: self._where(value) if word == "device" else value for word, value in words.items()}
             result: Any = move(tensor, *places, **names)
-            # On a device it would have been a copy, so changing it must leave the original alone.
+            # A move to a device makes a copy, so changes of the result must not affect the original.
             asked = [*arguments, *words.values()]
             redirected = any(
                 given is not kept for given, kept in zip(asked, [*places, *names.values()], strict=True)

@@ -1,4 +1,4 @@
-"""Tensors, graphs and streams: wake the device where a real one wakes, then refuse what is not simulated."""
+"""Tensors, graphs and streams: they wake the device like a real one, and then refuse to work."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _CLASSES = {
 
 
 def refuse_classes(compiled: ModuleType) -> None:
-    """Let torch's stand-ins for CUDA's classes say that these are not simulated."""
+    """Let torch's stand-ins for CUDA's classes raise an error, as these are not simulated."""
     for name, what in _CLASSES.items():
         kind = getattr(compiled, name, None)
-        # A real class behind the name would come from a build with CUDA, whose classes were removed before.
+        # Only stand-ins are left, since the real classes of a build with CUDA have been removed.
         if isinstance(kind, type) and "__new__" in vars(kind):
             kind.__new__ = _refusing(what)  # type: ignore[assignment, method-assign]
 
@@ -43,7 +43,7 @@ def _refusing(what: str) -> Callable[..., object]:
 
 
 def refuse_tensors(cuda: ModuleType, machine: Machine) -> None:
-    """Refuse tensors on the device where torch's C++ part prepares to make one.
+    """Refuse tensors on the device when torch's C++ part prepares to make one.
 
     It first calls `torch.cuda._lazy_init`, at every attempt until one succeeds, and so does Python code that
     has nothing to do with tensors. A caller whose code contains that name is Python code; a caller without it

@@ -98,7 +98,7 @@ class NativeDriver:
 
 
 def load_management(setup: Setup) -> str | None:
-    """Make NVML answer for the devices, or fail if the profile has none; return the loaded library."""
+    """Load and return a library that makes NVML answer for the devices, or fail if they have no NVML."""
     if not setup.profile.nvml and not _machine_has_nvidia():
         return None
     place = compiling.library(Path(__file__).with_name("native") / "management.c", MANAGEMENT)

@@ -179,7 +179,7 @@ class Deed:
 
     @property
     def place(self) -> str:
-        """Return the line of the act, or only the call if the child's own function makes it."""
+        """Return the line of the act, or the call if the act is the child's own function."""
         if not self.steps:
             return self.call
         path, line, _ = self.steps[-1]

@@ -104,7 +104,7 @@ class TorchFill:
             self._answer_for_nvml(cuda)
 
     def _answer_for_nvml(self, cuda: ModuleType) -> None:
-        # Without an NVML library, torch would ask the driver, which would wake the device.
+        # Without an NVML library, torch would ask the driver instead, which has other effects.
         count = self._machine.setup.count
         cuda._raw_device_count_nvml = lambda: count  # type: ignore[attr-defined]
         cuda._raw_device_uuid_nvml = lambda: [f"GPU-{uuid_of(index)}" for index in range(count)]  # type: ignore[attr-defined]

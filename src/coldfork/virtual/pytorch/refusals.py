@@ -92,7 +92,7 @@ def _avoid_making_tensors(mode: type) -> None:
         ask = asks.fget
 
         def avoid_device_init(self: object) -> bool:
-            # torch asks whether there is a device, which wakes it, and would make tensors there after a yes.
+            # torch's test for a device wakes it; True keeps torch from then making tensors on the device.
             ask(self)
             return True
 

@@ -211,7 +211,7 @@ class Run:
         return tuple(sorted(set(names)))
 
     def _drawn(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
-        """Yield the modules with random numbers drawn at import that a worker cannot draw anew."""
+        """Yield the modules that drew random numbers at import which a worker cannot redraw."""
         for item, event in self._differing(before):
             if event["seedable"]:
                 continue

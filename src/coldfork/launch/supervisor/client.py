@@ -87,7 +87,7 @@ class Supervised:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         elif ended:
-            # The supervisor is about to end; a stopped one would not, so kill it.
+            # The supervisor is about to end. Kill it, because a stopped process would not end by itself.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         try:

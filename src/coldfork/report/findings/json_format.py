@@ -108,7 +108,7 @@ def _scope_object(scope: ChangeScope | None) -> dict[str, Any] | None:
 
 
 def _place(options: Options, path: str | None, line: int | None) -> dict[str, Any]:
-    """Return a place as a path from the current folder, and in a notebook the cell and its line."""
+    """Return a place as a path from the current folder; in a notebook, add the cell and its line."""
     if path is None:
         return {"path": None, "file": None, "cell": None, "line": line}
     cell, line = (None, None) if line is None else options.cell(path, line)

@@ -1,4 +1,4 @@
-"""Calls values: functions, classes, bound methods, names without source, and lazy values."""
+"""Evaluation of calls: functions, classes, bound methods, names without source, and lazy values."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _no_device(ev: Interpreter, positional: Values, keywords: Keywords) -> Value
     given = positional[0] if positional else keywords.get("device", UNKNOWN)
     if isinstance(given, Const) and type(given.value) is int and given.value < 0:
         return External("torch.no_device()")
-    # If results must be certain: an unknown number may be negative.
+    # For results that must be certain, because an unknown number may be negative.
     return UNKNOWN if not ev.presumes and isinstance(given, Unknown) and given is not NATURAL else None
 
 

@@ -97,6 +97,28 @@ class Environment(VirtualEnvironment):
             [self.python, script, *arguments], {"PYTHONPATH": path, **(variables or {})}, seconds
         )
 
+    def drive(
+        self,
+        command: Sequence[str | Path],
+        folder: Path,
+        *,
+        variables: Mapping[str, str] | None = None,
+        errors: int = subprocess.STDOUT,
+    ) -> Ended:
+        """Run a program from elsewhere in a folder, such as an editor that starts what is installed here."""
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **(variables or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        return Ended(done.returncode, self.anonymous(done.stdout))
+
     def probe(self, *arguments: str, seconds: float = 300) -> Ended:
         """Run `coldfork probe` on modules of the environment; coldfork itself is this checkout."""
         command: list[str | Path] = [

@@ -5,11 +5,11 @@ Needs `nvim`, 0.7 or newer.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from integrations.environment import Ended, Environment
@@ -18,7 +18,7 @@ from published.errors import UnavailableError
 from published.places import ROOT
 
 ENVIRONMENT = Environment("neovim", ("pygls==2.1.1",))
-PROGRAM = ROOT / "integrations/programs/neovim.lua"
+EDITOR = ("nvim", "--headless", "--clean", "-c", f"luafile {ROOT / 'integrations/programs/neovim.lua'}")
 ENGINE = '''\
 import torch
 
@@ -35,24 +35,13 @@ is in `integrations/programs/neovim.lua`.
 """
 
 
-def _edited(folder: Path) -> Ended:
-    """Have Neovim do what the program says, in a project of one module."""
+def edited(environment: Environment, command: Sequence[str | Path], folder: Path) -> Ended:
+    """Run an editor with the server of an environment, in a project of one module."""
     (folder / "src/engine").mkdir(parents=True)
     (folder / "src/engine/__init__.py").touch()
     (folder / "src/engine/names.py").write_text(ENGINE, encoding="utf-8")
-    server = ENVIRONMENT.python.parent / "coldfork"
-    done = subprocess.run(
-        ["nvim", "--headless", "--clean", "-c", f"luafile {PROGRAM}"],
-        cwd=folder,
-        env={**os.environ, "COLDFORK": str(server)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    return Ended(done.returncode, ENVIRONMENT.anonymous(done.stdout))
+    server = str(environment.python.parent / "coldfork")
+    return environment.drive(command, folder, variables={"COLDFORK": server}, errors=subprocess.DEVNULL)
 
 
 def work() -> Transcript:
@@ -66,7 +55,7 @@ def work() -> Transcript:
     with tempfile.TemporaryDirectory() as folder:
         transcript.step(
             "Opened, mended, undone.",
-            _edited(Path(folder)),
+            edited(ENVIRONMENT, EDITOR, Path(folder)),
             r"^opened: marked\nline 4: importing engine\.names wakes cuda \[device-init-at-import\]$",
             r"^offered: Mend",
             r"^    if name is None:\n        name = torch\.cuda\.get_device_name\(\)$",

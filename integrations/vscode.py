@@ -41,18 +41,9 @@ def _packaged(built: Path) -> Ended:
     shutil.rmtree(built, ignore_errors=True)
     shutil.copytree(EXTENSION, built, ignore=shutil.ignore_patterns("node_modules", "out", "*.vsix"))
     for command in (["npm", "ci", "--no-progress"], ["npm", "run", "package"]):
-        done = subprocess.run(
-            command,
-            cwd=built,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        if done.returncode:
-            return Ended(done.returncode, ENVIRONMENT.anonymous(done.stdout))
+        done = ENVIRONMENT.drive(command, built)
+        if done.status:
+            return done
     with zipfile.ZipFile(built / "coldfork.vsix") as package:
         package.extractall(built / "unpacked")
         return Ended(0, "\n".join(sorted(package.namelist())))
@@ -64,17 +55,9 @@ def _driven(built: Path, folder: Path) -> Ended:
     for name, text in FILES.items():
         (folder / "src/engine" / name).write_text(text, encoding="utf-8")
     server = ENVIRONMENT.python.parent / "coldfork"
-    done = subprocess.run(
-        ["node", built / "test/drive.js", built / "unpacked/extension", "src/engine/names.py", server],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-        check=False,
+    return ENVIRONMENT.drive(
+        ["node", built / "test/drive.js", built / "unpacked/extension", "src/engine/names.py", server], folder
     )
-    return Ended(done.returncode, ENVIRONMENT.anonymous(done.stdout))
 
 
 def work() -> Transcript:

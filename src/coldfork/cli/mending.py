@@ -57,7 +57,7 @@ def show(done: Mending) -> tuple[MendedFile, ...]:
 
 def apply(done: Mending) -> tuple[MendedFile, ...]:
     """Write the mended files, each whole or not at all; print a summary, and return the files written."""
-    written = tuple(file for file in done.files if _write(file))
+    written = tuple(file for file in done.files if write(file))
     for file in done.files:
         if file not in written:
             output.note(f"{_from_here(file.file)} has changed meanwhile and was left as it is; run it again")
@@ -105,7 +105,8 @@ def tell(proof: Proof | None, settings: dict[str, Any], options: Options) -> Non
         output.note(f"the proof\n{text.rstrip()}")
 
 
-def _write(file: MendedFile) -> bool:
+def write(file: MendedFile) -> bool:
+    """Write a mended file, and return True; leave it alone if it has changed meanwhile."""
     path = Path(file.file)
     if path.read_bytes() != file.before:
         return False

@@ -17,7 +17,7 @@ from coldfork.checking.inspection import Inspection
 from coldfork.checking.reporting import report_of
 from coldfork.checking.request import CheckRequest, configured
 from coldfork.checking.session import CheckSession
-from coldfork.cli import output
+from coldfork.cli.mending import write
 from coldfork.mending.mender import Mending, mend
 from coldfork.mending.patch import patch
 from coldfork.model.causes import Applicability
@@ -123,10 +123,8 @@ def _records(
 
 def _write(done: Mending) -> None:
     for file in done.files:
-        path = Path(file.file)
-        if path.read_bytes() != file.before:
-            raise ToolError(f"{path} has changed meanwhile; nothing more was written, ask again")
-        output.save_bytes(file.after, path, mode=0)
+        if not write(file):
+            raise ToolError(f"{file.file} has changed meanwhile; nothing more was written, ask again")
 
 
 def serve() -> None:

@@ -142,3 +142,12 @@ def _slots(kind: type) -> list[str]:
         declared = vars(base).get("__slots__", ())
         names += [declared] if isinstance(declared, str) else list(declared)
     return [name for name in names if not name.startswith("__")]
+
+
+def own_of(holder: Any) -> dict[str, Any]:
+    """Return an object's own attributes, without running code of the program."""
+    try:
+        own = object.__getattribute__(holder, "__dict__")
+    except Exception:  # raised by a class that overrides access to its attributes
+        return {}
+    return own if type(own) is dict else {}

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from coldfork.graphs.leaks.memory import is_readable, key_of
-from coldfork.graphs.leaks.reachable_values import spots
+from coldfork.graphs.leaks.reachable_values import own_of, spots
 from coldfork.graphs.trials.beginning import Beginning, Question
 from coldfork.graphs.trials.copies import Answer
 from coldfork.virtual.capturing.records import Places
@@ -156,7 +156,7 @@ def _holding(tensor: Any, seen: set[int]) -> Iterator[Place]:
                     # Not deleted from the dictionary, which would leave Python's attribute cache stale.
                     yield from (Place(owner, name) for name, one in holder.items() if one is value)
                 else:
-                    places = [Place(holder, name) for name, one in parts_of(holder) if one is value]
+                    places = [Place(holder, name) for name, one in _parts_of(holder) if one is value]
                     yield from places
                     if places and isinstance(value, _EMPTIED):
                         yield Place(value, _CONTENTS)
@@ -180,7 +180,7 @@ def _is_of_module(holder: dict[Any, Any]) -> bool:
     )
 
 
-def parts_of(holder: Any) -> list[tuple[Any, Any]]:
+def _parts_of(holder: Any) -> list[tuple[Any, Any]]:
     """Return the contents of a dictionary, an object or a closure's cell, by key or name."""
     if isinstance(holder, CellType):
         return [("cell_contents", holder.cell_contents)] if gc.get_referents(holder) else []
@@ -200,15 +200,6 @@ def _slots_of(holder: Any) -> dict[str, Any]:
                 except AttributeError:
                     continue
     return found
-
-
-def own_of(holder: Any) -> dict[str, Any]:
-    """Return an object's own attributes, without running code of the program."""
-    try:
-        own = object.__getattribute__(holder, "__dict__")
-    except Exception:  # raised by a class that overrides access to its attributes
-        return {}
-    return own if type(own) is dict else {}
 
 
 def made_anew(question: Question, places: Answer, run: Callable[[Question], Answer]) -> frozenset[int]:

@@ -15,6 +15,7 @@ import torch
 
 from coldfork.graphs.leaks.memory import is_readable, key_of
 from coldfork.graphs.leaks.operator_watch import HostReads
+from coldfork.graphs.leaks.reachable_values import own_of
 from coldfork.graphs.leaks.value_changes import profile_again
 from coldfork.graphs.trials.beginning import Level, Question, View
 from coldfork.graphs.trials.copies import Answer
@@ -177,14 +178,6 @@ def _is_importing(frame: FrameType) -> bool:
     return False
 
 
-def _own(value: Any) -> Mapping[str, Any]:
-    try:
-        own = object.__getattribute__(value, "__dict__")
-    except Exception:  # raised by a class that overrides access to its attributes
-        return {}
-    return own if type(own) is dict else {}
-
-
 def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
     """Yield the parts of an object that these names can reach, without running code of the program."""
     if type(value) is dict:
@@ -196,7 +189,7 @@ def _parts(value: Any, names: frozenset[str]) -> Iterator[Any]:
         holders: tuple[Mapping[str, Any], ...] = (vars(value),)
     else:
         kinds = value.__mro__ if isinstance(value, type) else type(value).__mro__
-        own = {} if isinstance(value, type) else _own(value)
+        own = {} if isinstance(value, type) else own_of(value)
         holders = (own, *(vars(kind) for kind in kinds if kind.__module__ != "builtins"))
     for name in names:
         for holder in holders:

@@ -201,11 +201,9 @@ def _unprefixed(rows: list[_Row], *, whole: bool) -> list[_Row]:
         found.append(_Row(row.number, speaker, said, row.width, elements == 0, row.speaker))
     if uneven:
         return found
-    patterns = prefixes.learned(
-        match["prefix"]
-        for row in found
-        if 'File "' in row.text and (match := LANDMARK.match(row.text)) is not None
-    )
+    calls = [LANDMARK.match(row.text) for row in found if 'File "' in row.text]
+    before = [match["prefix"] for match in calls if match is not None]
+    patterns = prefixes.learned(before, [row.text for row in found]) if any(before) else ()
     return [_stripped(row, patterns) for row in found] if patterns else found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from coldfork.diagnose.logs.records import NOBODY, RawLine, Speaker
@@ -68,12 +68,23 @@ def without_bars(text: str) -> str:
     return _BARS.sub("", text, count=1) if text.lstrip()[:1] in ("|", "+") else text
 
 
-def learned(prefixes: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    """Return patterns for unknown prefixes, learned from lines whose text has a known beginning."""
+def learned(prefixes: Sequence[str], texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """Return patterns for unknown prefixes, learned from lines whose text has a known beginning.
+
+    If some of these lines have no prefix, a prefix counts only if it also precedes other parts of a
+    traceback; otherwise it may be the rest of a line that another process tore.
+    """
     shapes = {re.sub(r"\d+", "0", prefix): prefix for prefix in prefixes if prefix.strip()}
-    return tuple(
-        re.compile(re.sub(r"\d+", r"\\d+", re.escape(prefix))) for prefix in list(shapes.values())[:20]
-    )
+    found = [re.compile(re.sub(r"\d+", r"\\d+", re.escape(prefix))) for prefix in list(shapes.values())[:20]]
+    if all(prefix.strip() for prefix in prefixes):
+        return tuple(found)
+    return tuple(pattern for pattern in found if any(_confirms(pattern, text) for text in texts))
+
+
+def _confirms(pattern: re.Pattern[str], text: str) -> bool:
+    """Return whether a header or a source line of a traceback follows this prefix."""
+    match = pattern.match(text)
+    return match is not None and _PART.match(text, match.end()) is not None
 
 
 def _named(match: re.Match[str], name: str | None, pid: int | None) -> tuple[str | None, int | None]:
@@ -92,6 +103,7 @@ def _named(match: re.Match[str], name: str | None, pid: int | None) -> tuple[str
     return name, int(thread) if thread is not None and pid is None else pid
 
 
+_PART = re.compile(r"Traceback \(most recent| {4}\w")
 _NUMBERED = re.compile(r"(?:[\w./-]+:)?\s*(?P<number>\d+)(?P<mark>[:|]?)(?P<blanks> *)")
 _FEWEST = 4
 

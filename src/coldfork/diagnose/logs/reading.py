@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from coldfork.diagnose.logs import dumps, tracebacks
+from coldfork.diagnose.logs import dumps, tears, tracebacks
 from coldfork.diagnose.logs.layers import peeled
 from coldfork.diagnose.logs.records import Log, LogLine, Speaker, Stack
 from coldfork.diagnose.logs.streaming import Excerpt, Passage, Signs, excerpt
@@ -18,7 +18,7 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
         return Log(name, (), (), (), ("it is not text: most of it cannot be read as lines",))
     if not kept.size:
         return Log(name, (), (), (), ("it is empty",))
-    lines = tuple(line for passage in _joined(kept.passages) for line in _lines(passage))
+    lines, torn = tears.separated(line for passage in _joined(kept.passages) for line in _lines(passage))
     spoken = _by_speaker(lines)
     errors = sorted(
         (error for said in spoken for error in tracebacks.errors(said)), key=lambda error: error.line_number
@@ -27,9 +27,11 @@ def read(stream: BinaryIO, name: str | None, signs: Signs) -> Log:
     # A dump looks like a truncated traceback, so its calls are left out.
     known = {call.line_number for stack in dumped for call in stack.frames}
     errors = [error for error in errors if error.kind or error.frames[-1].line_number not in known]
+    if torn:
+        errors = list(tears.reunited(errors))
     turned = [stack for error in errors if (stack := dumps.upside_down(error)) is not None]
     found = sorted((*dumped, *turned), key=_place)
-    return Log(name, lines, tuple(errors), tuple(found), _remarks(kept), kept.passages, _all(lines))
+    return Log(name, lines, tuple(errors), tuple(found), _remarks(kept), kept.passages, _all(lines), torn)
 
 
 def _all(lines: Iterable[LogLine]) -> str:

@@ -114,6 +114,8 @@ class Log:
 
     said: str = ""
     """All its lines without their prefixes, for searching all at once."""
+    torn: bool = False
+    """True if processes that printed at the same time tore each other's lines."""
 
     def raw(self, number: int) -> str:
         """Return a line of the log in the form in which it is in the file."""

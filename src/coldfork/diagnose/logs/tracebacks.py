@@ -115,7 +115,8 @@ def _mixed(broken: LoggedError, found: LoggedError) -> bool:
     if broken.kind or not broken.frames or not found.frames:
         return False
     near = found.begins - broken.frames[-1].line_number <= _MOST_BETWEEN
-    return near and _call(broken.frames[0]) == _call(found.frames[0])
+    outermost = _call(broken.frames[0])
+    return near and any(_call(call) == outermost for call in found.frames[: _MOST_BETWEEN + 1])
 
 
 def _unmixed(frames: Sequence[LogFrame]) -> tuple[LogFrame, ...]:

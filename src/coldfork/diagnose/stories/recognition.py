@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from coldfork.diagnose.logs import tears
 from coldfork.diagnose.logs.records import Log, LoggedError
 from coldfork.knowledge.troubles import Trouble
 
@@ -34,7 +35,8 @@ def sightings(log: Log, trouble: Trouble, *, bare: str | None = None) -> tuple[S
         for error in log.errors
         if (error.kind in trouble.kinds) and _says(error, trouble, pattern)
     ]
-    alone = trouble.pattern if not trouble.kinds else bare
+    # Of a torn error, only the words are certain to be whole: Python writes them at once.
+    alone = trouble.pattern if not trouble.kinds or log.torn else bare
     if alone is not None:
         found += _bare(log, trouble, squeezed(alone), found)
     return tuple(sorted(found, key=lambda sighting: sighting.error.line_number))
@@ -57,7 +59,14 @@ def _bare(log: Log, trouble: Trouble, pattern: re.Pattern[str], known: list[Sigh
         following = " ".join(
             other.text for other in log.lines[index + 1 : index + 3] if other.speaker == line.speaker
         )
-        if _states(line.text, f"{line.text} {following}", pattern):
+        whole = f"{line.text} {following}"
+        above = log.lines[index - 1].text if index else ""
+        if log.torn and pattern.search(_squeeze(f"{above} {whole}")) is not None:
+            frames = tears.near(log.errors, line)
+            yield Sighting(
+                LoggedError(line.number, line.speaker, "", line.text.strip(), (), frames), bool(frames)
+            )
+        elif _states(line.text, whole, pattern):
             yield Sighting(LoggedError(line.number, line.speaker, "", line.text.strip()), not trouble.kinds)
 
 

@@ -34,10 +34,11 @@ def get_context(
 ) -> contexts.Context | ZygoteContext:
     """Return a `multiprocessing` context whose start method is safe here, and log the reason in one line.
 
-    A method that you name is used, with a warning if something speaks against it. `apply_env` sets the
-    variables by which vLLM and others choose, so that they choose the same. `target` and `strict` are those
-    of `decide`. With `"zygote"`, workers are forked from a server that has already imported the modules of
-    `preload`: see `zygote`. Without `preload`, the last server that was made is used, if there is one.
+    A start method that you name is used, with a warning if something speaks against it. `apply_env` sets the
+    environment variables from which vLLM and others choose a start method, so that they choose the same one.
+    `target` and `strict` are passed to `decide`. With `"zygote"`, workers are forked from a server that has
+    already imported the modules of `preload`: see `zygote`. Without `preload`, the last server that was made
+    is used, if there is one.
     """
     if method != ZYGOTE:
         if method is not None and method not in METHODS:
@@ -50,7 +51,8 @@ def get_context(
         )
         return _suited(context)
     if apply_env:
-        # These variables of other libraries cannot name a zygote, so they name spawn, which is as safe.
+        # The variables of these libraries have no value for a zygote; spawn is as safe, so they are told
+        # that.
         contexts.apply("spawn", os.environ)
     return _suited(_of_a_zygote(preload, on_error))
 

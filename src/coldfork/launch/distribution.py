@@ -1,4 +1,4 @@
-"""Count the distribution of values as they come, cheaply enough for every task of a pool."""
+"""Count values by range as they arrive, cheaply enough to count every task of a pool."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BOUNDS = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 300.0, 1800.0, 7200.0)
-"""Seconds: from a task that does nothing to a script that trains for hours."""
+"""In seconds: from a task that does nothing to a script that trains for hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The numbers of values that fell into each range."""
+    """The number of values in each range."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
@@ -47,7 +47,7 @@ class Distribution:
             hear(value)
 
     def tell(self, hear: Callable[[float], object]) -> None:
-        """Call `hear` with each value from now on."""
+        """Call `hear` with each value that is added from now on."""
         self._heard += (hear,)
 
     def read(self) -> Histogram:

@@ -1,4 +1,4 @@
-"""Count what scripts and pools do, for monitoring with Prometheus or OpenTelemetry."""
+"""Count runs of scripts and tasks of pools, for monitoring with Prometheus or OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -162,7 +162,9 @@ _READ = {Kind.COUNTER: "create_observable_counter", Kind.GAUGE: "create_observab
 
 
 class Telemetry:
-    """The instruments of one meter: it reads counters and gauges, and is sent values for histograms."""
+    """The instruments of one meter: counters and gauges are read from here, values for histograms are pushed
+    to it.
+    """
 
     def __init__(self, meter: Any, read: Callable[[], Snapshot]) -> None:
         if find_spec("opentelemetry") is None:
@@ -202,7 +204,9 @@ def _callback(measure: Measure, read: Callable[[], Snapshot]) -> Callable[[Any],
 
 
 class WatchedPool:
-    """A pool under the name given to `watch`. The pool is not kept alive, but its counts outlast it."""
+    """A pool under the name given to `watch`. It does not keep the pool alive, and keeps the counts after the
+    pool's end.
+    """
 
     def __init__(self, name: str, pool: WorkerPool) -> None:
         self._label: Labels = (("pool", name),)
@@ -214,7 +218,7 @@ class WatchedPool:
         return not self._health().closed
 
     def tell(self, told: Telemetry) -> None:
-        """Pass each duration to this meter from now on."""
+        """Pass each duration that is measured from now on to this meter."""
         self._durations.tasks.tell(told.hearer(POOL_TASK_SECONDS, self._label))
         self._durations.waits.tell(told.hearer(POOL_WAIT_SECONDS, self._label))
         self._durations.starts.tell(told.hearer(POOL_START_SECONDS, self._label))
@@ -245,7 +249,7 @@ class Figures:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Outcomes that have not occurred yet start at 0 instead of missing, so that the first one shows as an
+        # Outcomes that have not occurred yet are listed as 0, so that monitoring sees the first one as an
         # increase.
         self._runs = Counter({str(outcome): 0 for outcome in Outcome})
         self._seconds = Distribution()
@@ -262,7 +266,7 @@ class Figures:
     def watch(self, name: str, pool: WorkerPool) -> WorkerPool:
         """Include a pool in the figures under this name, measuring durations from now on; return the pool.
 
-        The pool is not kept alive by it. A name is free again when its pool was shut down.
+        This does not keep the pool alive. A name can be used again when its pool has shut down.
         """
         with self._lock:
             before = self._pools.get(name)

@@ -1,4 +1,4 @@
-"""List, with git, the files that differ from a revision: committed since, uncommitted, new, and removed."""
+"""List, with git, the files that differ from a revision: committed since, uncommitted, new or removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _DIFFERENCE = (
     "--ignore-submodules=none",
 )  # fmt: skip
 _OF_ANOTHER_CHECKOUT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
-"""Variables in which git tells its hooks about their checkout; checkouts are found from the paths here."""
+"""Variables that git sets for its hooks, and that name the hook's own checkout; here checkouts are found from
+paths.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Changes:
     """The folder of each checkout, and the commit that it was compared with."""
 
     def content_before(self, file: str) -> bytes | None:
-        """Return a file's content in the commit compared with; None if that commit does not have the file."""
+        """Return a file's content in the commit that it is compared with; None if the file is not in it."""
         for top, base in self.bases:
             if file.startswith(f"{top}{os.sep}"):
                 done = _git(top, "show", f"{base}:{Path(file).relative_to(top).as_posix()}")
@@ -78,7 +80,7 @@ _DEEPEN = "fetch its history first: git fetch --unshallow (actions/checkout: fet
 
 
 def _unknown(top: str, revision: str) -> str:
-    """Return a message that says why the revision cannot be used, and what to do."""
+    """Return a message that says why the revision cannot be used, and how to make it usable."""
     if _is_shallow(top):
         return f"{top} is a shallow clone that does not hold {revision}; {_DEEPEN}"
     remote = f"origin/{revision}"
@@ -116,7 +118,7 @@ def _differing(top: str, base: str) -> Iterator[str]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Yield every file in a folder that git lists as a single entry."""
+    """Yield every file in a folder that git lists as a single entry, such as a new folder."""
     for here, _, names in os.walk(folder):
         yield from (f"{here}/{name}" for name in names)
 
@@ -137,8 +139,8 @@ def _said(done: subprocess.CompletedProcess[bytes]) -> str:
 
 def _git(folder: str | Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_CHECKOUT}
-    # Without optional locks git does not rewrite the index, which another process may be writing. In English
-    # its messages can be recognised.
+    # Without optional locks git does not rewrite the index, which another process may be writing. English
+    # messages can be recognised.
     environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         return subprocess.run(

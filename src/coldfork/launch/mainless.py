@@ -1,8 +1,8 @@
 """Contexts of `multiprocessing` for programs whose main module cannot be imported, such as a notebook.
 
-There a new process cannot find the functions of a cell, and a `multiprocessing` pool starts one worker after
-the other that fails because of it. What is passed to these processes and queues travels by value, as in a
-`WorkerPool`.
+A new process cannot find functions that were defined in a cell, so a `multiprocessing` pool starts one worker
+after another, and each fails. These contexts pass objects to processes and queues by value, as a `WorkerPool`
+does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Parcel:
 
 class _ProcessByValue(_Process):
     _known: Mapping[type, type] = MappingProxyType({})
-    """Maps a class that exists on this side only to the class that replaces it on the other."""
+    """Maps a class on this side to the class that replaces it on the other side."""
 
     def __reduce_ex__(self, protocol: object) -> Any:
         kind = type(self)
@@ -144,7 +144,7 @@ class ZygoteContextByValue(_ContextByValue, ZygoteContext):
 _BY_VALUE: Mapping[type, Any] = MappingProxyType(
     {contexts.SpawnContext: SpawnContext(), contexts.ForkServerContext: ForkServerContext()}
 )
-"""One of each, as in multiprocessing."""
+"""One of each kind that multiprocessing has."""
 
 
 def taking_by_value(context: Any) -> Any:

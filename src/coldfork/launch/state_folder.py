@@ -14,14 +14,14 @@ from coldfork.model.folders import user_state
 
 ENDING = ".coldfork"
 KEPT = 20
-"""How many recordings are kept in the state folder; the oldest are deleted."""
+"""The number of recordings that are kept in the state folder; the oldest are deleted."""
 _BEGINNING = b'{"event":"header"'
 
 
 def chosen_place(file: Path) -> Path:
     """Create the recording that the user named, and return its path; never overwrite any other kind of file.
 
-    It stays locked while this process lives: two programs in one recording would share one verdict.
+    The recording stays locked while this process lives: two programs must not write to the same one.
     """
     place = Path(os.path.realpath(file))
     try:
@@ -31,8 +31,7 @@ def chosen_place(file: Path) -> Path:
             raise UsageError(f"{file} is not a recording, and is not overwritten")
         if place.exists():
             _take(place, file)
-            # Unlink the old file, so that processes of an earlier program keep writing to that one and not to
-            # ours.
+            # Unlink the old file, so that processes of an earlier program keep writing to it and not to ours.
             with suppress(OSError):
                 place.unlink()
         _make(place, os.O_TRUNC)
@@ -43,7 +42,7 @@ def chosen_place(file: Path) -> Path:
 
 
 def _take(place: Path, file: Path) -> None:
-    """Lock a recording as long as this process lives; raise an error if another process has locked it."""
+    """Lock a recording for the life of this process; raise an error if another process has locked it."""
     import fcntl
 
     descriptor = os.open(place, os.O_WRONLY | getattr(os, "O_CLOEXEC", 0))
@@ -100,13 +99,15 @@ _IN_USE_SECONDS = 3600.0
 
 
 def state_folder(environment: Mapping[str, str], platform: str) -> Path | None:
-    """Return the state folder; None if the environment does not determine one."""
+    """Return the state folder; None if the environment does not determine it."""
     named = user_state(environment, platform)
     return None if named is None else Path(os.path.realpath(named))
 
 
 def surplus(entries: Iterable[Path], kept: int, now: float | None = None) -> list[Path]:
-    """Return all but the latest files, except those written to within the last hour, which may be in use."""
+    """Return all files except the latest ones, and except those written within the last hour, which may be in
+    use.
+    """
     written = []
     for entry in entries:
         with suppress(OSError):

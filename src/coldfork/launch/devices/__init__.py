@@ -1,1 +1,1 @@
-"""Find devices, tell which of them a process sees, and lease them; nothing here wakes one."""
+"""Find devices, tell which of them a process sees, and lease them. Nothing here wakes a device."""

@@ -174,7 +174,9 @@ def touch() -> dict[str, Any]:
 
 
 def _woken(cuda: Any, names: list[str]) -> tuple[str, int]:
-    """Return the first failed call and its code; append to `names` each device that got a context."""
+    """Give each named device a context; append the names that got one to `names`, and return the first failed
+    call and its code.
+    """
     if code := cuda.cuInit(0):
         return "cuInit", code
     count = ctypes.c_int()

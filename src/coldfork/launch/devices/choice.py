@@ -1,6 +1,6 @@
 """How users choose devices: by positions in the list that their process sees, by identifiers, or by a lease.
 
-Code that only passes a choice or a lease on does not load what finds and takes devices.
+Code that only passes a choice or a lease on need not load the modules that find and take devices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from coldfork.model.errors import UsageError
 CUDA = "CUDA_VISIBLE_DEVICES"
 HIP = "HIP_VISIBLE_DEVICES"
 ROCR = "ROCR_VISIBLE_DEVICES"
-#: CUDA and HIP read this as "no device at all"; programs do not take it for an unset variable.
+# CUDA and HIP read this as "no device"; an empty value could be mistaken for an unset variable.
 NONE = "-1"
 AUTO = ("auto", "free")
 
@@ -43,12 +43,12 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class FreeDevices:
-    """A wish for devices with enough free memory; those with the most free memory are taken first."""
+    """A request for devices with enough free memory; those with the most free memory are taken first."""
 
     min_free: int | str = 0
-    """How much must be free: bytes, or a text such as `"20 GiB"`."""
+    """The memory that must be free: a number of bytes, or a text such as `"20 GiB"`."""
     count: int | None = None
-    """How many for all workers together; None for one for each worker."""
+    """The number of devices for all workers together; None means one for each worker."""
 
     @property
     def bytes(self) -> int:
@@ -99,7 +99,9 @@ def chosen(devices: Sequence[int | str] | str) -> list[int | str]:
 
 
 def entry(device: int | str, callers: list[str] | None, name: str) -> str:
-    """Return the variable's entry for one device of the caller's list, which is None without a variable."""
+    """Return the entry for one device of the caller's list, which is None if the caller's variable is not
+    set.
+    """
     if isinstance(device, int):
         if device < 0:
             raise UsageError(f"there is no device {device}: devices are counted from 0")
@@ -122,5 +124,5 @@ def entry(device: int | str, callers: list[str] | None, name: str) -> str:
 
 
 def same(device: str, known: str) -> bool:
-    """Return whether a name means a known device, whose own name may be shortened."""
+    """Return whether a name stands for a known device; the known device's own name may be shortened."""
     return device == known or (not known.isdecimal() and device.startswith(known))

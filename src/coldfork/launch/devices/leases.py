@@ -1,4 +1,4 @@
-"""Leases: devices that one process takes for its workers, and that no other process of this user takes."""
+"""Leases: devices that a process reserves for its workers; no other process of this user takes them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LOOK_SECONDS = 0.25
 def lease(devices: DevicesWanted = 1, *, share: int = 1, wait: float = 0.0) -> Lease:
     """Take devices that no other lease of this user holds, until the end of the `with` block or `release()`.
 
-    `devices` is a number, a list of positions or identifiers, or `FreeDevices`; only what this process sees
-    is taken. `share` is how many leases may hold one device. `wait` is how many seconds to wait until devices
-    are free; then `LeaseError` says who holds them. The lease's `variables` have to be in the environment of
-    whatever is to use the devices: `run_script(..., devices=lease)` does that; this process's own environment
-    is left as it is.
+    `devices` is a number, a list of positions or identifiers, or `FreeDevices`; only devices that this
+    process sees are taken. Up to `share` leases may hold the same device. If no device becomes free within
+    `wait` seconds, `LeaseError` says which processes hold them. A program that is to use the devices needs
+    the lease's `variables` in its environment: `run_script(..., devices=lease)` puts them there. This
+    process's own environment does not change.
 
-    The lease ends with this process at the latest, however that ends, and not with the processes that it
-    started.
+    The lease ends when this process ends, in whatever way, even if processes that it started are still
+    running.
     """
     if devices is None:
         raise UsageError("devices=None leases nothing; give a number, a list or FreeDevices")
@@ -51,9 +51,9 @@ def take(
     """Make a lease for each worker, on devices visible in this environment; none if `devices` is None.
 
     `devices` is a number of devices for all workers together, `"auto"` for one for each worker, a list of
-    positions or identifiers, or `FreeDevices`. The devices are spread evenly. With `share`, up to this many
-    workers of all processes hold one device; without it, only workers of this caller share one, and only
-    where there are fewer devices than workers.
+    positions or identifiers, or `FreeDevices`. The devices are spread evenly. With `share`, up to that many
+    workers, of any process, hold the same device. Without it, only workers of this caller share a device, and
+    only if there are fewer devices than workers.
     """
     if devices is None:
         return []
@@ -115,7 +115,7 @@ def _give_back(slots: tuple[Slot, ...]) -> None:
 
 
 def understood(devices: DevicesWanted, there: Sight) -> Wish:
-    """Return the request for devices as a `Wish`, in terms of the devices that the caller sees."""
+    """Return the request for devices as a `Wish`, which counts devices as the caller sees them."""
     if isinstance(devices, bool):
         raise UsageError(f"devices={devices!r} is neither a number of devices nor a list of them")
     if isinstance(devices, int):
@@ -167,7 +167,7 @@ def _one(device: int | str, there: Sight) -> Seen:
 
 
 def _is(device: str, seen: Seen) -> bool:
-    """Return whether a name means a device; a UUID may be shortened, the name of an instance may not."""
+    """Return whether a name stands for a device; a UUID may be shortened, an instance's name may not."""
     if seen.divided:
         return device.lower() == seen.identity
     return same(device, seen.name) or (device.startswith("GPU-") and seen.name.startswith(device))

@@ -31,9 +31,10 @@ _MOST = 4096
 def folder(environment: Mapping[str, str]) -> Path:
     """Return the folder of the lock files, and create it if necessary.
 
-    The state folder comes first: a process started by cron or in a container has no XDG_RUNTIME_DIR, the
-    system removes that folder when the user's last session ends, and a lock in another folder excludes no
-    other process. A home may be shared by several hosts, so each boot of a host has a folder of its own.
+    The state folder is preferred to XDG_RUNTIME_DIR: processes started by cron or in a container lack that
+    variable, and the system removes its folder when the user's last session ends. All processes must use the
+    same folder, or their locks do not exclude each other. Hosts may share a home, so each boot of a host has
+    a folder of its own.
     """
     troubles = []
     for parent in _candidates(environment):
@@ -81,7 +82,8 @@ def _make(parent: Path, place: Path) -> None:
 
 
 class _Descriptors:
-    """The locks that this process holds: a single object, because a process has a single descriptor table.
+    """The locks that this process holds. There is a single object, because a process has one descriptor
+    table.
 
     A lock belongs to the open file, which a forked child shares: a child that outlives its parent would keep
     it held. So each child forked by Python closes what it inherited, and no process can unlock what is not
@@ -160,7 +162,7 @@ def exclusive(path: Path) -> Lock | None:
 
 
 def shared(path: Path) -> Lock | None:
-    """Take a lock that others may share; None if another process holds an exclusive lock."""
+    """Take a lock that others may share; return None if another process holds an exclusive lock."""
     return _taken(path, fcntl.LOCK_SH, signed=False)
 
 
@@ -179,10 +181,10 @@ def _taken(path: Path, how: int, *, signed: bool) -> Lock | None:
 
 @contextmanager
 def door(folder: Path) -> Iterator[None]:
-    """Let one process choose devices at a time, so that two that want several cannot each hold half of them.
+    """Let one process at a time choose devices: two that want several could otherwise each hold half of them.
 
-    Each device has a lock of its own, so a chooser that has waited long enough goes on without this one: a
-    chooser that was stopped in the middle must not stop the others.
+    Each device has a lock of its own, so a process that has waited long enough goes on without this one: a
+    process that was stopped while choosing must not block the others.
     """
     until = time.monotonic() + _DOOR_SECONDS
     lock = _taken(folder / _DOOR, fcntl.LOCK_EX, signed=False)
@@ -203,9 +205,9 @@ class Holder:
     pid: int
     program: str
     since: float
-    """When, in seconds since the epoch."""
+    """When the lease was taken, in seconds since the epoch."""
     start: int | None
-    """The process's start time, which tells it from a later one of the same number."""
+    """The process's start time, which distinguishes it from a later process with the same number."""
 
     def __str__(self) -> str:
         since = time.strftime("%H:%M:%S", time.localtime(self.since))
@@ -213,12 +215,14 @@ class Holder:
 
     @property
     def is_running(self) -> bool:
-        """Return whether the holder still exists; its lock may live on in a child that C code forked."""
+        """Return whether the holder is still running; a child that C code forked may keep its lock after its
+        end.
+        """
         return self.start is not None and start_of(self.pid) == self.start
 
 
 def sign(descriptor: int) -> None:
-    """Record the holder's name and number in the lock file; they serve messages only, not locking."""
+    """Record this process's name and number in a lock file; they only serve messages."""
     said = {"pid": os.getpid(), "program": _program(), "since": time.time(), "start": start_of()}
     with suppress(OSError):
         os.ftruncate(descriptor, 0)

@@ -1,7 +1,7 @@
 """Ask NVML, the driver and the kernel's list of AMD devices about the devices of this machine.
 
 NVML and the driver are asked in a separate process, because a broken driver may hang or kill it, and because
-whatever their libraries do is gone when it ends. No library of theirs, or of AMD's, is loaded here.
+its end undoes whatever their libraries did. This process loads none of their libraries, nor AMD's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coldfork.launch.plumbing.ask import ask
 
 _SECONDS = 10.0
 _TOUCH_SECONDS = 60.0
-"""The first context on a large machine takes ten seconds and more."""
+"""Long, because the first context on a large machine takes ten seconds and more."""
 _TOPOLOGY = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
@@ -51,7 +51,7 @@ class Device:
     memory_free: int | None = None
     memory_used: int | None = None
     processes: tuple[int, ...] = ()
-    """The processes that compute on it, as far as NVML shows them here."""
+    """The processes that compute on the device, as far as NVML shows them here."""
 
     @property
     def mig_devices(self) -> int | None:
@@ -64,7 +64,7 @@ class Touched:
     """The result of waking the devices in a separate process."""
 
     code: int
-    """The return code of `cuInit`, else the first code that was not 0."""
+    """The return code of `cuInit`, or of the first later call that failed; 0 if none did."""
     step: str
     """The call that returned it."""
     devices: tuple[str, ...] = ()
@@ -73,7 +73,9 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Management:
-    """The answers of NVML and the driver; an error is one sentence, and later answers are then missing."""
+    """The answers of NVML and the driver; if a query failed, its error is one sentence, and later values are
+    missing.
+    """
 
     nvml_error: str | None = None
     nvml_loaded: bool = False
@@ -81,12 +83,12 @@ class Management:
     driver: str | None = None
     """The driver's version, such as 570.86.15."""
     cuda: int | None = None
-    """The CUDA that the driver serves, by NVML or by libcuda: 12080 is 12.8."""
+    """The CUDA version that the driver supports, according to NVML or libcuda: 12080 is 12.8."""
     libcuda_error: str | None = None
     libcuda_loaded: bool = False
     devices: tuple[Device, ...] = ()
     unanswered: str | None = None
-    """Why the asking process did not answer at all."""
+    """Why the process that asks gave no answer at all."""
 
     @property
     def cuda_version(self) -> tuple[int, int] | None:
@@ -113,7 +115,9 @@ def management(variables: Mapping[str, str]) -> Management:
 
 
 def _of_virtual_device() -> dict[str, Any] | None:
-    """Return the answers of this process's virtual device, which other processes lack; None without one."""
+    """Return the answers of this process's virtual device, which no other process could give; None without
+    one.
+    """
     room = sys.modules.get("coldfork.virtual.installation")
     device = None if room is None else room.installed()
     if device is None or device.library is None:

@@ -1,7 +1,7 @@
 """A cap on device memory, enforced by MPS or by a framework's own setting.
 
-Nothing outside a process can limit its device memory, except MPS. So the cap is set in its environment,
-before anything there reads it, and reports say what was set, not what is enforced.
+Only MPS can limit a process's device memory from outside. So the cap is set in the environment, before the
+process reads it, and reports say which settings were made, not whether they are enforced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _JAX = "XLA_CLIENT_MEM_FRACTION"
 _OLDER_JAX = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 _JAX_ALLOCATOR = "XLA_PYTHON_CLIENT_ALLOCATOR"
 _USUAL_IN_JAX = 0.75
-"""JAX's default share of a device; a cap is never a reason to take more."""
+"""JAX's default share of a device's memory; a cap never raises it."""
 _CUPY = "CUPY_GPU_MEMORY_LIMIT"
 _PIPES = "CUDA_MPS_PIPE_DIRECTORY"
 _USUAL_PIPES = "nvidia-mps"
@@ -69,15 +69,15 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemoryCap:
-    """A cap on device memory, and the variables that enforce it."""
+    """A cap on device memory, and the environment variables that enforce it."""
 
     most: int
-    """Bytes of each device, for each process."""
+    """The most bytes that each process may use on each device."""
     variables: dict[str, str]
     by: tuple[str, ...] = ()
-    """The programs that were told: `mps`, or frameworks."""
+    """The programs that the variables tell: `mps`, or names of frameworks."""
     why_not: str | None = None
-    """Why nothing was told, or not everything that could have been."""
+    """Why some or all of the possible variables were not set."""
 
     def report(self) -> dict[str, Any]:
         """Return the entry about this cap for the report."""
@@ -89,8 +89,8 @@ def cap(most: int, environment: Mapping[str, str], python: str) -> DeviceMemoryC
     asked = management.management(environment)
     if not _serves(environment):
         return _by_frameworks(most, environment, asked, frameworks_of(python, environment))
-    # MPS alone is told: it may report the cap as the device's size, and a framework would take a fraction of
-    # that.
+    # Only MPS is told: it may report the cap as the device's size, and a framework would then take a fraction
+    # of the cap.
     numbers = [str(number) for number in range(max(1, len(asked.devices)))]
     setting = _narrowed(environment.get(LIMIT), numbers, f"{max(1, most // _MIB)}M")
     return DeviceMemoryCap(most, {LIMIT: setting}, ("mps",))
@@ -137,8 +137,7 @@ def _fraction(
 ) -> tuple[float | None, str | None]:
     """Return the cap as a fraction of a device's memory; None, and the reason, if that size is unknown.
 
-    With devices of several sizes it is the part of the largest: on none may it be more than what was asked
-    for.
+    If devices differ in size, it is the fraction of the largest, so that no device exceeds the cap.
     """
     try:
         seen = sight(environment, asked, management.amd_identities()).devices
@@ -153,13 +152,13 @@ def _fraction(
 
 
 def _for_torch(fraction: float, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return torch's variables with the fraction added, each that is set keeping its other options."""
+    """Return torch's variables with the fraction added; options that are already set are kept."""
     names = [name for name in _TORCH if environment.get(name)] or [_TORCH[-1]]
     return {name: ",".join(_with_fraction(environment.get(name, ""), fraction)) for name in names}
 
 
 def _with_fraction(setting: str, fraction: float) -> Iterator[str]:
-    """Yield the options of torch's setting, keeping the smaller of its own fraction and this one."""
+    """Yield the options of torch's setting, with this fraction or the setting's own, whichever is smaller."""
     # This also splits commas inside brackets, which is harmless because the parts are joined again.
     for option in filter(None, setting.split(",")):
         key, _, value = option.partition(":")
@@ -192,9 +191,9 @@ def _written(fraction: float) -> str:
 def of_workers(environment: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
     """Return the variables that a worker on the devices at these positions needs beyond those it inherits.
 
-    The memory limit names device numbers (`0=1G,1=512MB`), and a worker counts its own from 0. NVIDIA does
-    not say whose numbers count, so each of the caller's entries stays, and where the worker's own number
-    would mean another limit, the smaller one holds: a worker never gets more than its caller.
+    The memory limit names device numbers (`0=1G,1=512MB`), and a worker counts its own devices from 0. NVIDIA
+    does not say whether the caller's numbers or the worker's apply. So the caller's entries stay, and if a
+    number stands for different limits, the smaller one is set: a worker never gets more than its caller.
     """
     setting = environment.get(LIMIT)
     if not setting:
@@ -232,12 +231,12 @@ class Frameworks:
     """The frameworks that an interpreter can import, and which settings they support."""
 
     torch: bool = False
-    """Whether there is a torch whose variable takes a fraction for the process."""
+    """Whether torch is there, and its variable takes a fraction for the process."""
     old_torch: bool = False
-    """Whether there is a torch without that."""
+    """Whether torch is there, but too old for that."""
     jax: bool = False
     new_jax: bool = False
-    """Whether there is a JAX that knows the newer of the two variables for a fraction."""
+    """Whether a JAX is there that knows the newer of the two variables for a fraction."""
     cupy: bool = False
 
 

@@ -1,4 +1,4 @@
-"""The devices that a process sees, each with an identity that is the same for every process of the host."""
+"""The devices that a process sees, each with an identity that all processes of the host agree on."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Seen:
     """One device that a process sees."""
 
     place: int
-    """Its position in the list of those that the process sees."""
+    """Its position among the devices that the process sees."""
     name: str
-    """The variable's entry that shows this device: a UUID where it is known."""
+    """The entry in the variable that selects this device: a UUID if that is known."""
     identity: str
-    """The same in every process of this host, whatever each of them calls the device."""
+    """The same in every process of this host, under whatever name a process knows the device."""
     total: int | None = None
     free: int | None = None
-    """Free bytes, where NVML tells."""
+    """Free bytes, if NVML reports them."""
     divided: bool = False
     """Whether it is an instance of a divided device (MIG)."""
     processes: tuple[int, ...] = ()
-    """The processes that compute on it, as far as NVML shows them."""
+    """The processes that compute on the device, as far as NVML shows them."""
 
     def __str__(self) -> str:
         return f"{self.name} (place {self.place})" if self.name != str(self.place) else self.name
@@ -44,7 +44,7 @@ class Sight:
     variable: str
     devices: tuple[Seen, ...]
     setting: str | None
-    """The variable's value; None where it is not set, and everything is seen."""
+    """The variable's value; None if it is not set, so that every device is visible."""
 
 
 def sight(environment: Mapping[str, str], asked: Management, amd: tuple[str, ...] = ()) -> Sight:
@@ -108,8 +108,8 @@ def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> I
         yield from _instances(entries, asked)
         return
     if asked.unanswered is not None:
-        # Guessing is unsafe: another process that got an answer may have leased by UUID the device numbered
-        # here.
+        # Guessing is unsafe: a process that did get an answer may have leased, by its UUID, the device with
+        # this number.
         raise LeaseError(f"cannot tell which devices {CUDA}={setting} shows: {asked.unanswered}")
     if not asked.devices:
         yield from _by_name(entries, CUDA)
@@ -132,7 +132,7 @@ def _shown(setting: str, environment: Mapping[str, str], asked: Management) -> I
 
 
 def _instances(entries: list[str], asked: Management) -> Iterator[Seen]:
-    """Yield the instances named by these entries, up to the first unknown name; names are not shortened."""
+    """Yield the instances named by these entries, up to the first unknown name; no name may be shortened."""
     known = {
         name: instance
         for device in asked.devices
@@ -162,7 +162,7 @@ def _names(device: Device, instance: Instance) -> Iterator[str]:
 
 
 def _by_name(entries: list[str], variable: str) -> Iterator[Seen]:
-    """Yield devices known only by their entries in the variable."""
+    """Yield devices of which only the entries in the variable are known."""
     if len(set(entries)) < len(entries):
         return
     kind = "amd" if variable != CUDA else "cuda"
@@ -172,7 +172,9 @@ def _by_name(entries: list[str], variable: str) -> Iterator[Seen]:
 
 
 def _counts_alike(environment: Mapping[str, str], asked: Management) -> bool:
-    """Return whether CUDA numbers devices as NVML does: in bus order, or because all are of one model."""
+    """Return whether CUDA numbers devices as NVML does: in bus order, or in any order if all are the same
+    model.
+    """
     models = {device.name for device in asked.devices}
     return len(models) == 1 or environment.get(ORDER) == "PCI_BUS_ID"
 

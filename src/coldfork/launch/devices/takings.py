@@ -19,16 +19,16 @@ from coldfork.model.errors import LeaseError
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request for devices, in the one form that all kinds of requests are turned into."""
+    """A request for devices, in the form into which every kind of request is converted."""
 
     candidates: tuple[Seen, ...]
-    """The devices that may be taken, the best one first."""
+    """The devices that may be taken, in order of preference."""
     count: int | None
-    """How many of them; None for one slot for each worker."""
+    """The number of devices; None means one slot for each worker."""
     named: bool = False
-    """Whether exactly these devices are wanted."""
+    """Whether the request names exactly these devices."""
     least: int = 0
-    """How many bytes must be free."""
+    """The number of bytes that must be free on each device."""
 
 
 class Holding:
@@ -40,12 +40,12 @@ class Holding:
         self._lock = threading.Lock()
 
     def enter(self) -> None:
-        """Note that one more worker uses the device."""
+        """Count one more worker that uses the device."""
         with self._lock:
             self._users += 1
 
     def leave(self) -> None:
-        """Note that a worker no longer uses the device, and unlock the device after the last one."""
+        """Count one worker less, and unlock the device after the last one."""
         with self._lock:
             self._users -= 1
             if self._users > 0:
@@ -93,7 +93,7 @@ class _Taker:
         self._folder = folder
         self._undoing = undoing
         self._refused: dict[Seen, Path] = {}
-        """The devices that others hold, with the file that says who."""
+        """The devices that other processes hold, each with the file that names the holder."""
 
     def handed_out(self, workers: int) -> list[tuple[Slot, ...]]:
         """Return the slots of each worker."""
@@ -123,7 +123,7 @@ class _Taker:
         return iter(slots)
 
     def _several(self, wanted: list[int]) -> list[tuple[Seen, list[Holding]]]:
-        """Take as many devices as `wanted` has entries, each with that entry's number of slots."""
+        """Take as many devices as `wanted` has entries; on each take as many slots as its entry says."""
         held: list[tuple[Seen, list[Holding]]] = []
         if self._share > 1 and max(wanted) > self._share:
             raise LeaseError(

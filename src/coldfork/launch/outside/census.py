@@ -46,7 +46,7 @@ def census(
 ) -> Census:
     """Look once at a user's Python processes, or at the named processes and all their descendants.
 
-    What `coldfork run` records of them is read as well, unless the file is larger than `largest_recording`.
+    Their recordings by `coldfork run` are read as well, unless the file is larger than `largest_recording`.
     """
     return _Look(kernel, largest_recording).taken(
         tuple(asked), os.getuid() if user is None else user, frozenset(leave_out)
@@ -98,7 +98,8 @@ class _Look:
             return None
         try:
             described = self._described(process)
-            # If the process ended meanwhile, the readings may be incomplete or belong to another process.
+            # Read again: if the process ended meanwhile, the readings may be incomplete or belong to another
+            # process.
             if self._kernel.standing(pid).start == process.standing.start:
                 return described
         except OSError:
@@ -151,7 +152,7 @@ class _Look:
 
 
 def _threads(process: OutsideProcess) -> Threads:
-    """Count the threads of a process by starter: Python, or native libraries."""
+    """Count the threads of a process that Python started, and those that native libraries started."""
     total = process.standing.threads
     native = process.threads
     if native is None:
@@ -177,11 +178,11 @@ def role(words: Sequence[str]) -> str | None:
 def how_started(standing: Standing, words: Sequence[str], parent: Standing | None) -> StartedBy:
     """Return how a process was started.
 
-    A fork has its parent's command line. So if a process has the command line of a fork server's child, the
-    server forked it.
+    A forked process keeps its parent's command line. So a process whose parent is a fork server, and whose
+    command line is the server's, was forked by it.
     """
-    # If the kernel does not mark forks, a fork shows by its parent's memory addresses, which an exec would
-    # have randomised.
+    # If the kernel does not mark forks, a process that shares its parent's memory addresses was forked: an
+    # exec would have randomised them.
     copied = standing.forked or (not standing.is_noted and parent is not None and standing.is_copy_of(parent))
     if copied:
         return StartedBy.FORKSERVER if role(words) == FORKSERVER else StartedBy.FORK
@@ -205,7 +206,7 @@ class Recordings:
     def __init__(self, kernel: Kernel, largest: int | None = None) -> None:
         self._kernel = kernel
         self._largest = largest
-        """Larger files are left unread; None where time does not matter."""
+        """The size above which files are not read; None means no limit."""
         self._read: dict[str, Recording | None] = {}
 
     def of(self, pid: int) -> tuple[Recording, Process] | None:
@@ -222,7 +223,7 @@ class Recordings:
         recording = self._read[place]
         if recording is None:
             return None
-        # The number may have been reused, and a process may have become another program, which is not
+        # The number may have been reused, or the process may have executed another program, which is not
         # recorded.
         lives = [one for one in recording.processes if one.pid == pid and one.watched]
         if not lives or lives[-1].ended or lives[-1].executed_at is not None:
@@ -243,7 +244,7 @@ def _completed(state: State, recording: Recording, process: Process) -> State:
     """Complete a state from a recording: awake or poisoned, how deeply, and which code woke the device."""
     known = process.last_states.get(state.accelerator)
     if known is not None and known.status in _TOUCHED and not known.inferred:
-        # An accelerator never becomes cold again, so one that was recorded as awake must still be awake.
+        # An accelerator never becomes cold again: one that was awake in the recording must still be awake.
         if state.status is not known.status:
             state = replace(state, status=known.status, reason=known.reason or "its recording says so")
         state = replace(state, level=known.level)

@@ -1,7 +1,7 @@
 """Read the kernel's information about processes: from `/proc` or a copy of it, and from system calls.
 
-Any question may concern a process that has ended meanwhile or that this user may not see: it then raises
-`OSError`, and the caller decides what that means.
+Each function raises `OSError` if the process has ended meanwhile or this user may not see it; the caller
+decides what that means.
 """
 
 from __future__ import annotations
@@ -93,12 +93,14 @@ class Kernel:
         return found
 
     def closes_on_exec(self, pid: int, descriptor: int) -> bool:
-        """Return whether a descriptor is closed on exec, so that no exec can have passed it on."""
+        """Return whether a descriptor is closed on exec; then this process cannot have inherited it through
+        an exec.
+        """
         words = self._words(f"{pid}/fdinfo/{descriptor}", b"flags:")
         return words is not None and bool(int(words[1], 8) & _CLOSE_ON_EXEC)
 
     def began(self) -> int:
-        """Return when the machine was booted, in seconds since 1970."""
+        """Return the time at which the machine was booted, in seconds since 1970."""
         words = self._words("stat", b"btime ")
         return 0 if words is None else int(words[1])
 
@@ -123,7 +125,7 @@ class Kernel:
             self._own = _c_library(os.getpid())
         if not self._own or _c_library(pid) != self._own:
             # Each C library keeps the field at its own position in a thread's record, and we know only our
-            # own library's.
+            # own's.
             raise OSError(errno.ENOEXEC, "it runs with a different C library than coldfork")
         os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC))
         return ThreadReader(self._loader, pid).native(maps)

@@ -1,11 +1,12 @@
 """Judge how a fork affected the accelerators that its parent had woken: poisoned or untouched.
 
-A state only ever moves on: what is cold in a living parent was cold at every fork. What is awake there woke
-at some time, and the fork has a time too. Where the first is not known, what the child holds decides.
+An accelerator never becomes cold again: if it is cold in a living parent, it was cold at every fork. If it is
+awake there, it is judged by whether it woke before the fork. If the time at which it woke is unknown, the
+child's descriptors and threads decide.
 
 Initialising a driver opens a device file and keeps it open. A fork copies the descriptor, and the child
-cannot use it. The kernel tells whether two descriptors are the very same open file: a file that a process
-shares with an older one cannot have been opened by the younger.
+cannot use it. The kernel tells whether two descriptors are the same open file: of two processes that share
+one, the younger cannot have opened it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, POISONED, UNKNO
 
 _ENDED = "the process that forked it has ended"
 _FIRST_OF_ITS_OWN = 3
-"""Standard streams tell nothing, because every process passes them on."""
+"""Lower descriptors are the standard streams, which prove nothing because every process passes them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class Ownership:
     own: tuple[int, ...] = ()
     inherited: tuple[int, ...] = ()
     source: int | None = None
-    """A process that had the inherited ones before."""
+    """An earlier process that had the inherited descriptors."""
     doubt: str | None = None
-    """Why the origin of some is not known."""
+    """Why the origin of some descriptors is unknown."""
 
 
 class Lineage:
@@ -58,7 +59,7 @@ class Lineage:
         return reading
 
     def _by_ownership(self, reading: Reading, process: OutsideProcess) -> Reading:
-        """Judge an open device file by the process that opened it."""
+        """Judge an open device file by which process opened it."""
         paths = DEVICE_FILES[reading.accelerator]
         device = process.holds_open(*paths)
         found = self._origin(process, paths)
@@ -102,7 +103,9 @@ class Lineage:
     def _without_device_file(
         self, reading: Reading, process: OutsideProcess, parent: OutsideProcess
     ) -> Reading:
-        """Judge a fork that lacks its parent's open device file: it came earlier, or has closed the file."""
+        """Judge a fork that lacks its parent's open device file: the fork came before the parent opened it,
+        or closed it.
+        """
         if self._keeps_what_it_was_forked_with(process, parent):
             reason = (
                 f"it was forked from process {parent.pid} before that one opened the device: it has none of "
@@ -141,7 +144,7 @@ class Lineage:
         """Return where a process's descriptors of these files come from; raise `OSError` if hidden."""
         left = process.descriptors_of(paths)
         if not process.standing.forked and all(self._closes_on_exec(process, one) for one in left):
-            # An exec closes these descriptors, so this process has opened them itself.
+            # They are closed on exec and this process has executed, so it opened them itself.
             return Ownership(own=tuple(left))
         inherited: list[int] = []
         source: int | None = None
@@ -161,11 +164,13 @@ class Lineage:
     def _shared(
         self, process: OutsideProcess, descriptors: Sequence[int], other: OutsideProcess, paths: Sequence[str]
     ) -> tuple[list[int], str | None]:
-        """Return the descriptors that another process shares, and why, if that could not be determined."""
+        """Return the descriptors that another process shares; if that cannot be determined, also return the
+        reason.
+        """
         try:
             theirs = other.descriptors_of(paths)
         except OSError:
-            # This process of another user cannot have passed descriptors on in a fork.
+            # This process belongs to another user, so it cannot have passed descriptors on in a fork.
             return [], None
         try:
             same = [one for one in descriptors if any(self._same(process, one, other, its) for its in theirs)]
@@ -175,7 +180,9 @@ class Lineage:
         return same, None
 
     def _keeps_what_it_was_forked_with(self, process: OutsideProcess, parent: OutsideProcess) -> bool:
-        """Return whether a fork still shares any descriptor with its parent: it has not closed them all."""
+        """Return whether a fork still shares any descriptor with its parent, so that it cannot have closed
+        them all.
+        """
         try:
             numbers = sorted(process.open_files.keys() & parent.open_files.keys())
             return any(
@@ -193,7 +200,9 @@ class Lineage:
             return False
 
     def _earlier(self, process: OutsideProcess) -> Iterable[OutsideProcess]:
-        """Yield processes that may have passed descriptors on: ancestors, then other earlier ones."""
+        """Yield the processes that may have passed descriptors on: first ancestors, then other older
+        processes.
+        """
         ancestors = {ancestor.pid for ancestor in self._relatives.ancestors(process.standing)}
         for pid in (*ancestors, *self._relatives.pids()):
             other = self._relatives.process(pid)

@@ -1,4 +1,4 @@
-"""Processes seen from outside, with their parents; each is examined only when needed."""
+"""Other processes and their parents, as seen from outside; each is examined only when needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_SHOWN = "the system does not show it to this user"
 
 
 class OutsideProcess(ProbedProcess):
-    """A process other than this one. Each property is read once, and stays as it was then."""
+    """A process other than this one. Each property is read once and then keeps that value."""
 
     def __init__(self, standing: Standing, kernel: Kernel) -> None:
         super().__init__(None)
@@ -34,7 +34,7 @@ class OutsideProcess(ProbedProcess):
         self.hidden: str | None = None
         """Why its memory map cannot be seen."""
         self.why_no_threads: str = NOT_SHOWN
-        """Why its threads cannot be told apart, where `threads` is None."""
+        """Why its threads cannot be told apart, if `threads` is None."""
 
     @property
     def maps(self) -> Maps:
@@ -130,7 +130,9 @@ class Relatives:
         self._pids = tuple(kernel.pids())
 
     def pids(self) -> tuple[int, ...]:
-        """Return the numbers of all processes then, including other users' and those without Python."""
+        """Return the numbers of all processes at that moment, including other users' and those without
+        Python.
+        """
         return self._pids
 
     def process(self, pid: int) -> OutsideProcess | None:
@@ -161,8 +163,8 @@ class Relatives:
     def starter(self, standing: Standing) -> OutsideProcess | None:
         """Return the process that certainly started this one; None if its parent may have adopted it.
 
-        Orphans are adopted by the first process of their machine or container. A fork has the same memory
-        addresses as its parent, which no other program has.
+        The first process of a machine or container adopts orphans. Only a fork shares its parent's memory
+        addresses.
         """
         found = self.parent(standing)
         if found is None or (standing.forked and not standing.is_copy_of(found.standing)):

@@ -16,14 +16,16 @@ from coldfork.observe.probes.reading import ABSENT, AWAKE, COLD, UNKNOWN, Readin
 from coldfork.virtual import profiles
 
 CUDA_FILES = ("/dev/nvidia-uvm",)
-"""Files that initialising CUDA opens and keeps open. Managing devices, or drawing with them, does not."""
+"""Files that are opened when CUDA is initialised, and stay open; managing devices or drawing does not open
+them.
+"""
 # The path at which `coldfork.virtual.compiling` keeps the driver of a virtual device.
 _VIRTUAL_DRIVER = re.compile(r"/virtual/[0-9a-f]+/libcuda\.so\.1\Z")
-# Tegra and WSL have no device file of CUDA's own: CUDA opens these, and so do other programs.
+# Tegra and WSL have no device file of CUDA's own: CUDA opens these, but so do other programs.
 _SHARED_FILES = ("/dev/nvmap", "/dev/dxg")
 _MANAGED_FILES = ("/dev/nvidiactl", "/dev/nvidia0")
 DEVICE_FILES = {"cuda": CUDA_FILES, "rocm": hip.KERNEL_DRIVERS}
-"""The files by which an accelerator's driver is known to be initialised."""
+"""The files that show that an accelerator's driver is initialised."""
 LIBRARIES = {
     "openmp": openmp.PREFIXES,
     "polars": polars.PREFIXES,
@@ -32,7 +34,7 @@ LIBRARIES = {
     "jax": jax.LIBRARIES,
     "jax-cpu": jax.LIBRARIES,
 }
-"""The libraries by whose threads a runtime is known to be awake."""
+"""The libraries whose threads show that a runtime is awake."""
 
 
 def readings(process: OutsideProcess) -> dict[str, Reading]:
@@ -104,7 +106,9 @@ def _opencl(process: OutsideProcess) -> Reading:
 
 
 def _tokenizers(process: OutsideProcess) -> Reading:
-    """Read the state of tokenizers' pool; a fork's effect depends on a variable hidden from outside."""
+    """Read the state of tokenizers' pool; how a fork affects it depends on a variable that is hidden from
+    outside.
+    """
     seen = tokenizers.examine(process)
     if seen.status != AWAKE:
         return seen
@@ -115,7 +119,9 @@ def _tokenizers(process: OutsideProcess) -> Reading:
 
 
 def _jax(accelerator: str, process: OutsideProcess) -> Reading:
-    """Read JAX's state from its clients' threads; which device a client uses is hidden from outside."""
+    """Read JAX's state from the threads of its clients; which device a client uses cannot be seen from
+    outside.
+    """
     library = process.library(*jax.LIBRARIES)
     if library is None:
         return Reading(accelerator, ABSENT)

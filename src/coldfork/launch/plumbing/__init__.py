@@ -1,1 +1,1 @@
-"""Tools for every part that starts processes: waiting, messages, starting, asking, streams, kernel calls."""
+"""Tools for all parts that start processes: waiting, messages, starting, asking, streams, kernel calls."""

@@ -1,4 +1,4 @@
-"""Run other programs for a limited time: ask them a question, or keep the end of their output.
+"""Run other programs for a limited time, and return their output or the end of it.
 
 None of them is left running, whatever interrupts the work.
 """
@@ -26,7 +26,7 @@ from coldfork.observe.processes import asking
 from coldfork.observe.processes.asking import LOOK_SECONDS
 
 TAIL_BYTES = 16_384
-"""How much is kept of the end of a process's output, however much it prints."""
+"""The number of bytes kept from the end of a process's output, however much it prints."""
 _AFTER_SECONDS = 0.005
 _DRAIN_BYTES = 4 * 1024 * 1024
 _AT_ONCE_SECONDS = 1.0
@@ -36,8 +36,8 @@ _Result = TypeVar("_Result")
 def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
     """Run work that starts processes in a thread of its own, and wait for it; `work` can ask whether to stop.
 
-    Ctrl-C interrupts only the main thread. There it could come just after a process has started and before it
-    is noted.
+    Ctrl-C interrupts only the main thread. If the work ran there, Ctrl-C could come between the start of a
+    process and the moment at which it is registered.
     """
     stopped = Event()
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -55,7 +55,7 @@ def apart(work: Callable[[Callable[[], bool]], _Result]) -> _Result:
 def ask(
     command: Sequence[str], seconds: float, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command, and return what it printed; wait for it at most this many seconds."""
+    """Run a command for at most this many seconds, and return its result with the output."""
     done = apart(lambda stop: asking.ask(command, "", seconds, variables, stop))
     if done is None:
         raise subprocess.TimeoutExpired(list(command), seconds)
@@ -66,8 +66,8 @@ def ask(
 def command_signals() -> Iterator[None]:
     """Turn SIGTERM into KeyboardInterrupt too, and undo an inherited SIG_IGN for the ends of children.
 
-    A signal that comes twice at once counts once: `timeout` sends it to its child and to its child's group,
-    and the second may come while the first one's effects are being recorded.
+    Two signals that arrive together count as one: `timeout` signals both its child and the child's group, and
+    the second signal may come while the first is being handled.
     """
     first: list[float] = []
 
@@ -81,11 +81,12 @@ def command_signals() -> Iterator[None]:
         # If this program ignores Ctrl-C or has its own handler for it, leave that alone.
         if number == signal.SIGINT and signal.getsignal(number) is not signal.default_int_handler:
             continue
-        with suppress(ValueError):  # raised in other threads than the main one
+        with suppress(ValueError):  # threads other than the main one raise this
             former[number] = signal.signal(number, stop)
     child = signal.SIGCHLD
     if signal.getsignal(child) is signal.SIG_IGN:
-        # With SIG_IGN the system would reap our children before we wait; and they would inherit SIG_IGN.
+        # With SIG_IGN the system would reap our children before we wait for them, and they would inherit
+        # SIG_IGN.
         with suppress(ValueError):
             former[child] = signal.signal(child, signal.SIG_DFL)
     try:
@@ -100,15 +101,15 @@ class Ended:
     """How a process ended, and the last part of its output."""
 
     status: int | None
-    """Its exit status; None when a signal or the time limit ended it."""
+    """The exit status; None if a signal or the time limit ended the process."""
     signal: str | None
-    """The name of the signal that ended it, unless coldfork sent that."""
+    """The name of the signal that ended the process, unless coldfork sent it."""
     timed_out: bool
     output: str
     cut: bool
-    """True when `output` is only the end of what was printed."""
+    """True if `output` is only the end of the output."""
     sufficed: bool = False
-    """Whether it was ended early, because what was wanted had been seen."""
+    """Whether the process was ended early because the wanted output had been seen."""
 
 
 class Interrupted(Exception):
@@ -149,8 +150,8 @@ def until_its_end(
 ) -> Ended:
     """Run a command in its own session until it ends, and then end all processes that it started.
 
-    Raises `Interrupted` once `stop` returns True. Output may come in any amount: only its end is kept. The
-    command is ended early once `suffices`, which is shown that end again and again, returns True.
+    Raises `Interrupted` once `stop` returns True. Only the end of the output is kept. `suffices` is called
+    with that end from time to time; once it returns True, the command is ended early.
     """
     reading, writing = os.pipe()
     try:
@@ -162,7 +163,7 @@ def until_its_end(
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
-                # In its own session the program gets no Ctrl-C: coldfork gets it, and ends all that it
+                # In its own session the program gets no Ctrl-C; coldfork gets it, and ends everything that it
                 # started.
                 start_new_session=True,
             )
@@ -211,14 +212,14 @@ def _attended(
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process has ended, without reaping it, so that its number is not reused yet."""
+    """Return whether the process has ended. It is not reaped, so that its number is not reused yet."""
     if not hasattr(os, "waitid"):  # macOS has no `waitid` before Python 3.13.
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class _Tail:
-    """The last part of the output that comes out of a pipe."""
+    """The last part of the output that a pipe delivers."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -231,12 +232,14 @@ class _Tail:
         if not self._open:
             sleep(min(seconds, _AFTER_SECONDS))
             return
-        # Not `select`, which cannot handle descriptors from 1024 on.
+        # Not `select.select`, which cannot handle descriptors above 1023.
         if readable([self._descriptor], seconds):
             self.read(_DRAIN_BYTES)
 
     def read(self, most: int) -> None:
-        """Read the output that is there now, up to a limit, so that endless output cannot keep us here."""
+        """Read the available output, but no more than `most` bytes, so that endless output cannot keep us
+        here.
+        """
         while self._open and most > 0:
             try:
                 piece = os.read(self._descriptor, 65_536)

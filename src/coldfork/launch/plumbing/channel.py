@@ -1,7 +1,8 @@
 """Messages between a caller, its server and the workers, and the descriptors sent along with them.
 
-Short messages go over sockets that keep them apart; what may be long goes into a memory file whose descriptor
-travels with the message. None of the sockets has a name: only processes that inherit them can reach them.
+Short messages go over sockets that preserve message boundaries; long data goes into a memory file whose
+descriptor travels with the message. None of the sockets has a name: only processes that inherit them can
+reach them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LONGEST = 65_536
 """The longest message."""
 RAISED = "raised"
 STAINED = "stained"
-"""The faults of a module: its import raised, or left a process that must not fork."""
+"""What can be wrong with a module: its import raised an error, or left a process that must not fork."""
 MOST_DESCRIPTORS = 253
 """The most descriptors that the kernel lets one message carry."""
 _NUMBER = array.array("i").itemsize
@@ -51,7 +52,7 @@ def receive(source: socket.socket, flags: int = 0) -> tuple[Message, list[int]] 
 
 
 def send_bytes(to: socket.socket, content: bytes, descriptors: Sequence[int], flags: int = _QUIETLY) -> None:
-    """Send bytes with descriptors, which stay open here; raise `OSError` if there is no reader."""
+    """Send bytes with descriptors, which stay open in this process; raise `OSError` if there is no reader."""
     carried = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     to.sendmsg([content], carried, flags)
 
@@ -61,14 +62,14 @@ def receive_bytes(
 ) -> tuple[bytes, list[int], bool] | None:
     """Receive bytes, their descriptors, and whether any of these were lost; None if the other end is closed.
 
-    Descriptors are lost if this process has no number free for them.
+    Descriptors are lost if this process may not open any more.
     """
     room, flags = socket.CMSG_SPACE(descriptors * _NUMBER), _CLOSED_ON_EXEC | flags
     try:
         content, carried, arrived, _ = source.recvmsg(most, room, flags)
     except ConnectionResetError:
-        # If the other end was closed with unread data, this error comes first; its last messages can still be
-        # read.
+        # If the other end was closed with unread data, this error comes first, but its last messages can
+        # still be read.
         try:
             content, carried, arrived, _ = source.recvmsg(most, room, flags)
         except ConnectionResetError:

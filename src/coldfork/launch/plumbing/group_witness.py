@@ -1,7 +1,7 @@
-"""Tell a signal that was sent to one process from one that was sent to all of its group.
+"""Tell whether a signal was sent to one process or to its whole group.
 
-Nothing in a signal says so. The witness is a process beside us that only receives signals: a signal that
-reaches it too was meant for the whole group, and has reached the program directly.
+A signal itself does not say. So a helper process in our group, the witness, only receives signals: a signal
+that reaches it too was sent to the whole group, and so has reached the program directly.
 """
 
 from __future__ import annotations

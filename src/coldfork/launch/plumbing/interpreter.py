@@ -20,7 +20,7 @@ def find_interpreter(named: str | None) -> str:
 
     found = which(wanted)
     if found is not None:
-        # Python finds a virtual environment through this link, so the link is not resolved.
+        # The link is not resolved, because Python finds a virtual environment through it.
         return str(Path(found).absolute())
     if os.path.exists(wanted):
         raise UsageError(f"cannot start the Python interpreter {wanted!r}: Permission denied")
@@ -28,7 +28,7 @@ def find_interpreter(named: str | None) -> str:
 
 
 def own_interpreter(other: str) -> str:
-    """Return the interpreter for supervisors: our own, or `other` if this program only embeds Python."""
+    """Return the interpreter for supervisors: our own, or `other` if this program merely embeds Python."""
     ours = sys.executable or ""
     return ours if "py" in os.path.basename(ours).lower() else other
 

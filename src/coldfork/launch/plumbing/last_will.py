@@ -1,7 +1,7 @@
 """End a program if the parent that waits for it is killed, without changing anything in the program.
 
-The kernel's own means, a signal at the parent's death, would be visible to the program. So a process beside
-us waits for our end, and has a pidfd of the program, with which it ends the program and nothing else.
+The kernel can send a signal when a parent dies, but the program could see that setting. So a helper process
+waits for our end. It holds a pidfd of the program, and so can end no other process by mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _NUMBER = 16
-"""How many bytes hold a process's number."""
+"""The number of bytes in which a process's number is sent."""
 _DONE = b"."
 
 
@@ -36,26 +36,30 @@ class LastWill:
             os.close(asked)
             os.close(answer)
             _wait(us, self._asking, self._answering)
-        # A pidfd, because the helper ends with the program; if SIGCHLD is ignored its number may then be
-        # reused.
+        # A pidfd, because if SIGCHLD is ignored, the helper's number may be reused when it has ended with the
+        # program.
         self._will = os.pidfd_open(self._pid)
         for descriptor in (us, self._asking, self._answering):
             os.close(descriptor)
         self._asked, self._answer = asked, answer
 
     def take_over(self) -> None:
-        """Arm the helper, in the program's process before its exec: from now on it ends the program."""
+        """Arm the helper; called in the program's process before its exec. From now on it ends the program
+        after us.
+        """
         os.write(self._asked, str(os.getpid()).encode("ascii").ljust(_NUMBER))
         if os.read(self._answer, len(_DONE)) == _DONE:
             kernel.hear_of_parent(self._control, 0)
 
     def begun(self) -> None:
-        """Note, in our own process, that the program has started and will ask the helper nothing more."""
+        """Record, in our own process, that the program has started and that the helper expects no more
+        messages.
+        """
         for descriptor in (self._asked, self._answer):
             os.close(descriptor)
 
     def dismiss(self) -> None:
-        """End the helper, because the program has ended."""
+        """End the helper after the program has ended."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._will, signal.SIGKILL)
         os.close(self._will)

@@ -1,6 +1,6 @@
 """Wait for readable descriptors and points in time, and call the actions for them.
 
-Descriptors may have any number: `select.select` knows none from 1024 on.
+Unlike `select.select`, it can handle descriptors above 1023.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _DAY = 86_400.0
 
 
 class Loop:
-    """Actions for descriptors or points in time; one thread waits, and calls them as they were registered.
+    """Actions for descriptors or points in time; one thread waits and calls them.
 
-    Where other threads share it, they may add descriptors while it waits, and remove them before they are
-    closed. The kernel keeps the list then, which costs one more descriptor.
+    If the loop is shared, other threads may add descriptors while it waits, and remove them before closing
+    them. The kernel then keeps the list, which takes one more descriptor.
     """
 
     def __init__(self, *, shared: bool = False) -> None:
@@ -40,7 +40,7 @@ class Loop:
             self._poll.register(descriptor, select.POLLIN)
 
     def forget(self, descriptor: int, action: Action | None = None) -> None:
-        """Stop watching a descriptor; if an action is named, only if that is the descriptor's action."""
+        """Stop watching a descriptor; with `action`, only if that is the descriptor's action."""
         with self._lock:
             known = self._actions.get(descriptor)
             if known is None or action not in {None, known}:
@@ -71,10 +71,11 @@ class Loop:
         if self._due:
             left = max(0.0, min(moment for moment, _ in self._due) - monotonic())
             patience = left if patience is None else min(left, patience)
-        # The kernel takes milliseconds in 32 bits, so a wait is cut at a day; one extra turn a day costs
+        # The kernel takes 32-bit milliseconds, so a wait lasts at most a day; one extra turn a day costs
         # nothing.
         wait = None if patience is None else min(patience, _DAY) * self._second
-        # Actions are looked up first: one may close a descriptor whose number another thread then reuses.
+        # Look all actions up first: one of them may close a descriptor whose number another thread then
+        # reuses.
         ready = [(number, self._actions.get(number)) for number, _ in self._poll.poll(wait)]
         for number, action in ready:
             if action is not None and self._actions.get(number) is action:
@@ -93,10 +94,10 @@ class Loop:
 
 
 class Bell:
-    """A way to wake the thread in a loop from any thread or signal handler; it does nothing once closed."""
+    """A way to wake a loop's thread from any thread or signal handler; it does nothing once it is closed."""
 
     def __init__(self, loop: Loop, action: Action) -> None:
-        """`action` is called in the loop after one or more rings."""
+        """`action` is called in the loop once after any number of rings."""
         self._number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._action = action
         # Reentrant: a signal handler may ring while its own thread is ringing.

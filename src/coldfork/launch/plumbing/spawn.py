@@ -1,4 +1,4 @@
-"""Start a program as a child that dies with this process, and report why the system refused."""
+"""Start a program as a child that dies with this process, and report why the system refused to start it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Refused(Exception):
     def __init__(self, what: str, errno: int) -> None:
         super().__init__(what, errno)
         self.what = what
-        """`program` or `cwd`."""
+        """The thing that was refused: `program` or `cwd`."""
         self.errno = errno
 
 
@@ -32,7 +32,7 @@ def start(
 ) -> int:
     """Fork and execute a program in the child; return its pid, or raise `Refused`.
 
-    `prepare` is called in the child, just before, and may raise `Refused` itself.
+    `prepare` is called in the child just before the exec, and may also raise `Refused`.
     """
     reading, writing = os.pipe()
     us = os.getpid()
@@ -63,7 +63,7 @@ def _become(
         if os.getppid() != parent:
             os._exit(1)
         for number in (SIGPIPE, SIGXFSZ):
-            # Python ignores these signals, and a program other than Python would inherit that.
+            # Python ignores these signals, and another program would inherit that.
             signal(number, SIG_DFL)
         prepare()
         os.execve(program, words, environment)

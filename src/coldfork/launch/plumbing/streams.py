@@ -1,4 +1,4 @@
-"""Fill or release the standard streams, and move other descriptors out of their way, to higher numbers."""
+"""Fill or release the standard streams, and move other descriptors to higher numbers, out of their way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LAST_STREAM = 2
 
 
 def fill_closed_streams() -> None:
-    """Open placeholders for closed standard streams, so that none of our descriptors gets such a number."""
+    """Open placeholders for closed standard streams, so that our own descriptors do not get their numbers."""
     while (descriptor := os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)) <= _LAST_STREAM:
         pass
     os.close(descriptor)
@@ -25,7 +25,7 @@ def let_go_of_streams() -> None:
 
 
 def close_above(last: int) -> None:
-    """Close every descriptor above this one: a script must not inherit what its caller left open."""
+    """Close every descriptor above this one: a script must not inherit files that its caller left open."""
     try:
         most = os.sysconf("SC_OPEN_MAX")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Start a program and wait for it invisibly: signals, Ctrl-C and Ctrl-Z work as if it ran alone.
+"""Start a program and wait for it unnoticed: signals, Ctrl-C and Ctrl-Z work as if it ran alone.
 
 The program is a child in the same process group, so that the terminal's own signals reach it directly. A
 signal that is sent to this process alone is passed on. When the program stops, this process stops, so that a
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Attended(Protocol):
-        """A program to wait for, child or not. SIGCHLD signals that there is news of the program."""
+        """A program that is waited for, whether a child or not. SIGCHLD announces news of it."""
 
         @property
         def apart(self) -> bool:
-            """Return whether the program has its own session, where no signals of our terminal reach it."""
+            """Return whether the program has its own session, where signals of our terminal do not
+            reach it.
+            """
 
         def news(self) -> Iterator[Stopped | Continued | Ending]:
             """Yield what has happened to the program since the last call, without waiting."""
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
             """Send the program a signal."""
 
 
-#: A process causes these signals itself, so they are not passed on.
+# A process gets these signals for its own faults, so they are not passed on.
 _FAULTS = {
     signal.SIGILL,
     signal.SIGTRAP,
@@ -55,7 +57,7 @@ _FAULTS = {
     signal.SIGSYS,
 }
 _OF_TERMINALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGHUP}
-#: The kernel's own code on Linux for a signal that it sends for a terminal, and to the whole group.
+# The code by which Linux marks a signal that the kernel itself sent, such as a terminal's to its whole group.
 _SI_KERNEL = 0x80
 #: macOS does not report the sender of a signal.
 _CAN_TELL = hasattr(signal, "sigwaitinfo")
@@ -118,7 +120,7 @@ def attend(
     die_with_us: Callable[[], None] | None = None,
     received: Callable[[int], object] = lambda number: None,
 ) -> Ending:
-    """Start a program and wait for its end; `received` is called for every signal meanwhile."""
+    """Start a program and wait for its end; `received` is called for every signal that arrives meanwhile."""
     signals = Signals(received)
     with signals:
         witness = GroupWitness(signals.taken, die_with_us or _death_signal()) if _CAN_TELL else None
@@ -130,7 +132,7 @@ def attend(
 
 
 def end_like(ending: Ending) -> int:
-    """End this process as the program ended: return its exit status, or die from its signal."""
+    """End this process in the same way as the program: return its exit status, or die from its signal."""
     if ending.signal is None:
         return ending.status or 0
     for stream in (sys.stdout, sys.stderr):
@@ -140,7 +142,7 @@ def end_like(ending: Ending) -> int:
 
 
 class Signals:
-    """A block on every signal, so that each is handled in turn, and none before the program exists."""
+    """Blocks every signal, so that signals are handled one by one, and none before the program exists."""
 
     def __init__(self, received: Callable[[int], object]) -> None:
         self.received = received
@@ -158,8 +160,8 @@ class Signals:
 
     def __exit__(self, *_: object) -> None:
         if hasattr(signal, "sigtimedwait"):
-            # These signals came for the program but too late; they must not hit us once signals are
-            # unblocked.
+            # These signals were meant for the program, but came too late; they must not hit us once signals
+            # are unblocked.
             while late := signal.sigtimedwait(self.taken - {signal.SIGTERM, signal.SIGHUP}, 0):
                 self.received(late.si_signo)
         self.put_back()
@@ -212,15 +214,15 @@ class _Attendance:
 
     def _stop_too(self, number: int) -> None:
         if number == signal.SIGSTOP:
-            # Without a shell at a terminal, the process that later continues the program may not know that we
-            # stopped.
+            # If no shell manages the terminal, the process that later continues the program may not know that
+            # we stopped.
             if _in_foreground():
                 os.kill(os.getpid(), number)
             return
         if signal.SIGCONT in signal.sigpending():
-            # SIGCONT has come already, so the program runs again, and we need not stop.
+            # SIGCONT has already arrived: the program runs again, and we need not stop.
             return
-        # Sent while blocked, so that it merges with the same signal already pending for us: we stop only
+        # Sent while it is blocked, so that it merges with the same signal if that is pending: we stop only
         # once.
         os.kill(os.getpid(), number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
@@ -229,7 +231,7 @@ class _Attendance:
             self._witness.forget(number)
 
     def _go_on(self) -> None:
-        """Continue the program, unless SIGCONT has reached it too, as it does from a shell."""
+        """Continue the program, unless SIGCONT has reached it directly, as it does if a shell sent it."""
         if self._stopped and (self._child.apart or not self._reached_it(signal.SIGCONT)):
             self._child.hand_on(signal.SIGCONT)
 
@@ -269,7 +271,7 @@ class _Child:
 
 
 def _next_signal(taken: frozenset[int], seconds: float | None) -> tuple[int | None, bool]:
-    """Wait for a signal; return it, and whether the program got it from a terminal too; None on timeout."""
+    """Wait for a signal; return it, and whether a terminal sent it to the program too; None on timeout."""
     if _CAN_TELL:
         received = signal.sigwaitinfo(taken) if seconds is None else signal.sigtimedwait(taken, seconds)
         if received is None:
@@ -307,7 +309,7 @@ def _start(
 
 
 def _death_signal() -> Callable[[], None]:
-    """Return a function that makes the program die with us, so that it does not run on unattended."""
+    """Return a function that makes the program die with us; it would otherwise run on unattended."""
     if not sys.platform.startswith("linux"):
         return lambda: None
     control = kernel.process_control()

@@ -22,7 +22,7 @@ _SERVICE = "coldfork.launch.pool.local.service"
 
 
 def counted(name: str, value: object, least: int = 1) -> int | None:
-    """Check a count, and return it; None if it was left out."""
+    """Check a count and return it; None if it was omitted."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -40,7 +40,7 @@ def seconds(name: str, value: object) -> float | None:
 
 
 def refuse_two_timeouts(function: Callable[..., object]) -> None:
-    """Refuse a timeout that could be meant for the task or for a parameter of its function."""
+    """Refuse a timeout that could be meant either for the task or for a parameter of its function."""
     code = getattr(function, "__code__", None)
     if code is not None and "timeout" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         name = getattr(function, "__qualname__", repr(function))
@@ -57,7 +57,7 @@ def require_callable(initializer: object) -> None:
 
 
 def workers_wanted(workers: object, max_workers: object, mp_context: object) -> int | None:
-    """Return the number of workers wanted, by the pool's own parameter or by that of executors."""
+    """Return the number of workers requested by the pool's own parameter or by that of standard executors."""
     if mp_context is not None:
         raise UsageError(
             "leave out mp_context: this pool's processes always come from a clean server, whatever start "
@@ -68,7 +68,7 @@ def workers_wanted(workers: object, max_workers: object, mp_context: object) -> 
     if workers is not None:
         raise UsageError("give workers or max_workers, not both: they are the same")
     if isinstance(max_workers, int) and max_workers <= 0:
-        # The same error as that of executors in the standard library.
+        # The same error as in the standard library's executors.
         raise ValueError("max_workers must be greater than 0")
     return counted("max_workers", max_workers)
 
@@ -87,7 +87,7 @@ def environment(env: Mapping[str, str | None] | None) -> Mapping[str, str | None
 def require_found(preload: Sequence[str] | os.PathLike[str], env: Mapping[str, str | None]) -> None:
     """Refuse missing modules now, before a server spends time on starting."""
     if isinstance(preload, os.PathLike) or any(name.startswith("PYTHON") for name in env):
-        # A file lists the modules, or another import path applies: the server checks them.
+        # A file lists the modules, or another import path applies: leave the check to the server.
         return
     from importlib.util import find_spec
 

@@ -1,6 +1,6 @@
 """Keep track of tasks and workers: the waiting tasks, each worker's tasks, and the next task's worker.
 
-All of it is called by the pool's thread.
+Only the pool's thread calls it.
 """
 
 from __future__ import annotations
@@ -20,36 +20,38 @@ if TYPE_CHECKING:
     from coldfork.launch.pool.task import Task
 
 _SECONDS_AHEAD = 0.005
-"""A worker gets this much work ahead where tasks are so short that it would have to wait for the next."""
+"""A worker gets this much work ahead if tasks are so short that it would have to wait for the next one."""
 _MOST_AHEAD = 256
 _TOGETHER = 16
-"""This many tasks are worth a message of their own while no worker is idle."""
+"""While no worker is idle, tasks are sent in messages of at least this many."""
 
 
 class Worker(ABC):
-    """A worker as the dispatcher sees it: its tasks, and whether it takes more."""
+    """A worker as the dispatcher sees it: its tasks, and whether it accepts more."""
 
     pid: int
     """The process ID."""
     device: str | None = None
-    """The device that the worker was given."""
+    """The device that was assigned to the worker."""
 
     def __init__(self, place: int) -> None:
         self.place = place
-        """Its number among the workers of the pool; its replacement takes it over."""
+        """Its number among the pool's workers; a worker that replaces it takes over the number."""
         self.asked: float = monotonic()
-        """When its start was requested."""
+        """When the worker's start was requested."""
         self.given: deque[Task] = deque()
-        """The tasks that it has and has not answered, in its order."""
+        """The tasks that the worker has and has not answered, in the order in which it runs them."""
         self.taken = 0
         """How many tasks it has been given so far."""
         self.takes_more = True
         self.deadline: float | None = None
-        """When its current task will have run too long."""
+        """When its current task exceeds its timeout."""
         self.leaves = ""
-        """Why it ends, where the pool ends it."""
+        """Why the worker ends, if the pool ends it."""
         self.is_clearing = False
-        """Whether it is discarding tasks that were taken back; until then it does nothing else."""
+        """Whether the worker is discarding tasks that were taken back; until that is done it accepts no
+        others.
+        """
         self.finishing_since: float | None = None
 
     @abstractmethod
@@ -57,7 +59,7 @@ class Worker(ABC):
         """Send the worker as many of these tasks as fit together; False if there is no room just now."""
 
     def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
-        """Return C functions with arguments that give the worker this task; none if it takes no more."""
+        """Return C functions, with arguments, that give the worker this task; none if it accepts no more."""
         return ()
 
     @abstractmethod
@@ -66,7 +68,7 @@ class Worker(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Have the worker discard tasks that were taken back, if they leave no room for more."""
+        """Have the worker discard the tasks that were taken back, if they leave no room for others."""
 
     @abstractmethod
     def kill(self) -> None:
@@ -74,27 +76,27 @@ class Worker(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Let the worker end, because no more tasks come."""
+        """Let the worker end, because no more tasks will come."""
 
 
 class Assignments:
     """The unfinished tasks of a pool, and the workers that are ready for tasks."""
 
     def __init__(self, max_tasks: int | None, wake: Callable[[], None]) -> None:
-        """`wake` is called when a task gets a deadline earlier than all others."""
+        """`wake` is called when a task gets a deadline that is earlier than all others."""
         self.waiting: deque[Task] = deque()
         self.workers: dict[int, Worker] = {}
         """The workers by place."""
         self.running: dict[int, Worker] = {}
-        """The worker of each task that was given out, by the task's number."""
+        """The worker of each assigned task, by the task's number."""
         self.timed: int = 0
-        """How many workers run a task with a timeout."""
+        """The number of workers that run a task with a timeout."""
         self.durations: Durations | None = None
-        """Where durations are counted, if anyone has asked for them."""
+        """Counts of durations, if anyone has asked for them."""
         self._max_tasks = max_tasks
         self._wake = wake
         self.idle: dict[Worker, None] = {}
-        """The idle workers. A caller that takes one out may give it a task itself."""
+        """The idle workers. A caller that removes one may give it a task itself."""
         self._ahead = 1
         self._pace = 1.0
         """How long recent tasks have taken."""
@@ -108,12 +110,12 @@ class Assignments:
             self.give_out()
 
     def given_at_once(self, worker: Worker, task: Task) -> None:
-        """Note that a caller has given a task directly to this worker, bypassing the queue."""
+        """Record that a caller has given a task directly to this worker, bypassing the queue."""
         worker.given.append(task)
         self._note([task], worker)
 
     def unsent(self, worker: Worker, task: Task) -> None:
-        """Queue a task again that a caller tried to give to a worker directly, and could not."""
+        """Put a task back in the queue that a caller tried, and failed, to give to a worker directly."""
         if task in worker.given:
             worker.given.remove(task)
             worker.taken -= 1
@@ -164,7 +166,7 @@ class Assignments:
             self.idle[worker] = None
 
     def _batch(self, worker: Worker) -> list[Task]:
-        """Return the next tasks for a worker: one if that has a timeout, several if tasks are quick."""
+        """Return the next tasks for a worker: just one if it has a timeout, several if tasks are quick."""
         room = self._ahead - len(worker.given)
         if worker.given and (room <= 0 or worker.given[0].timeout is not None):
             return []
@@ -206,7 +208,7 @@ class Assignments:
         return True
 
     def _note(self, batch: Sequence[Task], worker: Worker) -> None:
-        """Note that this worker now has these tasks."""
+        """Record that this worker now has these tasks."""
         pid, device = worker.pid, worker.device
         for task in batch:
             task.future.worker, task.future.device = pid, device
@@ -222,11 +224,11 @@ class Assignments:
         for task in batch:
             if task.submitted is not None:
                 durations.waits.add(now - task.submitted)
-                # A task that was taken back and given again must not be counted as waiting a second time.
+                # A task that was taken back and assigned again must not be counted as waiting twice.
                 task.submitted = None
 
     def _take_from_others(self, idle: Worker) -> None:
-        """Give an idle worker tasks that were given to others ahead, and that they have not begun."""
+        """Give an idle worker tasks that others have been given ahead but have not begun."""
         most = max(self.workers.values(), key=lambda worker: len(worker.given), default=idle)
         if len(most.given) < 2:
             return
@@ -236,7 +238,7 @@ class Assignments:
             self._give(idle, batch)
 
     def take_back(self, worker: Worker, most: int | None = None) -> None:
-        """Put the tasks that a worker has not begun back at the front of the queue, in their order."""
+        """Put the tasks that a worker has not begun back at the front of the queue, in the same order."""
         numbers = set(worker.take_back(most))
         if wire.CLEAR in numbers:
             numbers.remove(wire.CLEAR)
@@ -259,7 +261,7 @@ class Assignments:
     # --- how tasks end ---
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """Note the tasks that a worker has done, with their seconds, and give it waiting ones."""
+        """Record the tasks that a worker has done, with their seconds, and give it waiting ones."""
         done = []
         if self.durations is not None:
             for _, seconds in answers:
@@ -289,7 +291,7 @@ class Assignments:
         return begun
 
     def next_deadline(self) -> float | None:
-        """Return the earliest time at which a running task exceeds its timeout; None without such a task."""
+        """Return the earliest time at which a running task will exceed its timeout; None if none has one."""
         deadlines = (worker.deadline for worker in self.workers.values())
         return min((moment for moment in deadlines if moment is not None), default=None)
 

@@ -31,7 +31,7 @@ def mapped(
 ) -> Iterator[Any]:
     """Yield the results of calls in order; `buffersize` limits how many are submitted ahead.
 
-    `timeout` is the caller's total wait, as with every executor.
+    `timeout` limits the caller's total wait, as with every executor.
     """
     until = None if timeout is None else monotonic() + timeout
     ahead = deque(submit(*call) for call in itertools.islice(calls, buffersize))
@@ -69,7 +69,7 @@ def chunked(calls: Iterable[tuple[Any, ...]], size: int) -> Iterator[tuple[tuple
 
 
 def call_all(function: Callable[..., Any], chunk: tuple[tuple[Any, ...], ...]) -> list[Any]:
-    """Make the calls of a chunk, in a worker."""
+    """Make all calls of a chunk; this runs in a worker."""
     return [function(*arguments) for arguments in chunk]
 
 
@@ -105,13 +105,13 @@ async def streamed(
             yield done.result()
     finally:
         for awaiting, future in waiting.items():
-            # Cancelled, because asyncio would report every exception that nobody retrieved.
+            # Cancelled, because asyncio would otherwise report every exception that nobody retrieved.
             awaiting.cancel()
             future.kill()
 
 
 def follow(futures: Iterable[Future[Any]], progress: Progress | bool) -> None:
-    """Report the number of finished futures, each time one finishes."""
+    """Call `progress` with the number of finished futures each time one finishes."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     tell = progress if callable(progress) else _bar if progress and is_terminal else None
     if tell is None:

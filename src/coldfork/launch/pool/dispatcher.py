@@ -21,7 +21,9 @@ _MANY = 16
 
 
 class Dispatcher(PoolLife):
-    """A pool as its callers use it: all changes are made by the pool's thread, or in a single C call."""
+    """A pool as its callers use it. The pool's thread makes all changes, except those that a single C call
+    makes.
+    """
 
     def ask(self, request: Callable[[], object]) -> None:
         """Have the pool's thread run this request soon."""
@@ -40,13 +42,15 @@ class Dispatcher(PoolLife):
             self._requests.ask_when(self._has_room, task)
 
     def _is_given_at_once(self, task: Task) -> bool:
-        """Give a task without a timeout to an idle worker if none waits; return whether it was given."""
+        """Give a task without a timeout directly to an idle worker, if no task waits; return whether it was
+        given.
+        """
         if task.timeout is not None or task.payload.is_large or self._waiting():
             return False
         try:
             worker = next(reversed(self._assigned.idle))
         except (StopIteration, RuntimeError):
-            # No worker is idle, or another thread is just taking the last one.
+            # No worker is idle, or another thread is just taking the last idle one.
             return False
         task.begun = task.begun or task.future.set_running_or_notify_cancel()
         try:
@@ -68,7 +72,7 @@ class Dispatcher(PoolLife):
 
     @property
     def many_wait(self) -> bool:
-        """Return whether tasks submitted now will wait behind others for a while."""
+        """Return whether tasks that are submitted now will wait behind others for a while."""
         return self._waiting() > _MANY
 
     def kill(self, task: Task) -> bool:
@@ -80,14 +84,16 @@ class Dispatcher(PoolLife):
         self._closing = True
         close = partial(self._close, cancel=cancel, kill=kill)
         if cancel:
-            # Wait until tasks are cancelled, but not for ever: a callback may need a lock that this caller
-            # holds.
+            # Wait until the tasks are cancelled, but not for ever: a callback may need a lock that this
+            # caller holds.
             self._requests.answer(close, _LONGEST_CALLBACK)
         else:
             self.ask(close)
 
     def await_workers(self, wanted: int, timeout: float | None) -> bool:
-        """Wait for this many ready workers; False on timeout; `PoolBrokenError` if none can come."""
+        """Wait for this many ready workers; return False on timeout; raise `PoolBrokenError` if none can
+        come.
+        """
 
         def are_ready() -> bool:
             return len(self._assigned.workers) >= wanted

@@ -8,7 +8,7 @@ from coldfork.model.errors import ColdforkError
 
 
 class PoolError(ColdforkError, RuntimeError):
-    """Raised if a pool cannot be used here: in another process, or during its own import."""
+    """Raised if a pool cannot be used here: in another process, or while its own module is being imported."""
 
 
 class PoolBrokenError(ColdforkError, BrokenExecutor):
@@ -31,11 +31,11 @@ class WorkerDiedError(ColdforkError, RuntimeError):
         self.message = message
         self.pid = pid
         self.exitcode = exitcode
-        """The exit code as `multiprocessing` has it: negative for a signal."""
+        """The exit code as `multiprocessing` gives it: negative for a signal."""
         self.signal = signal
-        """The name of the signal that ended it, such as `SIGSEGV`."""
+        """The name of the signal that ended the worker, such as `SIGSEGV`."""
         self.device = device
-        """The device that the worker was given."""
+        """The device that was assigned to the worker."""
         self.errors = errors
         """The last lines that the worker wrote to standard error."""
 
@@ -44,7 +44,7 @@ class WorkerDiedError(ColdforkError, RuntimeError):
 
 
 class MemoryCapError(WorkerDiedError):
-    """The worker that ran the task, together with all its processes, exceeded `max_memory`."""
+    """The worker that ran the task and the processes that it started together exceeded `max_memory`."""
 
 
 class TaskTimeoutError(ColdforkError, TimeoutError):

@@ -10,7 +10,7 @@ from coldfork.launch.pool.errors import kind
 FAILURES = ("raised", "timed-out", "killed", "worker-died", "memory-cap", "pool-broken")
 """The reasons for which a task may fail."""
 ENDS = ("max-tasks", "max-memory", "memory-cap", "timed-out", "killed", "shutdown", "pool-broken", "died")
-"""The reasons for which a worker may end; all but the last are the pool's doing."""
+"""The reasons for which a worker may end; in all cases but the last the pool ended it."""
 
 
 @dataclass(slots=True)
@@ -26,15 +26,15 @@ class Counts:
     seconds: float = 0.0
     """Total running time of tasks."""
     started: int = 0
-    """Workers that became ready."""
+    """The number of workers that became ready."""
     start_seconds: float = 0.0
-    """Total time that their starts have taken."""
+    """Total time that workers took to start."""
     failed_starts: int = 0
     ended: int = 0
     died: int = 0
-    """Workers that died with a task, without the pool's doing."""
+    """Workers that died with a task without being ended by the pool."""
     recycled: int = 0
-    """Workers that were replaced because of the memory that they held."""
+    """Workers that were replaced because they held too much memory."""
     failures: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FAILURES, 0))
     """How many tasks failed for each reason."""
     ends: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ENDS, 0))
@@ -54,17 +54,17 @@ class Counts:
 
 
 class Durations:
-    """Durations in seconds, counted only after a request; only the pool's thread adds to them."""
+    """Durations in seconds, counted once someone has asked for them; only the pool's thread adds to them."""
 
     __slots__ = ("starts", "tasks", "waits")
 
     def __init__(self) -> None:
         self.tasks: Distribution = Distribution()
-        """From the moment a worker began a task to its answer."""
+        """From the moment when a worker begins a task to its answer."""
         self.waits: Distribution = Distribution()
-        """From the submission of a task to the moment a worker got it."""
+        """From the submission of a task to the moment when a worker gets it."""
         self.starts: Distribution = Distribution()
-        """From the request for a worker to the moment it was ready."""
+        """From the request for a worker to the moment when it is ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class PoolHealth:
     """The state of a pool at one moment."""
 
     workers: int
-    """How many workers there should be."""
+    """The number of workers that the pool should have."""
     warm: int
     """Workers that are ready for tasks or at work."""
     busy: int
@@ -80,9 +80,9 @@ class PoolHealth:
     waiting: int
     """Tasks that no worker has begun."""
     failures: int
-    """Failed starts since the last successful one."""
+    """Why the most recent of these starts failed."""
     last_failure: str
-    """Why the last of them failed."""
+    """Why the last of these starts failed."""
     broken: bool
     closed: bool
     pids: tuple[int, ...]
@@ -91,7 +91,7 @@ class PoolHealth:
 
     @property
     def ok(self) -> bool:
-        """Return whether a task that is submitted now would run."""
+        """Return whether a task submitted now would run."""
         return self.warm > 0 and not self.broken and not self.closed
 
     def __str__(self) -> str:

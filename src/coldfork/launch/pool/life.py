@@ -1,8 +1,8 @@
 """A pool's life, run by its thread: tasks are accepted, workers come and go, and everything is ended.
 
-It knows nothing of processes. A backend starts workers, reports what becomes of them, and is told by `wake`
-to call `attend`. Only the pool's thread changes anything here. Callers hand it requests, so that no
-interrupt, signal handler or callback ever finds a pool half changed.
+Nothing here depends on processes. A backend starts workers and reports how they fare; `wake` tells it to call
+`attend`. Only the pool's thread changes anything here. Callers hand it requests, so that no interrupt, signal
+handler or callback ever finds a pool half changed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 _MORE_FAILURES = 2
-"""While no worker is ready, this many more starts than workers may fail in a row before the pool gives up."""
+"""If this many more starts than there are workers fail in a row while no worker is ready, the pool gives up.
+"""
 _LONGEST_START = 5.0
-"""When everything is cancelled, a pool's first task still waits this long for a worker."""
+"""After everything is cancelled, a pool's first task still waits this long for a worker."""
 
 
 class PoolLife:
@@ -43,7 +44,7 @@ class PoolLife:
     ) -> None:
         """`start` requests a worker for a numbered place.
 
-        `write` runs what may have to wait for a reader, such as logging.
+        `write` runs actions that may have to wait for a reader, such as logging.
         """
         self._terms = terms
         self._start = start
@@ -59,7 +60,7 @@ class PoolLife:
         """Whether no more tasks are accepted; the pool's thread does the rest."""
         self._is_letting_go = False
         self._last_chance: float | None = None
-        """Until then the first worker may still come, although the waiting tasks were cancelled."""
+        """Until this time the first worker may still come, although the waiting tasks were cancelled."""
         self._counts = Counts()
         self._over = threading.Event()
 
@@ -93,13 +94,12 @@ class PoolLife:
         self._requests.is_asleep = False
         self.hear_requests()
         if self._closing and not self._is_letting_go:
-            # The caller was interrupted after it had marked the pool closed, before it could request the
-            # closing.
+            # The caller marked the pool closed, but was interrupted before it could request the closing.
             self._close(cancel=False, kill=False)
         self._see_to_deadlines()
 
     def hear_requests(self) -> None:
-        """Handle all requests, before any events that may follow from them."""
+        """Handle all requests, before the events that they may cause."""
         self._requests.see_to(self._take_on, self._note)
 
     def may_sleep(self) -> bool:
@@ -120,7 +120,7 @@ class PoolLife:
             self._start(place)
 
     def ready(self, worker: Worker) -> None:
-        """Note that a worker is ready for tasks."""
+        """Record that a worker is ready for tasks."""
         seconds = monotonic() - worker.asked
         self._starting.discard(worker.place)
         self._failures = 0
@@ -134,7 +134,7 @@ class PoolLife:
         self._requests.tell()
 
     def failed_to_start(self, place: int, why: str, *, for_good: bool = False) -> bool:
-        """Note that a worker could not be started; return whether to try again."""
+        """Record that a worker could not be started; return whether to try again."""
         self._starting.discard(place)
         self._failures += 1
         self._counts.failed_starts += 1
@@ -148,7 +148,7 @@ class PoolLife:
         return not hopeless
 
     def give_up(self, why: str, *, unheard: bool = False) -> None:
-        """End the pool: waiting tasks fail, and with `unheard` also those that workers have."""
+        """End the pool: waiting tasks fail; with `unheard`, the tasks that workers have fail as well."""
         if self._broken is None:
             self._broken = PoolBrokenError(why)
             self._starting.clear()
@@ -167,7 +167,7 @@ class PoolLife:
             self.settle(task, error=PoolBrokenError(str(self._broken)))
 
     def stop_worker(self, worker: Worker, error: BaseException) -> None:
-        """Kill a worker that uses too much memory; the task that it runs fails with this error."""
+        """Kill a worker that uses too much memory; its current task fails with this error."""
         if self._assigned.workers.get(worker.place) is worker:
             self._end(worker, error)
 
@@ -181,7 +181,7 @@ class PoolLife:
             self._assigned.feed(worker)
 
     def died(self, worker: Worker, error: BaseException) -> None:
-        """Handle a worker's end: the task that it had begun fails, its others go to other workers."""
+        """Handle a worker's end: the task that it had begun fails, and its others go to other workers."""
         self._withhold(worker)
         failed: list[tuple[Task, BaseException]] = []
         begun = self._assigned.remove(worker)
@@ -211,13 +211,13 @@ class PoolLife:
         self.staff()
 
     def _withhold(self, *workers: Worker) -> None:
-        """Keep callers from giving tasks to these workers, and note the tasks already given to them."""
+        """Prevent callers from giving tasks to these workers, and record those that were already given."""
         for worker in workers:
             self._assigned.idle.pop(worker, None)
         self.hear_requests()
 
     def _end(self, worker: Worker, why: BaseException) -> None:
-        """Kill a worker together with the task that it has begun; its other tasks are not affected."""
+        """Kill a worker together with the task that it has begun; its other tasks are unaffected."""
         self._withhold(worker)
         self._assigned.take_back(worker)
         for task in worker.given:
@@ -240,7 +240,7 @@ class PoolLife:
 
     def _take_on(self, task: Task) -> None:
         if self._broken is not None:
-            # The task was submitted while the pool broke.
+            # The task was submitted just as the pool broke.
             self.settle(task, error=PoolBrokenError(str(self._broken)))
             return
         self._counts.submitted += 1
@@ -265,7 +265,7 @@ class PoolLife:
             if task in worker.given:
                 self._end(worker, why)
                 return True
-        # The task is waiting, perhaps after its worker died or was busy; or its answer has just come.
+        # The task is waiting, perhaps because its worker died or was busy; or it has just been answered.
         if not self._assigned.withdraw(task):
             return False
         if worker is not None:
@@ -280,8 +280,7 @@ class PoolLife:
                 self._end(worker, TaskKilledError("the pool was ended while the task ran"))
         dropped = [task for task in self._assigned.waiting if kill or (cancel and not task.begun)]
         if dropped and not (kill or self._counts.started or self._last_chance is not None):
-            # The standard executors would have begun one task by now, and the submitter may rely on that
-            # behaviour.
+            # A standard executor would have begun one task by now, and its caller may rely on that.
             del dropped[0]
             self._last_chance = monotonic() + _LONGEST_START
         for task in dropped:
@@ -289,13 +288,13 @@ class PoolLife:
         self._let_go_when_done()
         self._requests.tell()
         for task in dropped:
-            # A task that was begun before, in a worker that died, can no longer be cancelled.
+            # A task that a worker had begun before it died can no longer be cancelled.
             if not task.cancel():
                 self.settle(task, error=TaskKilledError("the pool was ended before the task had begun"))
         return True
 
     def answered(self, worker: Worker, answers: Sequence[tuple[int, float]]) -> list[Task]:
-        """Note the tasks that a worker has done, give it waiting ones, and return the done ones."""
+        """Record the tasks that a worker has done, give it waiting ones, and return the done ones."""
         done = self._assigned.answered(worker, answers)
         self._counts.seconds += sum(seconds for _, seconds in answers)
         if self._terms.max_queue is not None:
@@ -304,12 +303,12 @@ class PoolLife:
         return done
 
     def cleared(self, worker: Worker) -> None:
-        """Note that a worker has discarded the tasks that were taken back from it."""
+        """Record that a worker has discarded the tasks that were taken back from it."""
         worker.is_clearing = False
         self._assigned.feed(worker)
 
     def next_deadline(self) -> float | None:
-        """Return when the pool's thread must check deadlines again; None if there are none."""
+        """Return when the pool's thread must next check deadlines; None if there are none."""
         if not self._assigned.timed and self._last_chance is None:
             return None
         moments = (self._assigned.next_deadline(), self._last_chance)

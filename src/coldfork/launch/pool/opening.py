@@ -1,4 +1,4 @@
-"""Open a pool, and end it if its caller was interrupted or is gone without having shut it down."""
+"""Open a pool, and end it if its caller was interrupted or has vanished without shutting it down."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _NO_THREAD = "can't start new thread"
 
 
 class Opening:
-    """A pool that is opened by a thread of its own, because its caller may be interrupted at any moment.
+    """The opening of a pool in a thread of its own, because the caller may be interrupted at any moment.
 
-    The thread completes what it has begun even then; the pool ends as soon as it is known that no caller
-    has it.
+    Even then the thread completes what it has begun; the pool ends as soon as it is certain that no caller
+    will use it.
     """
 
     def __init__(self, backend: str, server: dict[str, Any]) -> None:
-        """`server` holds the options for the server that forks workers on this machine."""
+        """`server` holds the options of the server that forks workers on this machine."""
         self._is_local = backend == LOCAL
         self._server = server
         self._home = os.getpid()
         self._living = _living(self._home)
         self._is_abandoned = False
         self._handed: queue.SimpleQueue[PoolTerms | None] = queue.SimpleQueue()
-        """The terms, or None if none will come."""
+        """The pool's terms, or None if they will not come."""
         self._began = threading.Event()
         self._thread = threading.Thread(target=self._open, name="worker pool opens", daemon=True)
         self._dispatcher: Dispatcher | None = None
@@ -55,14 +55,14 @@ class Opening:
         except RuntimeError as error:
             self._error = error
         else:
-            # Wait for the thread to begin: the caller's imports would otherwise keep it from running.
+            # Wait until the thread has begun: otherwise the caller's imports would keep it from running.
             self._began.wait()
 
     def dispatcher(self, terms: PoolTerms) -> Dispatcher:
-        """Start the workers; return the dispatcher that gives them tasks."""
+        """Start the workers; return the dispatcher that assigns tasks to them."""
         if self._is_local:
-            # Imported in the caller's thread, because the caller may hold an import lock that the other
-            # thread would need.
+            # Imported in this thread, because the caller may hold an import lock that the other thread would
+            # need.
             import coldfork.launch.pool.local.backend  # noqa: F401
 
             self._handed.put(terms)
@@ -122,7 +122,7 @@ def check_backend(backend: str, max_memory: object, log_dir: object, max_device_
 
 
 def usual_workers(backend: str) -> int:
-    """Return the default number of workers: the number of processors that the pool may use."""
+    """Return the default number of workers: the number of processors that are available to the pool."""
     if backend == LOCAL:
         return len(os.sched_getaffinity(0))
     from coldfork.launch.pool.on_ray.cluster import cluster
@@ -138,7 +138,7 @@ def _living(home: int) -> weakref.WeakSet[Dispatcher]:
 
     def end() -> None:
         if os.getpid() != home:
-            # A forked child inherits the set of pools, but not the threads to wait for.
+            # A forked child inherits the set of pools, but not the threads that it would wait for.
             return
         for dispatcher in list(living):
             # After an uncaught Ctrl-C, pending tasks are cancelled instead of awaited.
@@ -147,6 +147,6 @@ def _living(home: int) -> weakref.WeakSet[Dispatcher]:
         for dispatcher in list(living):
             dispatcher.await_end()
 
-    # This runs before threads are joined, as in `concurrent.futures`; `atexit` functions would run too late.
+    # This runs before threads are joined, as in `concurrent.futures`; functions of `atexit` run too late.
     threading._register_atexit(end)  # type: ignore[attr-defined]
     return living

@@ -1,6 +1,6 @@
-"""Pack values to be sent between a pool and its workers, and reduce the objects in them.
+"""Pack values that travel between a pool and its workers, and reduce the objects in them.
 
-Every worker imports this, so it imports little.
+Every worker imports this module, so it imports little.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _OPEN = ("multiprocessing.connection", "socket", "_socket")
-"""The modules of open objects, which multiprocessing knows how to open in another process.
+"""The modules of open files and sockets, which multiprocessing can reopen in another process.
 
-Once torch is imported, multiprocessing also knows how to share a tensor's memory with the caller. Tensors are
-copied here, as everything else is.
+Only their reducers are used: with torch, multiprocessing would also share a tensor's memory, but here tensors
+are copied like everything else.
 """
 
 
@@ -34,7 +34,7 @@ def reducers() -> dict[type, Callable[[Any], Any]]:
 
 @cache
 def _joined(_generally: int, _to_processes: int) -> dict[type, Callable[[Any], Any]]:
-    """Merge the reducers' tables only when one has grown, because merging takes longer than pickling."""
+    """Merge the tables of reducers; the result is cached, because merging takes longer than pickling."""
     known: dict[type, Callable[[Any], Any]] = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
     return {**copyreg.dispatch_table, **{each: known[each] for each in known if each.__module__ in _OPEN}}
 
@@ -50,7 +50,7 @@ class Payload:
         self.memory: int = memory
         """The descriptor of the memory file."""
         self.kept: tuple[bytes | memoryview[int], ...] = kept
-        """The content for the memory file, where that is not made yet."""
+        """The content of the memory file, as long as the file has not been made."""
 
     @property
     def is_large(self) -> bool:
@@ -58,13 +58,13 @@ class Payload:
         return self.memory >= 0 or bool(self.kept)
 
     def open(self) -> None:
-        """Put the kept content into a memory file, just before it is sent."""
+        """Make the memory file from the kept content, just before it is sent."""
         if self.kept and self.memory < 0:
             self.memory = channel.holding("coldfork", *self.kept)
 
     def close(self) -> None:
         """Close the memory file."""
-        # Take the number first: two threads may close at once, and a closed number may be reused.
+        # Take the number first: two threads may close this at once, and a closed number may be reused.
         memory, self.memory = self.memory, -1
         if memory >= 0:
             os.close(memory)

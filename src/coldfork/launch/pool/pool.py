@@ -1,4 +1,4 @@
-"""The pool as its caller sees it: an executor of `concurrent.futures` whose tasks fail one at a time."""
+"""The pool as its caller sees it: an executor of `concurrent.futures` in which each task fails alone."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
 
 class WorkerPool(Executor):
-    """An executor that runs functions in warm processes, which start in milliseconds and fail one at a time.
+    """An executor that runs functions in warm processes; these start in milliseconds, and each fails alone.
 
-    `workers` processes are forked from a server that has imported what `preload` names and has proven itself
-    clean: see `coldfork.zygote`. `env` is added to their environment before the server's interpreter starts.
-    `devices` gives each worker devices of its own. `initializer` is called with `initargs` in each of them.
+    `workers` processes are forked from a server that has imported the modules of `preload` and has been
+    proven clean: see `coldfork.zygote`. `env` is added to their environment before the server's interpreter
+    starts. `devices` gives each worker devices of its own. `initializer` is called with `initargs` in each
+    worker.
 
     A task that runs longer than `timeout` seconds is ended with its worker, which is replaced; `submit` takes
-    a `timeout` for one task. A worker is replaced after `max_tasks` tasks, or when it holds much of
-    `max_memory`; one that exceeds it is killed. A task is run again only if its worker dies, at most
-    `retries` times, by default never.
+    a `timeout` for one task. A worker is replaced after `max_tasks` tasks, or when it nears `max_memory`; a
+    worker that exceeds `max_memory` is killed. A task is run again only if its worker dies, at most `retries`
+    times, by default never.
 
-    Each worker may hold `max_device_memory` of each device, where MPS or a framework can enforce that.
+    Each worker may hold `max_device_memory` of each device, if MPS or a framework can enforce that.
 
-    The output of workers goes to a file for each of them in `log_dir`, else to standard error. A file that
-    would grow beyond `most_logged` is set aside as `worker-0.older.log`, in place of the one set aside
-    before.
+    Each worker's output goes to a file of its own in `log_dir`, else to standard error. A file that would
+    exceed `most_logged` is renamed to `worker-0.older.log`, replacing the previous one.
 
     With `backend="ray"` the workers are actors on the nodes of a Ray cluster and import `preload` themselves.
     """
@@ -98,7 +98,8 @@ class WorkerPool(Executor):
             given = capped(given, max_device_memory)
         # First, so that the server starts while this process is still importing modules.
         opening = Opening(backend, server_terms(preload, given))
-        # Registered early, because a caller interrupted during opening never gets a pool to close.
+        # Registered early, because a caller that is interrupted during the opening never gets a pool to
+        # close.
         self._closed = weakref.finalize(self, opening.abandon)
         self._closed.atexit = False
         try:
@@ -111,7 +112,7 @@ class WorkerPool(Executor):
                 preload=preload,
                 devices=devices,
                 env=given,
-                # Ray's nodes do not have the file of the main module, or have a different one.
+                # On Ray's nodes the file of the main module is missing, or another one.
                 main=preparation() if backend == LOCAL else {},
                 timeout=seconds("timeout", timeout),
                 initializer=initializer,
@@ -148,9 +149,9 @@ class WorkerPool(Executor):
     ) -> PoolFuture[Any]:
         """Have a worker call a function; return the call's future.
 
-        The call is pickled now, so later changes make no difference. `timeout` is in seconds from when a
-        worker begins, and is not passed to the function: use `functools.partial` for a parameter of that
-        name.
+        The call is pickled now, so later changes to its arguments have no effect. `timeout` counts the
+        seconds from the moment a worker begins. It is not passed to the function: for a parameter of that
+        name, use `functools.partial`.
         """
         if self._home != os.getpid():
             raise PoolError(
@@ -164,10 +165,11 @@ class WorkerPool(Executor):
             timeout = seconds("timeout", timeout)
             refuse_two_timeouts(fn)
         try:
-            # Each memory file uses up a descriptor, so waiting tasks get theirs only when they are sent.
+            # Each memory file takes up a descriptor, so those of waiting tasks are made only when the tasks
+            # are sent.
             payload = pack((fn, args, kwargs), self._dumps, keep=self._dispatcher.many_wait)
         except Exception as error:
-            # Like every executor, so that one call that cannot be sent fails alone.
+            # Like in every executor: a call that cannot be sent fails alone, through its future.
             future.set_running_or_notify_cancel()
             future.set_exception(error)
             return future
@@ -191,10 +193,10 @@ class WorkerPool(Executor):
     ) -> Iterator[T]:
         """Return an iterator over the results of a call for each group of arguments, in order.
 
-        `timeout` is how long the caller waits for all of them. With `chunksize`, this many calls form one
-        task, which fails as one. With `buffersize`, this many tasks are submitted ahead of the results that
-        are asked for. `progress` shows a bar on a terminal, or is called with the number of tasks done and
-        the number of all.
+        `timeout` limits how long the caller waits for all results. With `chunksize`, that many calls form one
+        task, which fails as a whole. With `buffersize`, that many tasks are submitted ahead of the results
+        that have been requested. `progress` shows a bar on a terminal; a function is called with the number
+        of finished tasks and the number of all tasks.
         """
         if chunksize < 1:
             raise ValueError("chunksize must be >= 1.")
@@ -218,7 +220,7 @@ class WorkerPool(Executor):
         async def arun(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
 
     async def arun(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Submit a call, and await the result; if the awaiting is cancelled, kill the task."""
+        """Submit a call and await its result; if the awaiting coroutine is cancelled, kill the task."""
         return await awaited(self.submit(fn, *args, **kwargs))
 
     def astream(
@@ -231,8 +233,8 @@ class WorkerPool(Executor):
     ) -> AsyncIterator[T]:
         """Yield the results of a call for each group of arguments, in order or as they finish.
 
-        `ahead` is how many calls are under way at once, by default twice the number of workers. `timeout` is
-        that of each task. What is under way when the loop is left is killed.
+        `ahead` is the number of calls in progress at once, by default twice the number of workers. `timeout`
+        applies to each task. Calls that are in progress when the loop is left are killed.
         """
         submit = partial(self.submit, fn, timeout=timeout)
         calls = zip(*iterables, strict=False)
@@ -241,7 +243,8 @@ class WorkerPool(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more tasks; the workers end when the accepted ones are done.
 
-        With `wait`, return when the workers have ended. With `cancel_futures`, cancel what has not begun.
+        With `wait`, return when the workers have ended. With `cancel_futures`, cancel tasks that have not
+        begun.
         """
         if self._home == os.getpid():
             self._dispatcher.close(cancel=cancel_futures)
@@ -265,7 +268,7 @@ class WorkerPool(Executor):
 
     @property
     def _max_workers(self) -> int:
-        """Return the number of workers, under the name by which dask and others look it up in an executor."""
+        """Return the number of workers, under the name that dask and others look up in an executor."""
         return self._terms.workers
 
     def health(self) -> PoolHealth:

@@ -1,7 +1,7 @@
 """Requests of callers to the pool's thread, and the callers' wait for the outcome.
 
-Nothing here is changed in two steps. A caller may be interrupted anywhere, and a signal handler may run this
-code while its thread does; so there is no lock that the pool's thread would ever wait for.
+Each change is made in a single step, because a caller may be interrupted anywhere, and a signal handler may
+run this code while the interrupted thread is in the middle of it. The pool's thread never waits for a lock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ENDED = "cannot schedule new futures after shutdown"
 
 
 class Requests:
-    """The requests of callers in order, each a task or a call, and the waiting callers."""
+    """The requests of callers in order, each a task or a call, and the callers that wait."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         """`wake` wakes the pool's thread to handle requests."""
@@ -37,17 +37,18 @@ class Requests:
         self._asked: deque[Task | Request] = deque()
         self._in_hand = 0
         self.handed_over: deque[tuple[Worker, Task]] = deque()
-        """Tasks that callers have given to workers, and that the thread has not noted yet."""
+        """Tasks that callers have given to workers, and that the thread has not recorded yet."""
         self._waiters: deque[LockType] = deque()
         """Locks of callers that wait for a change, each released once."""
         self._one_at_a_time = threading.RLock()
-        """Held by callers that may ask only while there is room, and never by the pool's thread."""
+        """Held by callers that may only ask while there is room; the pool's thread never takes it."""
         self._thread: threading.Thread | None = None
         self._unattended = False
-        """Whether no thread handles requests any more."""
+        """Whether there is no longer a thread that handles requests."""
         self._is_over = False
         self.is_asleep = True
-        """Whether the thread has to be woken; it sets this before it looks for requests the last time."""
+        """Whether the thread has to be woken; the thread sets it before it checks for requests one last time.
+        """
 
     def __len__(self) -> int:
         return len(self._asked) + self._in_hand
@@ -58,7 +59,7 @@ class Requests:
 
     @property
     def are_own(self) -> bool:
-        """Return whether the caller is the pool's thread itself, in a callback."""
+        """Return whether the caller is the pool's own thread, in a callback."""
         return threading.current_thread() is self._thread
 
     def ask(self, request: Task | Request) -> None:
@@ -76,8 +77,8 @@ class Requests:
     def hand_over(self, offered: dict[Worker, None], worker: Worker, task: Task) -> bool:
         """Give a task to an idle worker directly; False if another caller was quicker.
 
-        Raises `OSError` or `ValueError` where it could not be sent. It is a single call that runs no Python
-        code, so that no signal handler can interrupt it; and the worker is noted before it can answer.
+        Raises `OSError` or `ValueError` if the task could not be sent. A single call that runs no Python code
+        does it all, so that no signal handler can interrupt it, and records the worker before it can answer.
         """
         sending = worker.handing(task)
         if not sending:
@@ -98,7 +99,7 @@ class Requests:
     def ask_when(self, may: Callable[[], bool], request: Task | Request) -> None:
         """Have the pool's thread handle a request as soon as `may` returns True.
 
-        A callback is not kept waiting: it would wait for itself.
+        A callback in the pool's thread does not wait, because it would wait for itself.
         """
         while not self.are_own:
             self.await_change(may)
@@ -109,7 +110,7 @@ class Requests:
         self.ask(request)
 
     def answer(self, request: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Have the pool's thread run a request, and return its answer; False on timeout."""
+        """Have the pool's thread run a request, and return its result; return False on timeout."""
         if self.are_own:
             return request()
         answers: list[bool] = []
@@ -123,7 +124,9 @@ class Requests:
         return answers == [True]
 
     def see_to(self, take_on: Callable[[Task], None], note: Callable[[Worker, Task], None]) -> None:
-        """Handle all requests: `take_on` gets new tasks, `note` those that callers have given to workers."""
+        """Handle all requests: `take_on` gets new tasks, `note` gets those that callers have given to
+        workers.
+        """
         asked, handed_over = self._asked, self.handed_over
         while asked or handed_over:
             while handed_over:
@@ -143,7 +146,7 @@ class Requests:
         self.tell()
 
     def end(self) -> None:
-        """Handle no more requests: refuse tasks, and let waiting callers return."""
+        """Stop handling requests: refuse tasks, and let waiting callers return."""
         self._unattended = True
         self._refuse()
         self._is_over = True
@@ -166,7 +169,7 @@ class Requests:
         while True:
             waiter = allocate_lock()
             waiter.acquire()
-            # Registered before the check, so that no change is missed in between.
+            # Registered before the check, so that no change between the two is missed.
             self._waiters.append(waiter)
             if is_so():
                 return True

@@ -20,17 +20,17 @@ class PoolFuture(Future["T"]):
     def __init__(self) -> None:
         super().__init__()
         self.worker: int | None = None
-        """The process that runs the task, or ran it."""
+        """The number of the process that runs or ran the task."""
         self.device: str | None = None
-        """The device of that process."""
+        """The device assigned to that process."""
         self.attempts: tuple[BaseException, ...] = ()
-        """How earlier attempts ended, where the pool was asked to retry."""
+        """How earlier attempts ended, if the pool was asked to retry."""
         self._killer: Callable[[], bool] | None = None
         self._raised: list[BaseException] | None = None
-        """The exceptions of callbacks that the pool's thread has called."""
+        """The exceptions raised by callbacks that the pool's thread has called."""
 
     def _invoke_callbacks(self) -> None:
-        """Call the callbacks; collect exceptions raised in the pool's thread, which reports them."""
+        """Call the callbacks; in the pool's thread, collect their exceptions, which that thread reports."""
         if self._raised is None:
             super()._invoke_callbacks()  # type: ignore[misc]
             return
@@ -41,9 +41,9 @@ class PoolFuture(Future["T"]):
                 self._raised.append(error)
 
     def kill(self) -> bool:
-        """Kill the task, even while it runs: its worker is killed and replaced. False if it has ended.
+        """Kill the task, even while it runs: its worker is killed and replaced. Return False if it has ended.
 
-        A task that had not begun is cancelled. One that runs raises `TaskKilledError`.
+        A task that has not begun is cancelled; the future of a running one raises `TaskKilledError`.
         """
         if self.cancel():
             return True
@@ -80,7 +80,7 @@ class Task:
         self.timeout: float | None = timeout
         """How many seconds it may run."""
         self.retries: int = retries
-        """How often it is run again when its worker dies."""
+        """How many times it is run again if its worker dies."""
         self.submitted: float | None = None
         """When it was submitted, by the monotonic clock, if waiting times are measured."""
         self.begun: bool = False
@@ -88,7 +88,7 @@ class Task:
         self.is_on_its_way: bool = False
         """Whether a caller is about to give it to a worker."""
         self.stopped: BaseException | None = None
-        """Why the pool is killing its worker, if it is."""
+        """Why the pool is killing the task's worker; None if it is not."""
 
     def settle(self, value: object, error: BaseException | None) -> list[BaseException]:
         """Settle the task's future; return the exceptions that callbacks raised."""
@@ -104,7 +104,7 @@ class Task:
         return raised
 
     def cancel(self) -> bool:
-        """Cancel the task, if no worker has begun it."""
+        """Cancel the task if no worker has begun it."""
         if not self.future.cancel():
             return False
         self.future.set_running_or_notify_cancel()

@@ -30,7 +30,7 @@ class PoolTerms:
     devices: DevicesWanted = None
     env: Mapping[str, str | None] = field(default_factory=dict)
     main: Mapping[str, Any] = field(default_factory=dict)
-    """How a worker imports the main module; empty where it cannot."""
+    """How a worker imports the main module; empty if it cannot."""
     timeout: float | None = None
     max_tasks: int | None = None
     max_memory: int | None = None
@@ -40,7 +40,7 @@ class PoolTerms:
     retries: int = 0
     log_dir: Path | None = None
     most_logged: int = 16 << 20
-    """The most bytes of a worker's log; before it grows beyond, it is set aside."""
+    """The most bytes in a worker's log file; before it grows larger, it is renamed."""
 
 
 def variables(env: Mapping[str, str | None]) -> dict[str, str]:
@@ -49,7 +49,7 @@ def variables(env: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def capped(env: Mapping[str, str | None], max_device_memory: int | str | None) -> dict[str, str | None]:
-    """Return the variables for workers, extended by a cap on each worker's memory on each device."""
+    """Return the variables for workers, with those that cap each worker's memory on each device."""
     if max_device_memory is None:
         return dict(env)
     from coldfork.launch.devices.memory_cap import cap

@@ -1,12 +1,12 @@
 """The formats in which tasks travel to a worker, and answers back.
 
-Tasks travel several to a message, over a socket that can carry a memory file with one of them. A *permit*
-follows for each, over a pipe: a worker reads one before it begins a task, and the pool may read one too, to
-take back a task that the worker has not reached. Only the reader of the permit has the task. Answers are
-frames in a pipe, so that many are read at once; large ones come over the socket, before their frame.
+A message carries several tasks over a socket, and may carry a memory file for one of them. For each task a
+*permit* follows over a pipe. A worker reads a permit before it begins a task; the pool reads one to take back
+a task that the worker has not reached. The task belongs to the reader of its permit. Answers are frames in a
+pipe, so that many can be read at once; a large answer comes over the socket, before its frame.
 
-A value is a pickle in the message itself, or a memory file beside it. Large buffers, such as those of arrays,
-follow the pickle in the memory file, and the unpickled objects use the pages of that file.
+A value is a pickle, in the message itself or in a memory file. Large buffers, such as those of arrays, follow
+the pickle in the memory file, and the unpickled objects use the file's pages.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ READY = 3
 UNFIT = 4
 """A worker could not be prepared; the payload is a text that says why."""
 CLEARED = 5
-"""The tasks that the pool had taken back are gone, and there is room again."""
+"""The tasks that the pool had taken back are discarded, and there is room again."""
 ENDED = 6
 """The worker has ended; the number is its wait status, reported by its reaper."""
 LARGE = 128
-"""Added to the kind where the payload comes over the socket."""
+"""Added to the kind if the payload comes over the socket."""
 LONGEST_TEXT = 16_384
 """The most bytes of a text that are sent."""
 LOST = -2
-"""In place of a memory file for which this process had no descriptor."""
+"""Stands for a memory file for which this process had no free descriptor."""
 INLINE = 65_536
 """Larger pickles go into a memory file."""
 _APART = 32_768
 """Buffers of at least this size are kept out of the pickle."""
 _MOST_APART = 2_000
-"""The most such buffers: their layout has to fit into a message."""
+"""The most buffers that are kept out of the pickle: their layout has to fit into a message."""
 _ALIGNMENT = 64
 
 _TASK = struct.Struct("<QI")
 _ANSWER = struct.Struct("<HBIQd")
 _BEGIN = 0xC01D
 _END = b"\xf0\x4b"
-"""Marks both ends of each answer, because a task may write to any pipe that it finds."""
+"""Marks both ends of each answer: a task may write to any pipe that it finds, and so garble the answers."""
 _KINDS = frozenset({RETURNED, RAISED, READY, UNFIT, CLEARED, ENDED, RETURNED | LARGE, RAISED | LARGE})
 PERMIT = struct.Struct("<Q")
 CLEAR = 0
-"""In place of a task's number: discard everything that was sent."""
+"""Stands for a task's number: discard everything that was sent."""
 END = (1 << 64) - 1
-"""In place of a task's number: no more tasks will come."""
+"""Stands for a task's number: no more tasks will come."""
 _ROOM = 2 * INLINE + 4096
 _MOST_TOGETHER = 64
 # Plain integers: combining enumeration members takes longer than sending a message.
@@ -106,7 +106,7 @@ def by_value(value: object, apart: Apart | None = None) -> bytes:
 def pack(value: object, dumps: Dumps = by_reference, *, keep: bool = False) -> Payload:
     """Pack a value to be sent; raise the error of `pickle` if that is impossible.
 
-    With `keep` it is copied into this process, and needs no descriptor until it is opened.
+    With `keep` the packed value stays in this process's memory, and needs no descriptor until it is opened.
     """
     buffers: list[pickle.PickleBuffer] = []
 
@@ -150,7 +150,7 @@ def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
         return pickle.loads(data)
     layout: list[tuple[int, int, bool]] = pickle.loads(data)
     try:
-        # A private mapping, because other workers may be sent the same file: they must not see changes.
+        # A private mapping, because other workers may be sent the same file and must not see changes.
         pages = memoryview(mmap.mmap(memory, os.fstat(memory).st_size, access=mmap.ACCESS_COPY))
     finally:
         os.close(memory)
@@ -166,7 +166,7 @@ def unpack(data: bytes | memoryview, memory: int = -1) -> Any:
 
 
 def together(tasks: Sequence[Task]) -> int:
-    """Return how many tasks, from the first on, fit into one message."""
+    """Return how many of the first tasks fit into one message."""
     size = count = 0
     for task in tasks:
         if task.payload.is_large:
@@ -179,7 +179,7 @@ def together(tasks: Sequence[Task]) -> int:
 
 
 def send_tasks(to: socket.socket, permits: FileIO, tasks: Sequence[Task]) -> None:
-    """Send tasks to a worker in one message; raise `OSError`, having sent nothing, if there is no room."""
+    """Send tasks to a worker in one message; if there is no room, send nothing and raise `OSError`."""
     content = b"".join([task_message(task) for task in tasks])
     send(to, content, tasks[0].payload.memory, AT_ONCE)
     permits.write(b"".join([PERMIT.pack(task.number) for task in tasks]))
@@ -220,7 +220,7 @@ def end_of_worker(status: int) -> bytes:
 
 
 def large(over: socket.socket, number: int) -> tuple[bytes, int] | None:
-    """Receive the data and memory file of an announced answer; None if another message has come."""
+    """Receive the announced answer's data and memory file; None if another message came instead."""
     try:
         message = receive(over, socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -237,7 +237,7 @@ class Answers:
         self._pipe = pipe
         self._rest = b""
         self.is_garbled: bool = False
-        """Whether something else has written to the pipe: what follows cannot be trusted."""
+        """Whether something else has written to the pipe, so that later answers cannot be trusted."""
 
     def read(self) -> list[tuple[int, int, float, bytes]] | None:
         """Return the frames that have arrived, as kind, number, seconds and data; None at the pipe's end."""
@@ -272,7 +272,7 @@ class Answers:
 def raised(error: BaseException) -> Payload:
     """Pack an exception, with its traceback, to be sent.
 
-    An exception that cannot be pickled, or not unpickled again, is sent as its name and message.
+    An exception that cannot be pickled and unpickled is sent as its name and message.
     """
     try:
         content = by_reference(error)

@@ -1,1 +1,3 @@
-"""Find the modules that a server may import ahead of its workers: by reading, trying, and proof in forks."""
+"""Find the modules that a server may import ahead of its workers: read their sources, try them, prove them in
+forks.
+"""

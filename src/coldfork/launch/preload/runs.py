@@ -20,7 +20,7 @@ _FORKED_CHILD_SECONDS = 20.0
 
 Event = Mapping[str, Any]
 Generator = tuple[str | None, str, str]
-"""A source of random numbers: its module, its name there, and its kind."""
+"""A source of random numbers: its module, its name in that module, and its kind."""
 
 
 def run(
@@ -137,19 +137,19 @@ class Run:
 
     @property
     def rest(self) -> float | None:
-        """Return the seconds that a worker took to import the rest; None if that was not finished."""
+        """Return the seconds that a worker took to import the other modules; None if it did not finish."""
         event = self.last("rest")
         return None if event is None or event["seconds"] is None else float(event["seconds"])
 
     @property
     def present(self) -> frozenset[str]:
-        """Return the modules that are loaded once the list is imported."""
+        """Return the modules that are loaded after the list has been imported."""
         event = self.last("present")
         return frozenset(() if event is None else event["modules"])
 
     @property
     def trouble(self) -> str | None:
-        """Return why a worker could not import the rest or use the device; None if it could do both."""
+        """Return why a worker could not import the other modules or use the device; None if it could."""
         event = self.last("rest")
         if event is not None:
             return None if event["device"] is None else str(event["device"])
@@ -157,7 +157,7 @@ class Run:
         return None if raised is None else f"importing {raised['module']} raised {_said(raised['error'])}"
 
     def unproven(self, before: Run) -> dict[str, LeftOut]:
-        """Return, by name, the modules that make a process with this list unclean."""
+        """Return the modules that make a process with this list unclean, by name."""
         last = self.last("importing")
         proven = {one.module for one in self.kept}
         if last is not None and last["module"] not in proven:
@@ -166,7 +166,7 @@ class Run:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Return the variables that imports have read and whose values differ between workers."""
+        """Return the variables that imports have read, and whose values differ between workers."""
         return tuple(sorted({event["name"] for event in self.of("own")}))
 
     def _frozen(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
@@ -204,14 +204,14 @@ class Run:
         return LeftOut(module, Stain.ENDS, "its import ended the process")
 
     def seeds(self, before: Run) -> tuple[str, ...]:
-        """Return the generators that each worker must seed anew, beyond the usual ones, as `module:name`."""
+        """Return the generators that each worker must seed besides the usual ones, as `module:name`."""
         names = (
             f"{event['module']}:{event['name']}" for _, event in self._differing(before) if event["seedable"]
         )
         return tuple(sorted(set(names)))
 
     def _drawn(self, before: Run) -> Iterator[tuple[str, LeftOut]]:
-        """Yield the modules that drew random numbers at import which a worker cannot redraw."""
+        """Yield the modules whose import drew random numbers that a worker cannot draw again."""
         for item, event in self._differing(before):
             if event["seedable"]:
                 continue

@@ -1,4 +1,4 @@
-"""Find the modules that may be preloaded for a worker, and check whether a kept list is still clean."""
+"""Find the modules that may be preloaded for a worker, and check whether an existing list is still clean."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from coldfork.model.observations import Progress
 from coldfork.model.preloads import LeftOut, Preloading
 
 _MOST_PROOFS = 12
-"""How often a list is tried as a whole; each time one module fewer."""
+"""How often a list is tried as a whole; each time it is one module shorter."""
 _PATIENCE = 40
-"""How long the whole search may take, in multiples of one import's limit."""
+"""How long the whole search may take, in multiples of the time allowed for one import."""
 _SPOKEN = {"bare": "importing", "descend": "searching", "prove": "proving"}
 
 
 @dataclass(frozen=True, slots=True)
 class PreloadRequest:
-    """A worker's imports, or a kept list to check, and the interpreter to try them in."""
+    """The imports of a worker, or an existing list to check, and the interpreter in which to try them."""
 
     wanted: tuple[str, ...]
     setup: ProbeSetup
     kept: tuple[str, ...] | None = None
-    """The modules of a list that is to be checked."""
+    """The modules of an existing list that is to be checked."""
     file: str | None = None
     """The file of that list."""
 
 
 def preload(request: PreloadRequest, progress: Progress | None = None) -> Preloading:
-    """Search for modules to preload, or check a kept list; each module is then proven in a fork."""
+    """Search for modules to preload, or check an existing list; then prove each module in a fork."""
     if not kernel.supported():
         raise UsageError("coldfork preload needs Linux with /proc, as a zygote does")
     return apart(lambda stop: _Search(request, progress, stop).result())
@@ -55,11 +55,11 @@ class _Found:
     left: tuple[LeftOut, ...]
     searched: Run
     proof: Run | None
-    """The proof of the whole list; None where there was nothing to prove."""
+    """The proof of the whole list; None if there was nothing to prove."""
 
 
 class _Search:
-    """One search, or one check of a kept list."""
+    """One search, or one check of an existing list."""
 
     def __init__(self, request: PreloadRequest, progress: Progress | None, stop: Callable[[], bool]) -> None:
         self._request = request
@@ -79,7 +79,7 @@ class _Search:
             return self._report(bare, found, sources.result())
 
     def _found(self) -> _Found:
-        """Search, then repeat without modules that make the whole list unclean, until it is clean."""
+        """Search, and repeat it without the modules that make the whole list unclean until it is clean."""
         left: dict[str, LeftOut] = {}
         for _ in range(_MOST_PROOFS):
             searched = self._descend(self._request.wanted, list(left))
@@ -91,7 +91,7 @@ class _Search:
         raise UsageError(f"no list was clean as a whole in {_MOST_PROOFS} tries")
 
     def _checked(self, kept: tuple[str, ...]) -> _Found:
-        """Check a kept list; return the modules that are no longer clean, with reasons."""
+        """Check an existing list; return the modules that are no longer clean, with reasons."""
         searched = self._descend(kept, [])
         if searched.left_out:
             return _Found(searched.left_out, searched, None)
@@ -106,8 +106,8 @@ class _Search:
         return done
 
     def _prove(self, modules: Sequence[str], searched: Run) -> Run:
-        # Python code sees changed values of the variables that differ between workers: a module that then
-        # comes out different has kept one of them.
+        # Python code is shown changed values of the variables that differ between workers: a module whose
+        # content is then different has kept one of them.
         base = while_importing(self._setup.base)
         others = {name: pretended(name, base) for name in searched.own}
         wanted = list(self._request.wanted)

@@ -1,4 +1,4 @@
-"""Use `coldfork check` to find lines that may wake a device on other machines, although none did so here."""
+"""Use `coldfork check` to find lines that woke no device here but may wake one on other machines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The lines that the sources contain, or why they could not be read."""
+    """The lines that were found in the sources, or why the sources could not be read."""
 
     doubts: tuple[Doubt, ...] = ()
     unread: str | None = None

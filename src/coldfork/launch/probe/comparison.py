@@ -16,11 +16,11 @@ from coldfork.model.probes import ModuleProbe, ProbeStatus
 from coldfork.model.states import ImportSite, Waker
 from coldfork.virtual.profiles import PROFILES, parse
 
-#: Files under /dev made by the drivers of NVIDIA, AMD, Intel, and the Windows Subsystem for Linux.
+# Files under /dev that the drivers of NVIDIA, AMD, Intel and the Windows Subsystem for Linux make.
 _NODES = ("nvidiactl", "nvidia[0-9]*", "kfd", "dri/renderD*", "accel/accel*", "dxg")
 _OF_CUDA = ("nvidiactl", "nvidia[0-9]*", "dxg")
 _OF_ROCM = ("kfd",)
-#: Only a device of the named make, real or virtual, can wake these accelerators.
+# Only a real or virtual device of the right make can wake these accelerators.
 _OF_A_MAKE = frozenset({"cuda", "rocm"})
 _STAND_INS = {"cuda": "h100", "rocm": "mi300x"}
 _INSTALLED = re.compile(r"([\w.]+) (?:is installed|imports)\b")
@@ -45,13 +45,13 @@ class Comparison:
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     accelerators: frozenset[str] = frozenset()
-    """Accelerators that are certainly there. Others may be: only their own code knows."""
+    """Accelerators that are certainly there. Others may be there too, but only their own code can tell."""
     management: bool = True
     """Whether devices can be counted without the driver, as far as is known."""
     profile: str = "cuda"
     """The profile that the findings assume."""
     absent: frozenset[str] = frozenset()
-    """Packages that findings name and that the interpreter does not find."""
+    """Packages that findings name but the interpreter does not find."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """The file behind each path that a probe names."""
 
@@ -68,13 +68,13 @@ class Comparison:
 
 
 def packages_named(finding: Finding) -> frozenset[str]:
-    """Return the top-level packages that a finding presumes or names in its condition."""
+    """Return the top-level packages that a finding presumes or that its condition names."""
     named = _INSTALLED.findall(" and ".join((*finding.presumed, finding.condition or "")))
     return frozenset(name.partition(".")[0] for name in named)
 
 
 def refusal(finding: Finding, comparison: Comparison) -> str | None:
-    """Return why importing cannot test this finding; None if it can."""
+    """Return why importing the module cannot test this finding; None if it can."""
     if finding.module.rpartition(".")[2] == "__main__":
         return "it is a program, which importing would run"
     return no_device(str(finding.accelerator), comparison)
@@ -160,7 +160,9 @@ def _cold(finding: Finding, probe: ModuleProbe, comparison: Comparison) -> Answe
 
 
 def _failed(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> Answer:
-    """Judge a failed import: the lines before the one that failed have run, so they can still be judged."""
+    """Judge a failed import: the lines before the failing line have run, so findings about them can be
+    judged.
+    """
     stopped = _line_of_failure(probe, file, comparison)
     if probe.asleep and finding.accelerator in comparison.accelerators and stopped is not None:
         if runs_before(file, finding.line, stopped):
@@ -179,7 +181,7 @@ def _line_of_failure(probe: ModuleProbe, file: str, comparison: Comparison) -> i
 
 
 def _another_file(finding: Finding, probe: ModuleProbe, file: str, comparison: Comparison) -> str | None:
-    """Return the file that the module was loaded from, if that is not the checked one."""
+    """Return the file from which the module was loaded, if it is not the checked one."""
     loaded = probe.file
     if loaded is None and probe.waker is not None:
         sites = (site for site in probe.waker.import_chain if site.module == finding.module)
@@ -225,7 +227,7 @@ def _untestable(reason: str) -> Answer:
 def runs_before(file: str, first: int, second: int) -> bool:
     """Return whether the statement on line `first` has ended, or is skipped, when line `second` begins.
 
-    False too where only a run could tell: inside one loop, one statement, or the arms of one `try`.
+    Also return False if only a run could tell: for two lines in the same loop, statement or `try`.
     """
     block: Sequence[ast.stmt] | None = parsed(file).body
     while block:
@@ -266,7 +268,7 @@ def _begins(statement: ast.stmt) -> int:
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    """Yield those blocks of a statement that run at most once, from top to bottom."""
+    """Yield the blocks of a statement that run at most once, from top to bottom."""
     if isinstance(statement, ast.If | ast.With | ast.ClassDef | ast.Try | ast.TryStar):
         yield statement.body
     if isinstance(statement, ast.If | ast.Try | ast.TryStar):

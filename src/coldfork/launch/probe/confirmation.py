@@ -19,7 +19,7 @@ _TOO_EARLY = "the imports were interrupted before it was tested"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The location of a finding: its file, and the folder that its module's name is relative to."""
+    """The location of a finding: its file, and the folder from which its module's name counts."""
 
     root: str
     file: str
@@ -31,7 +31,7 @@ class Confirmation:
 
     findings: tuple[Finding, ...]
     interrupted: bool
-    """Whether the imports were interrupted; what was not seen by then is not testable."""
+    """Whether the imports were interrupted; findings that were not tested by then count as not testable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class ConfirmationPlan:
     """The imports that are about to be made to confirm findings."""
 
     modules: int
-    """How many are imported, each in an interpreter of its own, and again if they wake a device."""
+    """The number of modules, each imported in an interpreter of its own, and again if it wakes a device."""
     jobs: int
-    """How many at a time."""
+    """The number of imports at a time."""
     limit: float
     """The seconds that one import may take."""
 
@@ -66,9 +66,10 @@ def confirm(
     progress: Progress | None = None,
     announce: Callable[[ConfirmationPlan], None] | None = None,
 ) -> Confirmation:
-    """Return the findings with the outcomes of importing their modules; those about no device are unchanged.
+    """Return the findings with the outcomes of importing their modules; findings that concern no device are
+    unchanged.
 
-    `announce` is called with the plan before anything is done.
+    `announce` is called with the plan before the first import.
     """
     comparison = Comparison.before(setup.virtual, profile)
     places = {finding.path: place_of(finding, locate) for finding in findings}
@@ -106,7 +107,7 @@ def confirm(
 
 
 def place_of(finding: Finding, locate: Callable[[str], str]) -> Place | None:
-    """Return the place of a finding; None if an import of its module would not load its file."""
+    """Return the place of a finding; None if importing its module would not load its file."""
     file = str(Path(locate(finding.path)).absolute())
     root = root_by_name(file, finding.module)
     return Place(root, file) if root is not None and Path(file).is_file() else None

@@ -1,7 +1,7 @@
 """List the modules of a package without importing any of it.
 
 The text of this file is passed to the interpreter whose modules are wanted (`python -c`), which need not have
-coldfork installed. It prints one JSON object: the modules' names, or null where there is no such package.
+coldfork installed. It prints one JSON object: the modules' names, or null if there is no such package.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.machinery import all_suffixes
 from pathlib import Path
 
 SKIPPED = frozenset({"__main__"})
-"""A package's `__main__` is a program and not meant to be imported."""
+"""A package's `__main__` is a program, which is not meant to be imported."""
 
 
 def modules(package: str) -> list[str] | None:
@@ -27,7 +27,7 @@ def modules(package: str) -> list[str] | None:
 
 
 def _folders(name: str) -> list[str] | None:
-    """Return the folders of a package's modules; empty for a plain module, None if nothing was found."""
+    """Return the folders of a package's modules; none for a plain module; None if it was not found."""
     folders: list[str] | None = None
     parts = name.split(".")
     for depth in range(len(parts)):
@@ -40,7 +40,7 @@ def _folders(name: str) -> list[str] | None:
 
 
 def _ask(name: str, folders: list[str] | None) -> list[str] | None:
-    """Return a module's folders by the finders that an import uses, without importing its parents."""
+    """Return a module's folders, as an import's finders give them, without importing its parents."""
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         try:
@@ -48,7 +48,7 @@ def _ask(name: str, folders: list[str] | None) -> list[str] | None:
             if spec is not None:
                 return list(spec.submodule_search_locations or ())
         except KeyError:
-            # For a folder without `__init__` inside a package, the finder needs the parent in sys.modules.
+            # For a folder without `__init__` inside a package, the finder needs the parent in `sys.modules`.
             below = [Path(folder, name.rpartition(".")[2]) for folder in folders or ()]
             return [str(folder) for folder in below if folder.is_dir()]
     return None
@@ -57,7 +57,7 @@ def _ask(name: str, folders: list[str] | None) -> list[str] | None:
 def _walk(package: str, folders: Sequence[str], found: set[str], walked: set[str]) -> None:
     for folder in folders:
         real = os.path.realpath(folder)
-        if real in walked:  # a link to a folder that was walked already
+        if real in walked:  # a link to a folder that has been walked already
             continue
         for name, below in _entries(folder):
             module = f"{package}.{name}"
@@ -96,7 +96,7 @@ def _others(folder: str) -> Iterator[tuple[str, None]]:
 
 
 def _holds_modules(folder: str, above: set[str]) -> bool:
-    """Return whether a folder is a package, or contains modules at some depth."""
+    """Return whether a folder is a package or contains modules at any depth."""
     real = os.path.realpath(folder)
     if real in above:
         return False

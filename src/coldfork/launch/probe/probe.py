@@ -40,7 +40,7 @@ OLDEST = (3, 11)
 _MOST_JOBS = 8
 _LISTING_SECONDS = 60
 _MOST_CLOSER_TRIALS = 3
-"""How often one import is repeated to find the line, where other threads ran just as the device woke."""
+"""How often one import is repeated to find the waking line, if other threads ran while the device woke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ProbeRequest:
     modules: tuple[str, ...]
     setup: ProbeSetup
     jobs: int = 0
-    """How many at a time; 0 means as many as there are processors, within reason."""
+    """The number of imports at a time; 0 means as many as there are processors, within reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,13 @@ class _Shared:
     awake_before: Sequence[str]
     origins: Origins
     closer: dict[Hashable, ImportTrial] = field(default_factory=dict)
-    """Second trials, by the chain to the line that they found."""
+    """The results of second trials, by the chain to the line that they found."""
 
 
 def probe(request: ProbeRequest, progress: Progress | None = None, device: str | None = None) -> Probing:
     """Import each module in a fresh interpreter; report which of them woke a device, and by which line.
 
-    When it is interrupted, it ends what it started and returns what it has found by then.
+    If it is interrupted, it ends the processes that it started and returns the results so far.
     """
     require_watching("probe")
     began = monotonic()
@@ -103,7 +103,7 @@ def jobs_for(wanted: int) -> int:
 
 
 def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
-    """Return all modules of a package without importing it; only the name itself if it is no package."""
+    """Return all modules of a package without importing it; just the name itself if it is no package."""
     code = Path(module_listing.__file__).read_text(encoding="utf-8")
     try:
         done = ask([setup.python, "-c", code, package], _LISTING_SECONDS, setup.variables())
@@ -120,7 +120,7 @@ def modules_of(package: str, setup: ProbeSetup) -> tuple[str, ...]:
 
 
 def missing(packages: Iterable[str], setup: ProbeSetup) -> frozenset[str]:
-    """Return those of these top-level packages that cannot be found; nothing is imported."""
+    """Return the ones of these top-level packages that cannot be found; nothing is imported."""
     code = (
         "import importlib.util, json, sys; "
         "print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))"
@@ -141,8 +141,8 @@ def interpreter(
 ) -> str:
     """Return the interpreter to import with; raise an error if it cannot be watched.
 
-    It is the chosen one, by path or as the shell finds it, else that of the active virtual environment or of
-    one of the `neighbours`, else our own.
+    The candidates are, in order: the chosen one, given by path or found as the shell finds it; that of the
+    active virtual environment or of one of the `neighbours`; our own.
     """
     if chosen is None:
         active = base.get("VIRTUAL_ENV")
@@ -164,7 +164,7 @@ def interpreter(
 
 
 def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
-    """Watch an interpreter that imports nothing, because devices awake there are not woken by any module."""
+    """Watch an interpreter that imports nothing: no module has woken the devices that are awake there."""
     seen = run_trial("sys", setup, stop=stop)
     if seen.result is None or seen.result.get("error"):
         how = f"ended with {seen.ended.status or seen.ended.signal}"
@@ -179,7 +179,7 @@ def _bare(setup: ProbeSetup, stop: Callable[[], bool]) -> ImportTrial:
 def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[], bool]) -> ModuleProbe:
     first = run_trial(module, setup, stop=stop)
     if first.result is None and not first.device_wakes:
-        # The process ended before its examination at the end of the import, so this time examine it at every
+        # The process ended before it was examined at the end of the import, so this time examine it at every
         # step.
         closer = run_trial(module, setup, exact=(EVERY,), stop=stop)
         if closer.device_wakes:
@@ -205,7 +205,7 @@ def _probe_one(module: str, setup: ProbeSetup, shared: _Shared, stop: Callable[[
 def _closer(
     result: ModuleProbe, suspects: frozenset[str], setup: ProbeSetup, stop: Callable[[], bool]
 ) -> ImportTrial:
-    """Repeat the import to find the exact line, several times while another thread makes it uncertain."""
+    """Repeat the import to find the exact line; try several times if another thread makes it uncertain."""
     for _ in range(_MOST_CLOSER_TRIALS):
         second = run_trial(result.module, setup, exact=suspects, stop=stop)
         if not cannot_tell(result, second):
@@ -228,9 +228,9 @@ def _each(
     jobs: int,
     progress: Progress | None,
 ) -> tuple[tuple[ModuleProbe, ...], bool]:
-    """Return the results in the order of the modules; if this thread is interrupted, end all running imports.
+    """Return the results in the order of the modules, and whether this thread was interrupted.
 
-    An interruption leaves the results so far, and returns True beside them.
+    After an interruption all running imports are ended, and the results so far are returned.
     """
     stopped, interrupted = Event(), False
     with ThreadPoolExecutor(max_workers=max(1, min(jobs, len(modules)))) as pool:

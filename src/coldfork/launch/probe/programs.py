@@ -35,14 +35,14 @@ from coldfork.observe.processes.table import start_of
 from coldfork.report.recordings.assembly.files import read
 
 _SAFE_PATH = "-P"
-"""Keeps Python from looking for modules in the current folder, which may hold another copy."""
+"""Keeps Python from searching the current folder, which may hold another copy of a module."""
 _TOO_EARLY = "the runs were interrupted before it was tested"
 _RECORDING_BYTES = 64 * 1024 * 1024
 _LOOK_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
-"""How long a program may go on when all was seen: most end by themselves, and clean up."""
+"""How long a program may run after everything was seen: most end by themselves, and clean up."""
 _LOOK_SHARE = 10
-"""Checking what a program has done takes one part in this many of the time."""
+"""At most one part in this many of the time goes into checking what a program has done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class CommandLine:
 
     words: tuple[str, ...]
     root: str | None
-    """The folder from which its modules' names count; None where no name leads to its file."""
+    """The folder from which its modules' names count; None if no module name leads to its file."""
 
     @property
     def shown(self) -> str:
@@ -76,7 +76,7 @@ def refusal(program: StartedProgram, locate: Callable[[str], str]) -> str | None
 
 
 def command_line(program: StartedProgram, locate: Callable[[str], str]) -> CommandLine:
-    """Return how to run a program: inside a package by its module's name, elsewhere by its file."""
+    """Return how to run a program: by its module's name if it is inside a package, else by its file."""
     file, root = locate(program.path), _root(program, locate)
     if program.function:
         name = program.function.partition(".")[0]
@@ -100,7 +100,7 @@ class RunPlan:
 
     commands: tuple[str, ...]
     limit: float
-    """The seconds that each may take."""
+    """The seconds that each run may take."""
 
 
 def unrun(findings: Sequence[Finding]) -> Confirmation:
@@ -118,7 +118,7 @@ def confirm_by_running(
     progress: Progress | None = None,
     announce: Callable[[RunPlan], None] | None = None,
 ) -> Confirmation:
-    """Return the findings; those about programs come with the outcomes of running them.
+    """Return the findings, with the outcomes of running the programs that they are about.
 
     The programs run one after another, in the current folder: they may write to the same files.
     """
@@ -180,7 +180,7 @@ class _ProgramRun:
         self._next_look = monotonic() + _LOOK_SECONDS
         self._enough_since: float | None = None
         self._proofs: dict[str, str] = {}
-        """The proof of each finding, by its id: seen once, though much may have been printed since."""
+        """The proof of each finding, by its id, kept because later output may displace it."""
 
     def __call__(self, stop: Callable[[], bool]) -> list[Finding]:
         """Run the program; return its findings with the outcomes."""
@@ -211,7 +211,7 @@ class _ProgramRun:
         )
 
     def _suffices(self, file: Path, output: str) -> bool:
-        """Return whether all findings were proven a while ago: then there is no need to wait any longer."""
+        """Return whether all findings were proven a while ago, so that there is no need to wait longer."""
         self._tell()
         now = monotonic()
         if self._enough_since is None and now >= self._next_look:

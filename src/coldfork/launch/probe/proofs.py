@@ -40,7 +40,7 @@ class PrintedError:
 
     @property
     def is_of_pickling(self) -> bool:
-        """Return whether an object could not be pickled."""
+        """Return whether the error says that an object could not be pickled."""
         return self.name.endswith("PicklingError") or _PICKLING.search(self.message) is not None
 
     @property
@@ -50,7 +50,7 @@ class PrintedError:
 
     @property
     def is_of_bootstrapping(self) -> bool:
-        """Return whether a process still importing its main module tried to start another process."""
+        """Return whether a process that was still importing its main module tried to start another."""
         return _BOOTSTRAPPING in self.message
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class PrintedError:
 
 
 def printed_errors(output: str) -> Iterator[PrintedError]:
-    """Yield the errors in an output that have tracebacks, in the order of printing."""
+    """Yield the errors with tracebacks in an output, in the order in which they were printed."""
     frames: list[tuple[str, int]] = []
     name, said = "", [""]
     for line in _COLOUR.sub("", output).splitlines():
@@ -68,7 +68,7 @@ def printed_errors(output: str) -> Iterator[PrintedError]:
         if name and (frame or (line.strip() and not line[0].isspace())):
             error = _made(name, said, frames)
             yield error
-            # If two processes print the same error at once, the message follows the second name, so keep the
+            # If two processes print the same error at once, the message follows the second name; so keep the
             # frames.
             name, frames = "", frames if not error.message else []
         if frame:
@@ -87,13 +87,13 @@ def _made(name: str, said: list[str], frames: list[tuple[str, int]]) -> PrintedE
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The lines of the statement that a finding is about, because Python may name any of them."""
+    """The lines of the statement that a finding is about; Python may name any of them."""
 
     file: str
     """The file, with links resolved."""
     lines: range
     is_tried: bool = False
-    """Whether it is in a `try` that may handle what it raises."""
+    """Whether the statement is in a `try` that may handle its errors."""
 
     def holds(self, path: str, line: int) -> bool:
         """Return whether this line of a file belongs to the statement."""
@@ -128,18 +128,18 @@ class Seen:
     """The observations of a program's run, at its end or while it runs."""
 
     command: str
-    """How it was started."""
+    """The command that started it."""
     device: str
     """`real`, `none`, or `virtual:` and its name."""
     output: str
     recording: Recording | None
-    """None where nothing was recorded."""
+    """The program's recording; None if nothing was recorded."""
     accelerators: frozenset[str] = frozenset()
     """Accelerators that are certainly there."""
 
 
 def proof(finding: Finding, site: Site, seen: Seen) -> str | None:
-    """Return a sentence on how a run proved a finding; None if it did not."""
+    """Return a sentence that says how a run proved a finding; None if it did not."""
     return _PROOFS[finding.rule](finding, site, seen)
 
 
@@ -156,7 +156,7 @@ def accelerator_of(finding: Finding) -> str | None:
 def without_proof(
     finding: Finding, site: Site, seen: Seen, ended: Ended, limit: float
 ) -> tuple[Confirmed, str]:
-    """Return the judgement of a finding that a finished run did not prove."""
+    """Return the judgement of a finding that was not proven by the time its program's run had finished."""
     failed = _failure(seen, ended, limit)
     if failed is not None:
         return Confirmed.NOT_TESTABLE, failed
@@ -206,7 +206,7 @@ def _children(site: Site, recording: Recording | None) -> Iterator[tuple[Departu
 
 
 def _without_use(finding: Finding, site: Site, seen: Seen) -> tuple[Confirmed, str]:
-    """Judge a fork finding whose program ended well, while no forked process was seen to use the device."""
+    """Judge a fork's finding if its program ended well and no forked process was seen to use the device."""
     if seen.recording is None:
         return Confirmed.NOT_TESTABLE, f"nothing was recorded of {seen.command}"
     if seen.recording.cut is not None:
@@ -270,7 +270,7 @@ def _names_what_was_sent(error: PrintedError, finding: Finding) -> bool:
 
 
 def _raising(text: str, here: bool = True) -> Callable[[Finding, Site, Seen], str | None]:
-    """Return the proof for findings about this error: raised at the finding's line, or in a child."""
+    """Return the proof for findings about this error: it was raised at the finding's line, or in a child."""
 
     def proof(finding: Finding, site: Site, seen: Seen) -> str | None:
         for error in printed_errors(seen.output):
@@ -305,7 +305,7 @@ def _quoted(error: PrintedError) -> str:
 
 
 def _failure(seen: Seen, ended: Ended, limit: float) -> str | None:
-    """Return why a program's run shows nothing; None if it ended by itself and without an error."""
+    """Return why a program's run proves nothing; None if it ended by itself and without an error."""
     if ended.timed_out:
         return f"{seen.command} did not end within {limit:g} s, and showed nothing of the kind by then"
     if ended.signal is not None:
@@ -329,4 +329,4 @@ _PROOFS: dict[str, Callable[[Finding, Site, Seen], str | None]] = {
     "start-method-too-late": _raising("context has already been set"),
     "daemonic-worker-with-children": _raising("daemonic processes are not allowed to have children", False),
 }
-"""By the rule's name: how a program is seen to do what the rule warns of."""
+"""By a rule's name: the function that proves from a run that the rule's warning came true."""

@@ -1,4 +1,4 @@
-"""Turn the paths and wakers that a process reports into the form used in all reports."""
+"""Turn the paths and wakers that a process reports into the form that all reports use."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Origins:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Return the files behind all report paths that were returned so far, by path."""
+        """Return the files behind all paths that were returned so far, by path."""
         return self._files
 
     def path(self, file: str, module: str | None = None) -> str:
-        """Return the report's path of a file; the module's name helps to find the top-level package."""
+        """Return a file's path as reports write it; the module's name helps to find the top-level package."""
         if not file.startswith(os.sep):
             return file  # a name such as "<string>"
         named = root_by_name(file, module)
@@ -48,7 +48,7 @@ class Origins:
         return path
 
     def frames(self, said: Iterable[Event]) -> tuple[Frame, ...]:
-        """Return a stack, cut where coldfork's own virtual device begins."""
+        """Return a stack as frames, cut where coldfork's own virtual device begins."""
         told = takewhile(lambda one: not one["path"].startswith(OWN), said)
         return tuple(Frame(self.path(one["path"]), one["line"], one["function"]) for one in told)
 
@@ -59,11 +59,11 @@ class Origins:
         )
 
     def place(self, file: str | None, module: str | None) -> str | None:
-        """Return the report's path of a file; None if the file is unknown."""
+        """Return a file's path as reports write it; None if the file is unknown."""
         return None if file is None else self.path(file, module)
 
     def _lifted(self, root: str) -> str:
-        """Return the highest known root above this one, if only namespace packages lie between them."""
+        """Return the highest known root above this one, if only namespace packages lie between the two."""
         above = [
             known
             for known in self._roots
@@ -74,7 +74,7 @@ class Origins:
 
 
 def root_by_name(file: str, module: str | None) -> str | None:
-    """Return the folder that a module's name is relative to, if the file's path matches the name."""
+    """Return the folder from which a module's name counts, if the file's path matches the name."""
     if module is None:
         return None
     path = PurePath(file)

@@ -1,4 +1,4 @@
-"""One trial of one import: a fresh interpreter under watch, and everything it wrote before it ended."""
+"""One trial of one import: a fresh interpreter that is watched, and all that it wrote before it ended."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class ProbeSetup:
     timeout: float = 120.0
     forked: bool = False
     before: tuple[str, ...] = ()
-    """Folders at the front of its import path."""
+    """Folders at the front of the import path."""
     after: tuple[str, ...] = ()
-    """Folders after those of PYTHONPATH."""
+    """Folders behind those of PYTHONPATH."""
     names: Mapping[str, Sequence[str]] | None = None
-    """Asks for the contents of public names: by module, those that it may not list; None asks for none."""
+    """Requests the contents of public names: by module, the names to leave out; None requests nothing."""
     root: str = ""
     """The folder of a copy, which is left out of the reported contents."""
     folder: str | None = None
@@ -53,28 +53,28 @@ class ImportTrial:
 
     ended: Ended
     result: Mapping[str, Any] | None
-    """Its report at its end; None when it did not get there."""
+    """The report that it writes at its end; None if it did not get so far."""
     wakes: tuple[Mapping[str, Any], ...]
-    """Everything that woke, in order, including runtimes that are not fork-safe."""
+    """Everything that woke, in order, including runtimes that do not survive a fork."""
     troubles: tuple[str, ...]
-    """Where the watch itself failed."""
+    """Failures of the watch itself."""
     limit: float
-    """The seconds it was given."""
+    """The seconds that it was given."""
     values: Mapping[str, tuple[str, bool]] | None = None
-    """The contents of its public names, and whether they are complete; None without an answer."""
+    """The contents of its public names, each with whether it is complete; None without an answer."""
     stuck: str = ""
     """The stacks of its threads shortly before the time limit."""
 
     @property
     def device_wakes(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the wakes of devices, without those of runtimes."""
+        """Return the wakes of devices, without those of other runtimes."""
         return tuple(wake for wake in self.wakes if wake["accelerator"] not in RUNTIMES)
 
 
 def run_trial(
     module: str, setup: ProbeSetup, *, exact: Collection[str] = (), stop: Callable[[], bool] = bool
 ) -> ImportTrial:
-    """Import a module under watch; within the modules in `exact`, the exact waking call is recorded."""
+    """Import a module under watch; wakes within the modules of `exact` are recorded with the exact call."""
     with tempfile.TemporaryDirectory(prefix="coldfork-probe-") as folder:
         result = Path(folder, "result")
         settings = {

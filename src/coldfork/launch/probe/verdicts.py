@@ -14,11 +14,11 @@ from coldfork.observe.probing import RUNTIMES
 from coldfork.observe.recording import redaction
 
 _POLLING = ("poll", "states")
-"""Failures of the watch after which a device may be awake that it did not see."""
+"""Failures of the watch after which a device may be awake unnoticed."""
 
 
 def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins: Origins) -> ModuleProbe:
-    """Return the result of a first trial, which does not know the exact line of a waker yet."""
+    """Return the result of a first trial, which does not yet know the exact line that woke a device."""
     status, reason = _verdict(first, awake_before)
     result = first.result or {}
     wakes = first.device_wakes
@@ -47,7 +47,7 @@ def judge(module: str, first: ImportTrial, awake_before: Sequence[str], origins:
 
 
 def guilty(first: ImportTrial) -> frozenset[str]:
-    """Return the modules that may contain the waking call: the waker's, or if unknown, all in progress."""
+    """Return the modules that may contain the waking call: the waker's; if unknown, all that were loading."""
     if not first.device_wakes:
         return frozenset()
     wake = first.device_wakes[0]
@@ -59,7 +59,8 @@ def guilty(first: ImportTrial) -> frozenset[str]:
 def shared_way(module: str, first: ImportTrial) -> Hashable | None:
     """Return a key for modules whose imports reach the waking line by the same chain; None without a chain.
 
-    A package is imported before its modules, from the same beginning: what it wakes it wakes for all alike.
+    A package is imported before any of its modules, so what it wakes is awake for all of them in the same
+    way.
     """
     chain = first.device_wakes[0]["waker"]["import_chain"]
     if not chain or not f"{module}.".startswith(f"{chain[0]['module']}."):
@@ -74,7 +75,7 @@ def cannot_tell(probe: ModuleProbe, second: ImportTrial) -> bool:
 
 
 def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -> ModuleProbe:
-    """Add the line and call that a second trial found, or a reason why they are unknown."""
+    """Add the line and call that a second trial found, or the reason why they are unknown."""
     seen = probe.waker
     wakes = _wakes_of(probe, second)
     if seen is None or not wakes:
@@ -93,7 +94,7 @@ def with_exact_line(probe: ModuleProbe, second: ImportTrial, origins: Origins) -
 
 
 def cut_short(probe: ModuleProbe) -> ModuleProbe:
-    """Return the result of a first trial if the second one was interrupted."""
+    """Return the result of a first trial whose second trial was interrupted."""
     return _with_reason(probe, "the exact line is not known: the second look was interrupted")
 
 
@@ -118,7 +119,7 @@ def _verdict(trial: ImportTrial, awake_before: Sequence[str]) -> tuple[ProbeStat
 
 
 def _ending(trial: ImportTrial) -> str | None:
-    """Return a phrase on how the import ended; None if it ended well."""
+    """Return a phrase that says how the import ended; None if it ended well."""
     ended, result = trial.ended, trial.result
     if result is not None:
         error = result.get("error")
@@ -147,12 +148,12 @@ def _where_stuck(stacks: str) -> str:
 
 
 def _seen_at_the_end(trial: ImportTrial, awake_before: Sequence[str]) -> str | None:
-    """Return a device that the import left awake without a recorded wake."""
+    """Return a device that is awake after the import although no wake was recorded."""
     return next((device for device in awake_in(trial) if device not in awake_before), None)
 
 
 def _doubts(trial: ImportTrial, awake_before: Sequence[str]) -> list[str]:
-    """Return why a device may be awake although no wake was seen."""
+    """Return the reasons why a device may be awake although no wake was seen."""
     return [
         *(f"{name} is awake in this interpreter before anything is imported" for name in awake_before),
         *(

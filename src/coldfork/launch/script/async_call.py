@@ -22,11 +22,11 @@ from coldfork.launch.supervisor.protocol import LONGEST
 from coldfork.launch.supervisor.report_file import Report
 
 LONGEST_TURN_SECONDS = 2.0
-"""An interpreter that is not up by then waits for something other than a processor."""
+"""An interpreter that has not started by then is not waiting for a processor."""
 
 
 class Turns:
-    """The turns of one event loop, which limit how many scripts begin at once."""
+    """The turns of one event loop, which limit how many scripts start at once."""
 
     def __init__(self, at_once: int) -> None:
         self._free = asyncio.Semaphore(at_once)
@@ -38,7 +38,7 @@ class Turns:
 
 
 class Turn:
-    """One script's turn to begin; it is over at the end of the `with` block at the latest."""
+    """One script's turn to start; it is over at the end of the `with` block at the latest."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free: asyncio.Semaphore | None = free
@@ -51,7 +51,7 @@ class Turn:
         self.over()
 
     def over(self) -> None:
-        """End the turn, so that the next script may begin; do nothing if it is already over."""
+        """End the turn, so that the next script may start; do nothing if it is already over."""
         free, self._free = self._free, None
         if free is not None:
             self._timer.cancel()
@@ -59,7 +59,9 @@ class Turn:
 
 
 class TurnsByLoop:
-    """The turns of each event loop, because one loop cannot wake a task that waits in another."""
+    """The turns of each event loop; they are separate because a loop cannot wake a task that waits in
+    another.
+    """
 
     def __init__(self) -> None:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
@@ -74,7 +76,7 @@ class TurnsByLoop:
 
 
 def _at_once() -> int:
-    """Return how many scripts may begin at once: one per processor, but at least two, as disks are slow."""
+    """Return how many scripts may start at once: one per processor, but at least two, as disks are slow."""
     return max(2, processors())
 
 
@@ -84,7 +86,7 @@ _TURNS = TurnsByLoop()
 
 
 class ScriptRun(Coroutine[Any, Any, ScriptResult]):
-    """An isolated script that runs when it is awaited, or while `async for` reads its lines.
+    """An isolated script, which runs when it is awaited or while `async for` reads its lines.
 
     It is a coroutine like that of any `async def`: it can be awaited, gathered and made a task.
     """
@@ -102,7 +104,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
         self._news: asyncio.Event | None = None
         self._whole = self._run()
 
-    # --- a coroutine, as event loops know it ---
+    # --- the methods of a coroutine, for event loops ---
 
     def send(self, value: Any) -> Any:
         """Continue the run, as a coroutine's `send` does."""
@@ -147,7 +149,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             task.result()
 
     def _lines(self) -> Iterator[OutputLine]:
-        """Yield the lines that were not yielded yet, one attempt after another."""
+        """Yield the lines that have not been yielded yet, one attempt after another."""
         while self._attempts:
             first = self._attempts[0]
             last = first in self._over
@@ -245,7 +247,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
             await asyncio.sleep(0)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run blocking work in a thread; a cancellation meanwhile is recorded, and the wait goes on."""
+        """Run blocking work in a thread; a cancellation meanwhile is recorded, but does not end the wait."""
         future = asyncio.get_running_loop().run_in_executor(_starters(os.getpid()), work)
         while not future.done():
             try:
@@ -271,7 +273,7 @@ class ScriptRun(Coroutine[Any, Any, ScriptResult]):
 
 
 class _Alarm:
-    """A timer that checks the caller's own clock when needed, while a script runs."""
+    """A timer that checks the caller's own deadlines while a script runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, following: Following) -> None:
         self._loop = loop
@@ -290,7 +292,7 @@ class _Alarm:
             self._timer.cancel()
 
     def set(self) -> None:
-        """Schedule the next check, by the present state of the clock."""
+        """Schedule the next check according to the present state of the deadlines."""
         left = self._clock.left()
         if self._over or left is None:
             return
@@ -306,7 +308,7 @@ class _Alarm:
 
 @cache
 def _starters(_pid: int) -> ThreadPoolExecutor:
-    """Return a small thread pool for all event loops of this process; a forked child has its own."""
+    """Return a small thread pool for all event loops of this process; a forked child gets its own."""
     return ThreadPoolExecutor(_STARTERS, thread_name_prefix="coldfork")
 
 
@@ -314,8 +316,8 @@ def _starters(_pid: int) -> ThreadPoolExecutor:
 def arun_script(request: ScriptRequest) -> ScriptRun:
     """Run a Python script as `run_script` does, from an event loop: `result = await arun_script(...)`.
 
-    Cancelling the task ends the script and all it started, before the task is done. To take the lines of its
-    output as they come:
+    Cancelling the task ends the script and everything it started before the task is done. To read the lines
+    of its output as they come:
 
         run = arun_script("scripts/post.py")
         async for line in run:

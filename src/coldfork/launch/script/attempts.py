@@ -1,4 +1,4 @@
-"""The attempts at one script: the input of each, whether another follows, and a shortage of descriptors."""
+"""The attempts at one script: each one's input, whether another follows, and shortages of descriptors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 AGAIN = frozenset({Outcome.FAILED, Outcome.KILLED, Outcome.TIMED_OUT, Outcome.OVER_MEMORY, Outcome.OVER_CPU})
 """The outcomes after which another attempt makes sense.
 
-After a cancellation none is wanted, and it is not known what a lost script has done.
+After a cancellation no other attempt is wanted, and a lost script may have done anything.
 """
 
 
@@ -43,7 +43,7 @@ class Attempts:
             raise UsageError(f"retries is how often a script may be run again, not {retries!r}")
         self.most: int = retries + 1
         self.made: tuple[Mapping[str, Any], ...] = ()
-        """How the earlier attempts ended, as reports list them."""
+        """How the earlier attempts ended, in the form in which reports list them."""
         self._tell = tell
 
     def goes_on(self, report: Report) -> bool:
@@ -60,7 +60,7 @@ class Attempts:
 
 
 class StandardInput:
-    """The input given to a script; every attempt reads it from the same position."""
+    """The input given to a script; every attempt reads it from its beginning."""
 
     def __init__(self, given: Given, *, again: bool = False) -> None:
         """`again` says whether the script may be run more than once."""
@@ -97,7 +97,7 @@ def place(descriptor: int) -> int | None:
 
 
 def put_back(descriptor: int, place: int | None) -> None:
-    """Set a file back to this reading position, if it has one."""
+    """Set a file back to this reading position; do nothing if it has none."""
     if place is not None:
         os.lseek(descriptor, place, os.SEEK_SET)
 
@@ -122,11 +122,11 @@ def _unreadable(given: object) -> UsageError:
 
 
 OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
-"""The system's errors when this process, or all processes together, may open no more files."""
+"""The system's errors when this process, or the whole system, may open no more files."""
 
 
 def too_few(who: str) -> str:
-    """Return a message about a process with too few descriptors that says what to do."""
+    """Return a message about a process that may open no more files; it says what to do."""
     return (
         f"the script was not started: {who} may open no more files; close some, or raise the limit, as with "
         "ulimit -n 1024"
@@ -135,7 +135,7 @@ def too_few(who: str) -> str:
 
 @contextmanager
 def told_of_descriptors() -> Iterator[None]:
-    """Turn the system's errors for too few descriptors into one that says what to do."""
+    """Turn the system's errors for a lack of descriptors into one that says what to do."""
     try:
         yield
     except OSError as error:

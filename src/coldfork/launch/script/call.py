@@ -23,38 +23,39 @@ def run_script(request: ScriptRequest) -> ScriptResult:
     """Run a Python script isolated from this process's accelerators, and wait for its end.
 
     `script` is a file, or `"-m"` with the module as the first of `args`. The script runs in a new interpreter
-    with `start_method` as its default start method and with the environment of the table in
-    `coldfork.launch.script.environment`; `env` adds to it, and removes what it maps to None. `devices` are
-    positions in the list of devices that this process sees, their identifiers, or a lease of
-    `coldfork.lease`.
+    with `start_method` as its default start method and with the environment that the table in
+    `coldfork.launch.script.environment` describes; `env` adds variables, and removes those that it maps to
+    None. `devices` are positions in the list of devices that this process sees, identifiers of devices, or a
+    lease from `coldfork.lease`.
 
-    After `timeout` seconds the script and all it started are asked to end, and killed `grace` seconds later.
-    The same happens when this call is interrupted, and when this process dies. What the script leaves running
-    when it ends is ended, too.
+    After `timeout` seconds the script and everything it started are asked to end, and killed `grace` seconds
+    later. The same happens if this call is interrupted or this process dies. Processes that the script leaves
+    running are ended, too.
 
-    `stdin` is what it reads: bytes, a text or an open file; without it, nothing. Its output, its errors and a
-    report are written to a new folder in `log_dir`, else in the user's state folder. `on_line` is called with
-    each `OutputLine` as it is written, `on_progress` with what the script passes to `coldfork.progress`.
+    `stdin` is the script's input: bytes, a text or an open file; by default there is none. Its output, its
+    errors and a report are written to a new folder in `log_dir`, else in the user's state folder. `on_line`
+    is called with each `OutputLine` as it is written, `on_progress` with whatever the script passes to
+    `coldfork.progress`.
 
-    The script and all it starts together may hold `max_memory`, bytes or a text such as `"2 GiB"`, and are
-    killed if they exceed it; they may use `max_cpu` seconds of processor time.
+    The script and everything it starts are killed if together they exceed `max_memory` (bytes, or a text such
+    as `"2 GiB"`) or use more than `max_cpu` seconds of processor time.
 
-    `max_device_memory` is what each process may hold of each device, enforced by MPS or else by the
-    frameworks that can. `caps` in the result says which of them was told, and if none was, why.
+    `max_device_memory` limits what each process may hold of each device. MPS enforces it, or else those
+    frameworks that can; `caps` in the result says which of them were told, or why none was.
 
     `warm` are modules that a server keeps imported; the script is then forked from it: see `coldfork warm`.
-    Where no server can start it, it is started as usual, and `cold_because` in the result says why.
+    If no server can start it, it is started as usual, and `cold_because` in the result says why.
 
     A script that ends badly is run again at most `retries` times, each attempt with a `timeout` of its own;
     the result and the report list the attempts.
 
-    Of the runs in the folder, the `keep_runs` newest are kept: by default 50 in the state folder and 1000 in
-    a `log_dir`; or `"all"`.
+    The folder keeps the newest `keep_runs` runs, or `"all"`: by default 50 in the state folder and 1000 in a
+    `log_dir`.
 
-    With `report=False` nothing is written but temporary files, which are deleted before this returns. The
-    same happens where the state folder cannot be written; `no_report` in the result says why.
+    With `report=False` only temporary files are written, which are deleted before this returns. The same
+    happens if the state folder cannot be written; `no_report` in the result says why.
 
-    Returns a `ScriptResult` however it ends; with `check`, a script that did not succeed raises
+    A `ScriptResult` is returned however the script ends; with `check`, a script that did not succeed raises
     `ScriptError`. A script that cannot be started raises a `ColdforkError` that says why.
     """
     attempts = Attempts(request.retries)

@@ -1,7 +1,7 @@
 """Build the environment of an isolated script from a table of variables, their values and the reasons.
 
-An entry of `env` wins over the table, and `None` there removes a variable. A value in the caller's own
-environment wins where the row keeps it.
+An entry of `env` overrides the table, and `None` in it removes the variable. A value in the caller's own
+environment overrides a row that keeps inherited values.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Row:
     def __init__(self, name: str, value: Callable[[str], str], *, keeps_inherited: bool, why: str) -> None:
         self.name = name
         self.value = value
-        """Gives the value for a start method."""
+        """Returns the value for a start method."""
         self.keeps_inherited = keeps_inherited
-        """Whether a value that the caller's environment already has is left alone."""
+        """Whether a value in the caller's environment is left alone."""
         self.why = why
 
 
@@ -65,8 +65,8 @@ TABLE = (
         why="turns on the fork guard in the script: a fork that is known to break its child raises an "
         "error that names who woke the device",
     ),
-    # MKL, OpenBLAS and numexpr read this variable unless their own are set. So theirs are not set here: a
-    # script given another OMP_NUM_THREADS then gets that number everywhere.
+    # MKL, OpenBLAS and numexpr read this variable unless their own are set. Their own are not set here, so
+    # that a script that is given another OMP_NUM_THREADS uses that number everywhere.
     Row(
         "OMP_NUM_THREADS",
         lambda _: str(processors()),
@@ -76,8 +76,8 @@ TABLE = (
     ),
 )
 
-#: Variables that `inherit_env=False` keeps: those that programs need to start, those that show devices, and
-#: those of MPS. Without MPS's variables a script could exceed its caller's share.
+# The variables that `inherit_env=False` keeps: those that programs need to start, those that select devices,
+# and those of MPS, without which a script could exceed its caller's share.
 KEPT = (
     "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
@@ -146,7 +146,7 @@ def build(
 
 
 def known_method(method: str) -> str:
-    """Return the start method; raise an error if there is none of this name."""
+    """Return the start method; raise an error if there is none with this name."""
     if method not in METHODS:
         import difflib
 

@@ -1,4 +1,4 @@
-"""A running script as its caller follows it: the supervisor's messages and their consequences."""
+"""A running script as its caller sees it: the supervisor's messages and their consequences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Following:
-    """One running script: its supervisor's messages are read and handled here, up to the result."""
+    """One running script. Its supervisor's messages are read and handled here, up to the result."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Following:
         self._started = False
         self._ended = False
         self.report: Report = prepared.report
-        """The report: at first how the script began, in the end how it ended."""
+        """The report: first of how the script began, finally of how it ended."""
 
     @cached_property
     def lines(self) -> OutputLines:
@@ -92,7 +92,7 @@ class Following:
             self._ended = kind == "ended"
             self._refused = message if kind == "refused" else None
             if self._captured:
-                # Keep the files open, because the last lines may be read after the files are deleted.
+                # Keep the files open, because the last lines may be read after the files have been deleted.
                 self.lines.hold()
             return False
         if kind == "started":
@@ -112,12 +112,14 @@ class Following:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return the troubles with the script's supervision, one sentence for each."""
+        """Return the problems with the script's supervision, one sentence for each."""
         unwritten = self._unwritten and f"cannot write the report: {os.strerror(self._unwritten)}"
         return tuple(note for note in (unwritten, self.clock.note) if note)
 
     def result(self) -> ScriptResult:
-        """Release the supervisor, and return the script's result. May block briefly: not for event loops."""
+        """Release the supervisor and return the script's result. This may block briefly, so not for event
+        loops.
+        """
         try:
             return self._result()
         finally:
@@ -143,7 +145,9 @@ class Following:
         )
 
     def conclude(self, *, captured: bool) -> Report | None:
-        """Release the supervisor and complete its work; return the last report, None if it is gone."""
+        """Release the supervisor and complete its work; return the last report, or None if the report is
+        gone.
+        """
         status = self.supervised.leave(captured=captured, ended=self._ended)
         prepared = self._prepared
         if self._refused is not None:
@@ -191,7 +195,7 @@ def begin(
     *,
     streamed: bool,
 ) -> Following:
-    """Prepare a script and start it. May block briefly, so not for an event loop."""
+    """Prepare a script and start it. This may block briefly, so not for event loops."""
     with told_of_descriptors():
         given = stdin.opened()
         try:
@@ -217,7 +221,7 @@ def start(
 ) -> Supervised:
     """Start a prepared script, and hand its run directory over to the supervisor.
 
-    With `forked`, this process exists for the script alone, and may fork the supervisor itself.
+    With `forked`, this process exists only for the script, and may fork the supervisor itself.
     """
     directory = prepared.directory
     try:
@@ -241,7 +245,9 @@ def start(
 
 
 def _start_warm(prepared: Prepared, given: int | None, mask: Iterable[int] | None) -> Supervised | None:
-    """Start the script from a server, if requested; None, with the reason in the report, if none can."""
+    """Start the script from a server, if requested; if no server can start it, return None and report the
+    reason.
+    """
     wanted, directory = prepared.wanted, prepared.directory
     if wanted is None:
         return None

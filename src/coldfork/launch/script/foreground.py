@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _STDIN = 0
 LOST = 1
-"""The status when it is not known how a script ended."""
+"""The exit status if nobody knows how the script ended."""
 
 
 class Foreground:
@@ -41,17 +41,17 @@ class Foreground:
         self.exception: Mapping[str, Any] | None = report.exception
         """The exception that ended it."""
         self.caps: Mapping[str, Any] | None = report.caps
-        """Its limits, and what it used of them."""
+        """The script's limits, and how much of each it used."""
         self.cold_because: str | None = report.cold_because
-        """Why no server started it, where that was asked for."""
+        """Why no server started the script, if one was requested."""
         self.no_report = no_report
-        """Why no report of it is kept."""
+        """Why no report is kept."""
         self.notes = notes
-        """Problems around it: a report that could not be written, a supervisor that stood still."""
+        """Problems with the run: a report that could not be written, a supervisor that was stopped."""
 
     @property
     def complaint(self) -> str | None:
-        """Return a complaint if no program could be given the cap on device memory."""
+        """Return a complaint if no program could be told the cap on device memory."""
         from coldfork.launch.supervisor.limits import device_complaint
 
         return device_complaint(self.caps)
@@ -62,7 +62,7 @@ class Foreground:
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """Return the known troubles that the script's exception shows; its output is not available here."""
+        """Return the known troubles that the script's exception reveals; its output is not available here."""
         if self.exception is None:
             return ()
         from coldfork.launch.script.result import troubles_of
@@ -71,13 +71,13 @@ class Foreground:
 
 
 _ASKING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
-"""A user who sends one of these wants the script to end, and not to be run again."""
+"""A user who sends one of these signals wants the script to end, and not to be run again."""
 
 
 def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], object]) -> Foreground:
     """Run a script to its end, with this process's standard streams and in its process group.
 
-    `tell` is called with a line for each attempt that is followed by another.
+    After each attempt that is followed by another, `tell` is called with a line about it.
     """
     attempts = Attempts(request.retries, tell)
     beginning = place(_STDIN) if request.retries else None
@@ -93,7 +93,7 @@ def run(request: ScriptRequest, on_progress: Progress, tell: Callable[[str], obj
 def _run(
     request: ScriptRequest, on_progress: Progress, attempts: Attempts, received: set[int]
 ) -> tuple[Foreground, Report]:
-    """Make one attempt; return its outcome and report, and add signals received meanwhile to `received`."""
+    """Make one attempt; return its outcome and report, and add the signals that arrive to `received`."""
     prepared = prepare(request, attempts.made)
     script: _Script | None = None
 
@@ -117,7 +117,7 @@ def _run(
 
 
 class _Script:
-    """A script that is waited for through its supervisor's messages."""
+    """A script that is waited for by reading its supervisor's messages."""
 
     def __init__(self, following: Following) -> None:
         self.following = following
@@ -125,7 +125,7 @@ class _Script:
         socket = following.supervised.socket
         socket.setblocking(False)
         if self.apart:
-            # The supervisor is not our child, so have each message, and its end, send us SIGCHLD.
+            # The supervisor is not our child, so have its messages, and its end, send us SIGCHLD.
             fcntl.fcntl(socket, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(socket, fcntl.F_SETSIG, signal.SIGCHLD)
             fcntl.fcntl(socket, fcntl.F_SETFL, fcntl.fcntl(socket, fcntl.F_GETFL) | os.O_ASYNC)
@@ -153,11 +153,11 @@ class _Script:
                 return
 
     def left(self) -> float | None:
-        """Return the seconds until our own clock must be checked."""
+        """Return the seconds until our own deadlines must be checked."""
         return self.following.clock.left()
 
     def look(self) -> None:
-        """Check whether the supervisor is stuck, and act if it is."""
+        """Check whether the supervisor is stuck, and take over if it is."""
         self.following.clock.look()
 
     def hand_on(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The ways in which a script can end, in a word and in a sentence."""
+"""The ways in which a script can end, each as a word and as a sentence."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Outcome(StrEnum):
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """With a status other than 0."""
+    """It ended with a status other than 0."""
     KILLED = "killed"
-    """By a signal that coldfork did not send."""
+    """A signal that coldfork did not send ended it."""
     TIMED_OUT = "timed-out"
     OVER_MEMORY = "over-memory"
-    """It exceeded `max_memory`, and was killed."""
+    """It exceeded `max_memory` and was killed."""
     OVER_CPU = "over-cpu"
-    """It used more processor time than `max_cpu`, and was ended."""
+    """It used more processor time than `max_cpu` and was ended."""
     CANCELLED = "cancelled"
-    """The task or the call that waited for it was cancelled."""
+    """The task or call that waited for it was cancelled."""
     CALLER_DIED = "caller-died"
     LOST = "lost"
-    """Its supervisor was killed; it is not known how the script itself ended."""
+    """Its supervisor was killed, so it is unknown how the script itself ended."""
 
 
 _HOW = {

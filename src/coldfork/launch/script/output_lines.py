@@ -1,6 +1,6 @@
 """Read a script's output line by line from its files, while it runs.
 
-Reading from files blocks nothing: a slow reader stops no script, and nothing piles up.
+Because the output is in files, a slow reader neither stops the script nor fills this process's memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _PIECE = 128 * 1024
 LONGEST_LINE = 1 << 20
-"""A longer line is given out in pieces."""
+"""A longer line is returned in pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class OutputLines:
         self._sources = [_Source(folder / name, name) for name in ("stdout", "stderr")]
 
     def read(self, *, last: bool = False) -> Iterator[OutputLine]:
-        """Yield the lines added since the last call; with `last`, also a last line without an ending.
+        """Yield the lines added since the last call; with `last`, also an unfinished last line.
 
-        Of each output only a limited piece is read, so that an event loop can do other things.
+        Each call reads only a limited piece of each output, so that an event loop can do other things.
         """
         for source in self._sources:
             yield from source.read(last=last)
@@ -50,12 +50,12 @@ class OutputLines:
         return any(source.behind() for source in self._sources)
 
     def hold(self) -> None:
-        """Open the files, to read them even after they are deleted."""
+        """Open the files, so that they can still be read after they are deleted."""
         for source in self._sources:
             source.behind()
 
     def add(self, kept: Mapping[str, bytes]) -> None:
-        """Add the output that did not fit on the disk, after the content of the files."""
+        """Add the output that did not fit on the disk; it follows the content of the files."""
         for source in self._sources:
             source.kept = kept.get(source.name, b"")
 

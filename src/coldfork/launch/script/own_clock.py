@@ -1,8 +1,9 @@
 """The caller's own clock: it ends a script whose time is up, even if its supervisor is stuck.
 
-A supervisor keeps the time itself, ends the script politely and reports how it went. A supervisor that was
-stopped, as by SIGSTOP, does not, and its caller would wait for ever. So the caller looks at it when the time
-is up: a supervisor that stands still is continued once, and one that cannot be is killed with everything.
+Normally the supervisor watches the time, ends the script politely and reports how it ended. A supervisor that
+was stopped, as by SIGSTOP, does none of this, and its caller would wait for ever. So when the time is up, the
+caller checks the supervisor. A stopped one is continued once; if that does not help, it is killed with all
+its processes.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from time import monotonic, sleep
 from coldfork.launch.plumbing.linux import kernel
 
 SLACK_SECONDS = 0.25
-"""This clock is later than the supervisor's by this much, so that a merely slow one loses nothing."""
+"""This clock runs later than the supervisor's by this much, so that a merely slow supervisor loses nothing.
+"""
 _AGAIN_SECONDS = 0.5
 _HOPELESS_SECONDS = 15.0
-"""This long after the grace period nothing can still end; a supervisor itself gives up earlier."""
+"""This long after the grace period, nothing will end any more; a supervisor itself gives up earlier."""
 _KILLING_SECONDS = 2.0
 _AFTER_SECONDS = 0.01
 
 
 class OwnClock:
-    """A clock that tells when to check a supervisor that reports no end of its script, and then acts."""
+    """The clock for one script: it tells when to check the supervisor, and acts if that is stuck."""
 
     def __init__(self, pid: int, timeout: float | None, grace: float) -> None:
         """`pid` is the supervisor's process number."""
@@ -34,25 +36,25 @@ class OwnClock:
         self._next: float | None = None
         self._roused = False
         self.outcome: str | None = None
-        """How the script ended, where the supervisor had to be killed."""
+        """How the script ended, if the supervisor had to be killed."""
         self.note: str | None = None
-        """The fate of a supervisor that stood still, in one sentence."""
+        """A sentence about what happened to a supervisor that was stopped."""
         self._why = "timed-out"
         self.begin()
 
     @property
     def seconds(self) -> float:
-        """Return how many seconds the script has run."""
+        """Return for how many seconds the script has run."""
         return monotonic() - self._began
 
     def begin(self) -> None:
-        """Note that the script begins now."""
+        """Record that the script begins now."""
         self._began = monotonic()
         if self._timeout is not None and self._why == "timed-out":
             self._set(self._began + self._timeout)
 
     def asked(self, why: str) -> None:
-        """Note that the supervisor was asked to end the script."""
+        """Record that the supervisor was asked to end the script."""
         now = monotonic()
         if self._over is None or self._over > now:
             self._why = why
@@ -67,7 +69,7 @@ class OwnClock:
         return None if self._next is None else max(0.0, self._next - monotonic())
 
     def look(self) -> None:
-        """Check whether the supervisor is stuck. May block briefly, so not for an event loop."""
+        """Check whether the supervisor is stuck. This may block briefly, so not for event loops."""
         now = monotonic()
         if self._over is None or self._next is None or now < self._next:
             return
@@ -89,14 +91,16 @@ class OwnClock:
         kernel.signal_all([self._pid], signal.SIGCONT)
 
     def _take_over(self, why: str) -> None:
-        """Kill the script, its processes and the supervisor; the supervisor's end is noticed as usual."""
+        """Kill the script, its processes and the supervisor; the caller notices the supervisor's end as
+        usual.
+        """
         self.outcome = self._why
         self.note = (
             f"when the time was up, the script's supervisor (pid {self._pid}) {why}; it was killed with all "
             "it had started"
         )
         until = monotonic() + _KILLING_SECONDS
-        # The supervisor goes last: while it exists, it adopts every orphan, so that none escapes.
+        # The supervisor is killed last: while it exists it adopts every orphan, so none escapes.
         while monotonic() < until:
             below = [pid for pid in kernel.descendants(self._pid) if kernel.runs(pid)]
             if not below:

@@ -34,7 +34,7 @@ _ENTRY_POINT = "coldfork.launch.supervisor.entry_point:begin"
 
 
 class Prepared:
-    """A run that is about to start: its directory exists, and its report has the state `started`."""
+    """A run that is about to start: its directory exists, and its report says `started`."""
 
     def __init__(
         self, python: str, directory: RunDirectory, report: Report, job: dict[str, Any], wanted: Wanted | None
@@ -43,9 +43,9 @@ class Prepared:
         self.directory = directory
         self.report = report
         self.job = job
-        """The supervisor's task, apart from completing the report."""
+        """The supervisor's task; to complete the report is not part of it."""
         self.wanted = wanted
-        """The server that the script may be forked from, where one was asked for."""
+        """The server from which the script should be forked, if one was requested."""
 
     def handed_over(self) -> dict[str, Any]:
         """Return the supervisor's job, with the report in its present state."""
@@ -57,7 +57,7 @@ def prepare(
 ) -> Prepared:
     """Check a request and prepare its run; `earlier` lists the previous attempts.
 
-    `streamed` says that the lines of its output are taken as they are written.
+    `streamed` says that the caller reads the lines of output as they are written.
     """
     require_supervision("an isolated script")
     _require_times(request)
@@ -118,7 +118,7 @@ def prepare(
 def _device_cap(
     request: ScriptRequest, surroundings: ScriptEnvironment, python: str
 ) -> DeviceMemoryCap | None:
-    """Return the cap on device memory; its module is imported only if the request has a cap."""
+    """Return the cap on device memory; its module is only imported if the request has such a cap."""
     if request.max_device_memory is None:
         return None
     from coldfork.launch.devices import memory_cap
@@ -193,7 +193,8 @@ def _command_line(request: ScriptRequest) -> list[str]:
         return [script, *words]
     _require_readable(script)
     if request.cwd is not None:
-        # Make the path absolute: like all paths, it is relative to the caller's folder, not to `cwd`.
+        # Make the path absolute: like all paths, it is relative to the caller's working directory, not to
+        # `cwd`.
         script = str(Path(script).absolute())
     elif script.startswith("-"):
         script = os.path.join(os.curdir, script)  # noqa: PTH118

@@ -1,4 +1,4 @@
-"""A request to run a script: all options in one place, for the functions that accept them."""
+"""A request to run a script: all options in one place, for every function that accepts them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ class ScriptRequest:
         max_device_memory: int | str | None = None,
     ) -> None:
         self.script = script
-        """A file, a folder or an archive with a `__main__`, or `-m` with the module as the first argument."""
+        """A file, a folder or archive that contains a `__main__`, or `-m` with the module as the first
+        argument.
+        """
         self.args = args
         self.devices = devices
         self.env = env
@@ -66,28 +68,29 @@ class ScriptRequest:
         self.log_dir = log_dir
         self.stdin = stdin
         self.check = check
-        """Whether a script that does not succeed is an error."""
+        """Whether to raise an error if the script does not succeed."""
         self.on_line = on_line
         self.on_progress = on_progress
         self.python = python
         self.grace = grace
         self.most_output = most_output
         self.warm = warm
-        """Modules that a server has imported and the script is forked with; none for an ordinary start."""
+        """Modules that the server from which the script is forked has imported; none for an ordinary start.
+        """
         self.max_memory = max_memory
         self.max_cpu = max_cpu
         self.retries = retries
-        """How often it may be run again when it ends badly."""
+        """How many times the script may be run again if it ends badly."""
         self.report = report
-        """Whether its report and its output are kept."""
+        """Whether the report and the output are kept."""
         self.keep_runs = keep_runs
-        """How many runs the folder of its run directory holds at most."""
+        """The most runs that the folder of the run directory may hold."""
         self.max_device_memory = max_device_memory
-        """How much of each device each process may hold, as MPS or frameworks are told."""
+        """How much of each device each process may hold; MPS or frameworks are told this cap."""
 
 
 def taking(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
-    """Return a decorator that gives a function of a request the request's own parameters."""
+    """Return a decorator that gives a function of a request the parameters of the request."""
     from functools import wraps
     from inspect import signature
 

@@ -1,4 +1,4 @@
-"""The result of an isolated script, and the error that is raised instead if the caller prefers one."""
+"""The result of an isolated script, and the error that callers may have raised instead."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 OUTPUT_KEPT = 1 << 20
-"""How many bytes a result holds of each output's end; the files in the run directory hold more."""
+"""The number of bytes in a result from each output's end; the files in the run directory hold more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,37 +53,37 @@ class ScriptResult:
     """The name of the signal that ended it."""
     seconds: float
     start_method: str
-    """The start method that was asked for."""
+    """The start method that was requested."""
     enforced: bool
-    """Whether the script's Python has confirmed that this is its default start method."""
+    """Whether the script's Python confirmed that this is its default start method."""
     stdout: str
-    """The end of the standard output, at most `OUTPUT_KEPT` bytes of it."""
+    """The end of the standard output: at most `OUTPUT_KEPT` bytes."""
     stderr: str
     run_dir: Path
-    """The folder with the files stdout, stderr and report.json; gone where no report is kept."""
+    """The folder with the files stdout, stderr and report.json; deleted if no report is kept."""
     peak_memory_bytes: int | None
     exception: Mapping[str, Any] | None
     """The exception that ended the script: type, message, stack and caused_by, without secrets."""
     wakes: tuple[Mapping[str, Any], ...]
     """Every wake in the script's own process: accelerator, level and waker."""
     states: tuple[Mapping[str, Any], ...] | None
-    """The state of every accelerator when it ended; None if it could no longer tell."""
+    """The state of every accelerator when the script ended; None if it could no longer report them."""
     left_behind: tuple[str, ...]
-    """The names of processes that it left running; they were ended."""
+    """The names of processes that the script left running; they were ended."""
     warm: bool = False
     """Whether it was forked from a server that had imported its modules already."""
     cold_because: str | None = None
-    """Why no server started it, although that was asked for."""
+    """Why no server started the script, although that was requested."""
     caps: Mapping[str, Any] | None = None
-    """Its limits: for memory and cpu `most`, `reached`, and `by`, which says what enforced the limit."""
+    """The script's limits: for memory and cpu `most`, `reached`, and `by`, which names what enforced it."""
     no_report: str | None = None
-    """Why neither a report nor output is kept; None where they are in `run_dir`."""
+    """Why neither a report nor output is kept; None if they are in `run_dir`."""
     attempts: tuple[Attempt, ...] = ()
-    """All attempts, including the last one, which the rest of the result is about."""
+    """All attempts, the last of which the rest of the result describes."""
     notes: tuple[str, ...] = ()
-    """Problems around the script, a sentence each, such as a full disk or a supervisor that stood still."""
+    """Problems with the run, a sentence each, such as a full disk or a supervisor that was stopped."""
     unwritten: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The content of report.json, where none is kept or it could not be written."""
+    """The content of report.json, if it is not kept or could not be written."""
 
     @property
     def ok(self) -> bool:
@@ -92,13 +92,13 @@ class ScriptResult:
 
     @property
     def report(self) -> dict[str, Any]:
-        """Return the content of report.json; if the file was not written, what it would contain."""
+        """Return the content of report.json, or what it would contain if it was not written."""
         written = None if self.unwritten else report_file.read(str(self.run_dir))
         return dict(self.unwritten or (written.told() if written else {}))
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """Return known troubles that the script's errors or its exception show, with cause and remedy."""
+        """Return the known troubles that the script's errors or exception reveal, with cause and remedy."""
         return troubles_of(self.exception, self.stderr)
 
     def explained(self) -> str:
@@ -135,8 +135,8 @@ def result_of(
 ) -> ScriptResult:
     """Make the result from a finished report and the output files beside it.
 
-    `kept` is the output after the end of the files, which could not be written; `written` says whether the
-    report could, and `no_report` why it is not kept.
+    `kept` is the rest of the output, which could not be written to the files. `written` says whether the
+    report was written, and `no_report` why it is not kept.
     """
     ends = {name: _end_of(run_dir / name, (kept or {}).get(name, b"")) for name in ("stdout", "stderr")}
     child = report.child or {}
@@ -192,11 +192,11 @@ class _End:
 
     text: str
     note: str | None
-    """Why it is incomplete."""
+    """Why this is not the complete end."""
 
 
 def _end_of(file: Path, beyond: bytes) -> _End:
-    """Return the last part of an output: the file's content and the bytes that could not be written to it."""
+    """Return the last part of an output: from the file, and from the bytes that did not fit into it."""
     kept, note = b"", None
     try:
         with file.open("rb") as stream:
@@ -209,18 +209,18 @@ def _end_of(file: Path, beyond: bytes) -> _End:
 
 
 _READ = 64 * 1024
-"""How much of an output's end is searched, where errors stand."""
+"""How many bytes of an output's end are searched for errors."""
 
 
 def troubles_of(exception: Mapping[str, Any] | None, errors: str = "") -> tuple[Trouble, ...]:
-    """Return the troubles shown by an exception, its causes, or a script's error output."""
+    """Return the troubles that an exception, its causes, or a script's error output reveals."""
     from coldfork.knowledge.troubles import seen_in
 
     return tuple(seen_in("\n".join([errors[-_READ:], *_lines_of(exception)])))
 
 
 def quoted(trouble: Trouble) -> str:
-    """Return a trouble in one line: its name, cause and remedy, and the command to type next."""
+    """Return a trouble as one line: its name, cause and remedy, and the next command to type."""
     said = f"{trouble.name}: {trouble.cause} {trouble.remedy}"
     return said if trouble.command is None else f"{said} Next: {trouble.command}"
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from coldfork.launch.supervisor.report_file import Report
 
     Kept = int | Literal["all"] | None
-    """How many runs are kept; None for the default."""
+    """The number of runs to keep; None for the default."""
 
 IN_STATE_FOLDER = 50
 IN_LOG_DIR = 1000
-"""How many runs are kept in a folder that the user has named, and expects to find them in."""
+"""The number of runs kept in a folder that the user has named, and in which the user expects to find them."""
 ALL: Literal["all"] = "all"
 
 _OURS = re.compile(r"\d{8}-\d{6}-.*-[0-9a-f]{8}")
@@ -43,7 +43,7 @@ class Room:
     def __init__(self, most: int | None, spared_seconds: float = _HOUR) -> None:
         self.most = most
         self.spared_seconds = spared_seconds
-        """A run that has ended within this time may still be read, and stays."""
+        """A run that ended less than this long ago is not deleted, because it may still be read."""
 
     def make(self, folder: Path) -> None:
         """Delete the oldest ended runs in a folder, until there is room for one more."""
@@ -57,7 +57,7 @@ class Room:
 
 
 def room(kept: Kept, usual: int) -> Room:
-    """Return the number of runs to keep, as the user has asked."""
+    """Return the limit on runs that the user has chosen, or else the usual one."""
     if kept is None:
         return Room(usual)
     if kept == ALL:
@@ -88,17 +88,17 @@ NOT_WANTED = "none was wanted"
 
 
 class RunDirectory:
-    """The directory of one run, which stays locked as long as a process takes care of the run."""
+    """The directory of one run; it stays locked as long as a process supervises the run."""
 
     def __init__(self, path: Path, mark: str, lock: int, no_report: str | None = None) -> None:
         self.path = path
         self.is_usual = False
-        """Whether it is in the state folder, where no caller asked for it."""
+        """Whether it is in the state folder, because the caller named no other."""
         self.mark = mark
-        """Tells this run from every other."""
+        """A text that identifies this run."""
         self.lock: int = lock
         self.no_report = no_report
-        """Why nothing of it is kept; None where it is."""
+        """Why neither report nor output is kept; None if they are."""
 
     def begin(self, report: Report) -> None:
         """Write the report of a run that is about to start; raise `OSError` if the state folder is full."""
@@ -114,7 +114,7 @@ class RunDirectory:
             ) from None
 
     def let_go(self) -> None:
-        """Close this process's lock on the directory; the supervisor has its own copy by now."""
+        """Release this process's lock on the directory, because the supervisor has its own by now."""
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1
@@ -130,7 +130,7 @@ def make(
 ) -> RunDirectory:
     """Make a run directory in `log_dir` or the user's state folder, and delete the oldest runs there.
 
-    A directory that is not kept, or that the state folder cannot hold, is a temporary folder.
+    If the run is not kept, or cannot be written to the state folder, the directory is a temporary folder.
     """
     space = room(keep_runs, IN_STATE_FOLDER if log_dir is None else IN_LOG_DIR)
     if not kept:
@@ -186,7 +186,7 @@ def _made_in(folder: Path, script: str, space: Room) -> RunDirectory:
 
 
 def mark_abandoned(folder: Path) -> list[Path]:
-    """Mark runs whose supervisors were killed, kill their remaining processes, and return them.
+    """Mark runs whose supervisors were killed, kill their remaining processes, and return the runs' folders.
 
     A supervisor holds a lock on its run directory, which the system releases when it dies.
     """
@@ -223,7 +223,9 @@ def abandon(path: Path, report: Report, outcome: str = "lost") -> None:
 
 @cache
 def _tidied(_pid: int, folder: Path) -> None:
-    """Mark abandoned runs, once per process: a process notices losses of its own later runs by itself."""
+    """Mark abandoned runs, once in each process: a process notices by itself if a later run of its own is
+    lost.
+    """
     mark_abandoned(folder)
 
 
@@ -252,7 +254,7 @@ def _locked(path: Path) -> int | None:
         os.close(descriptor)
         return None
     except OSError:
-        # Without file locks, abandoned runs cannot be told from running ones, so none is marked.
+        # Without file locks, abandoned runs cannot be distinguished from running ones, so none is marked.
         os.close(descriptor)
         raise
     return descriptor

@@ -1,4 +1,4 @@
-"""Find the secrets in an environment and in arguments: every value with a secret name, in all its forms."""
+"""Find the secrets in an environment and in arguments: every value under a secret name, in all its forms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def secrets(environment: Mapping[str, str], words: Sequence[str]) -> set[str]:
 def _in_environment(environment: Mapping[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         if is_secret(name, value):
-            # If the value is the path of a secret file, the path itself is no secret.
+            # A secret file's path is itself no secret.
             if not value.startswith("/") or not os.path.exists(value):  # noqa: PTH110
                 yield value
             yield from _lines(value)
@@ -46,7 +46,7 @@ def _in_text(text: str) -> Iterator[str]:
         yield from _forms(text[start:end])
     if "://" in text:
         for word in text.split():
-            # The secret of a web hook is a part of its URL.
+            # The secret of a web hook is part of its URL.
             yield from (
                 part for part in word.split("/") if len(part) > SHORTEST and redaction.text(part) != part
             )
@@ -69,6 +69,6 @@ def _forms(found: str) -> Iterator[str]:
 
 
 def _lines(value: str) -> Iterator[str]:
-    """Yield the lines of a multi-line key that are long enough to be recognised individually."""
+    """Yield those lines of a multi-line key that are long enough to be recognised on their own."""
     if "\n" in value:
         yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= _SHORTEST_LINE)

@@ -1,1 +1,1 @@
-"""Servers: clean processes with modules already imported, which fork other processes on request."""
+"""Servers: clean processes that have imported modules and fork other processes on request."""

@@ -1,4 +1,6 @@
-"""A caller's circumstances, such as folder and limits, given to workers as if the caller had forked them."""
+"""A caller's circumstances, such as folder and limits, which workers take over as if the caller had forked
+them.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ class Circumstances:
         }
 
     def change_environment(self, changes: Mapping[str, str | None]) -> None:
-        """Change the worker's environment: set variables, and remove those whose value here is None."""
+        """Change the worker's environment: set variables, and remove those that `changes` maps to None."""
         for name, value in changes.items():
             if value is None:
                 self.environment.pop(os.fsencode(name), None)
@@ -59,7 +61,7 @@ class Circumstances:
                 self.environment[os.fsencode(name)] = os.fsencode(value)
 
     def take_over(self, mark: tuple[bytes, bytes]) -> list[str]:
-        """Apply all circumstances but the signals to this process; return a sentence for each failure."""
+        """Apply all circumstances except the signals to this process; return a sentence for each failure."""
         troubles: list[str] = []
 
         def attempt(what: str, do: Callable[[], object]) -> None:
@@ -106,8 +108,8 @@ class Circumstances:
                 try:
                     stream.reconfigure(**manner)
                 except OSError:
-                    # Reopened, because the server's stream was made for a file, and the descriptor is a pipe
-                    # now.
+                    # Reopened, because the server's stream was made for a file, but the descriptor is now a
+                    # pipe.
                     opened = open(stream.fileno(), "w", closefd=False, **_opening(manner))  # noqa: SIM115
                     setattr(sys, name, opened)
 
@@ -136,18 +138,18 @@ def working_directory() -> bytes | None:
     try:
         return os.getcwdb()
     except OSError:
-        # Without one, a worker stays in its server's folder.
+        # Without a working directory of its own, a worker stays in its server's.
         return None
 
 
 def _opening(manner: Mapping[str, object]) -> dict[str, Any]:
-    """Return the settings of a stream that can be given when it is opened."""
+    """Return those settings of a stream that can be passed when it is opened."""
     buffering = 1 if manner["line_buffering"] or manner["write_through"] else -1
     return {"encoding": manner["encoding"], "errors": manner["errors"], "buffering": buffering}
 
 
 def _manner(stream: Any) -> dict[str, object] | None:
-    """Return the settings of a text stream; None if it lacks them."""
+    """Return the settings of a text stream; None if it has none."""
     try:
         return {
             "encoding": stream.encoding,
@@ -160,15 +162,12 @@ def _manner(stream: Any) -> dict[str, object] | None:
 
 
 def identity() -> dict[str, str]:
-    """Return properties that a worker inherits from its server and that cannot be changed, by name."""
+    """Return the properties that a worker inherits from its server and cannot change, by name."""
     return {**inherited(), "session": str(os.getsid(0))}
 
 
 def inherited() -> dict[str, str]:
-    """Return inherited properties that cannot be changed for a script, which begins its own session.
-
-    A server that was started with different values cannot serve this process.
-    """
+    """Return the inherited properties that a script cannot change, though it begins its own session."""
     status = _status()
     return {
         "rights": repr([status.get(field) for field in _IDENTITY]),

@@ -1,8 +1,8 @@
 """The file that lists modules to preload: `coldfork preload` writes it, and a zygote reads it.
 
 It is TOML that a person can read and change: `modules` in the order of their import; `wanted`, the modules
-that the list was made for; under `variables`, which variables were read during the imports and by which
-module; and in `seeds`, what each worker seeds anew beyond the usual generators.
+that the list was made for; under `variables`, the variables that were read during the imports, each with its
+reader; and in `seeds`, the generators that each worker seeds besides the usual ones.
 """
 
 from __future__ import annotations

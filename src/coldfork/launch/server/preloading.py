@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 _PATIENCE = 50
 _A_MOMENT = 0.001
-"""A joined thread stays in the kernel's list for a moment."""
+"""A joined thread remains in the kernel's list for a moment."""
 _FRAMES = 6
 _OURS = "coldfork.launch.server."
 
 
 def stains(waker_of: Any = None) -> list[str]:
-    """Return what would break a child that is forked now, one sentence for each; empty if nothing would.
+    """Return a sentence for each thing that would break a child forked now; empty if nothing would.
 
-    `waker_of` tells who woke an accelerator, where that was watched.
+    `waker_of` returns the code that woke an accelerator, if that was watched.
     """
     return [*_awake(waker_of), *_threads(), *_processes()]
 
@@ -52,7 +52,7 @@ def _awake(waker_of: Any) -> Iterator[str]:
 
 
 def told(waker: Waker) -> str:
-    """Return lines that name an accelerator's waker and its calls, to follow the sentence about its state."""
+    """Return lines with an accelerator's waker and its calls, to follow the sentence about its state."""
     what = f"{waker.call} in {waker.module}" if waker.call else str(waker.module)
     lines = [f"  woken by {what}{_place(waker.path, waker.line)}"]
     inside = [frame for frame in waker.stack if (frame.path, frame.line) != (waker.path, waker.line)]
@@ -87,7 +87,7 @@ def _threads() -> Iterator[str]:
 
 
 def _beginning(thread: Any) -> str:
-    """Return the place where a Python thread's function is defined, to be appended to a sentence."""
+    """Return a phrase, to be appended to a sentence, about where a Python thread's function is defined."""
     target = getattr(thread, "_target", None) or type(thread).run
     code = getattr(target, "__code__", None)
     return "" if code is None else f": {code.co_name}, {code.co_filename}:{code.co_firstlineno}"
@@ -109,19 +109,19 @@ class Preload:
         self._main = main
         """The file of the caller's program, for the module `__main__`."""
         self._suspect = suspect
-        """A module known to wake something: it is imported under watch, to learn which line does."""
+        """A module known to wake something; it is imported under watch, to find the waking line."""
         self._home = os.getpid()
         self.faults: list[Fault] = []
-        """The modules that raised; the last entry is one that made this process unfit to fork, if any did."""
+        """The modules whose import raised; if one made this process unfit to fork, it is the last entry."""
         self.made: Made = Made({}, {})
         """How the imports have changed the environment."""
         self.readers: list[str] = []
-        """The imported modules that are known to read variables early."""
+        """The imported modules known to read variables during their import."""
 
     def load(self, told: Callable[[str], object], noting: AbstractContextManager[object]) -> None:
         """Import the modules one by one; `told` is called with each name before its import.
 
-        `noting` records what the imports read.
+        `noting` is a context that records what the imports read.
         """
         before = dict(os.environ)
         with noting:
@@ -149,7 +149,7 @@ class Preload:
 
     @property
     def stained(self) -> bool:
-        """Return whether this process must not fork any more."""
+        """Return whether this process can no longer fork safely."""
         return any(fault["kind"] == STAINED for fault in self.faults)
 
     def _import(self, name: str) -> None:
@@ -166,13 +166,13 @@ class Preload:
                 del current._inheriting
 
     def _leave_if_forked(self) -> None:
-        """End a child that an import has forked and that returned here, because it is not the server."""
+        """End a child that an import has forked and that has returned here, because it is not the server."""
         if os.getpid() != self._home:
             os._exit(0)
 
 
 def settle() -> object:
-    """Do once what forked processes must not repeat; return the previous handler of SIGINT."""
+    """Do once the things that forked processes must not repeat; return the previous handler of SIGINT."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             # Otherwise each forked process would write the buffered output again.
@@ -181,13 +181,13 @@ def settle() -> object:
 
 
 def freeze() -> None:
-    """Exclude all present objects from garbage collection, which would write to pages shared with forks."""
+    """Exclude all existing objects from garbage collection, which would write to pages shared with forks."""
     gc.collect()
     gc.freeze()
 
 
 def fork(how: Callable[[], int] = os.fork) -> int:
-    """Fork with all signals blocked, which stay blocked in the child; return 0 in the child."""
+    """Fork with all signals blocked, as they remain in the child; return 0 in the child."""
     held = pthread_sigmask(SIG_BLOCK, valid_signals())
     states.remember_for_children()
     pid = how()
@@ -197,7 +197,7 @@ def fork(how: Callable[[], int] = os.fork) -> int:
 
 
 def _watched() -> Callable[[str], object]:
-    """Watch every call from now on; return a function that names an accelerator's waker."""
+    """Watch every call from now on; return a function that returns an accelerator's waker."""
     from coldfork.observe.watch import watch
     from coldfork.start.wakers import WAKERS
 

@@ -1,7 +1,7 @@
-"""Record what imports read besides code (variables, working directory, files), and check for changes.
+"""Record what imports read (variables, working directory, files), and check whether it has changed.
 
-A process that is forked later has the values that were read then. If a new process would read other values,
-the server is not fit for it.
+A process that is forked later keeps the values that were read. If a newly started process would read other
+values, the server cannot stand in for it.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from typing import Any
 
     Mark = list[int] | None
-    """None for a missing file."""
+    """Identifies a version of a file; None for a missing file."""
 
 FILTERING = {"tqdm.utils": "TQDM_"}
-"""Modules that go through all variables to find those with a prefix."""
+"""Modules that go through all variables to find those with a prefix, each with its prefix."""
 HANDING_ON = frozenset({"ctypes.util", "subprocess", "multiprocessing.util"})
 """Modules that go through all variables to pass them to a program."""
 PASSING = frozenset({"inspect", "multiprocessing.process", "traceback", "linecache"})
-"""Modules that ask for the working directory, but keep nothing of it that is not set again."""
+"""Modules that ask for the working directory, but keep nothing of it that is not renewed."""
 _TICK = 20_000_000
 """The coarsest step of a file system's clock, in nanoseconds."""
 OURS = ("COLDFORK_WATCH", "COLDFORK_RUN", "COLDFORK_CHANNEL", "COLDFORK_SPARE")
-"""Variables that differ for every script, and that only coldfork reads."""
+"""Variables that differ for each script, and that only coldfork reads."""
 _LOCALE = ("LANG", "LANGUAGE", "LC_")
 _GIVEN_ANEW = (*variables.HELD, *variables.FOLLOWING, *variables.QUIET, *variables.UNLESS_SET)
-"""Variables that are read at import, and whose value every script gets by other means."""
+"""Variables that are read at import, but whose values a script gets in another way."""
 _OF_SHELLS = frozenset(
     {"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "TMUX", "TMUX_PANE", "WINDOWID"}
 )
-"""Variables of a shell's position, which code that goes through all variables does not care about."""
+"""Variables about the state of a shell, which code that goes through all variables does not use."""
 _OWN = frozenset({"os", "posixpath", "_collections_abc", "collections.abc", "pathlib", "pathlib._local"})
 
 
@@ -47,7 +47,7 @@ class Reads:
     def __init__(self) -> None:
         self.variables: set[str] = set()
         self.beginnings: set[str] = set()
-        """Prefixes: every variable whose name begins with one was read."""
+        """Prefixes of names: every variable with such a prefix was read."""
         self.whole: str | None = None
         """A module that went through all variables."""
         self.folder: str | None = None
@@ -94,7 +94,8 @@ class Reads:
         return asked
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # An audit hook cannot be removed, so it must do nothing afterwards, also in forked processes.
+        # An audit hook cannot be removed, so outside the context it must do nothing, also in forked
+        # processes.
         if not self._noting or event != "open":
             return
         path, _, flags = arguments
@@ -144,7 +145,7 @@ def _watched(kind: type, reads: Reads) -> Any:
 
 
 def _asking(frame: FrameType | None) -> str:
-    """Return the module that is reading, skipping modules of the standard library that read on its behalf."""
+    """Return the module that is reading, skipping standard library modules that read for another."""
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))
         if name not in _OWN and name != __name__:
@@ -165,7 +166,7 @@ def files_of_modules(beside: Collection[str] = ()) -> Iterator[str]:
 
 
 def noted(paths: Iterable[str]) -> dict[str, Mark]:
-    """Return marks of files and folders, by which later changes are noticed."""
+    """Return marks of files and folders, by which later changes can be noticed."""
     return {path: _mark(path) for path in paths}
 
 
@@ -175,7 +176,9 @@ def changed(before: Mapping[str, Mark]) -> str | None:
 
 
 def changed_since(moment: int, paths: Iterable[str]) -> str | None:
-    """Return the first file changed since a moment in nanoseconds, or just before; None if there is none."""
+    """Return the first file that changed after, or just before, a moment in nanoseconds; None if there is
+    none.
+    """
     for path in paths:
         try:
             if os.stat(path).st_ctime_ns >= moment - _TICK:
@@ -198,7 +201,7 @@ def _mark(path: str) -> Mark:
 
 
 def read_otherwise(then: Mapping[str, str], now: Mapping[str, str], read: Mapping[str, Any]) -> str | None:
-    """Return a variable that the server has read and whose value is different now; None if there is none."""
+    """Return a variable that the server has read and that has another value now; None if there is none."""
     for name in sorted(then.keys() | now.keys()):
         if name in OURS or name in _GIVEN_ANEW or then.get(name) == now.get(name):
             continue

@@ -1,8 +1,8 @@
 """Give each forked process its own random seeds, and thread pools of the size that its variables allow.
 
-No two processes produce the same random numbers. The server limits pools to one thread, so that its imports
-start none; where a library has read that limit, its own function raises it again. Only loaded modules are
-touched: nothing is imported for this.
+So no two processes produce the same random numbers. The server limits pools to one thread, so that its
+imports start no others; in libraries that have read this limit, their own functions raise it again. Only
+loaded modules are touched: nothing is imported for this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_NUMEXPR = ("NUMEXPR_NUM_THREADS", "OMP_NUM_THREADS")
 def redraw(named: Iterable[str] = ()) -> None:
     """Seed the global generators of the loaded modules, and the generators named here.
 
-    A name is that of a module and, behind a colon, a path inside it: `sympy.core.symbol:Dummy._prng`.
+    Each name consists of a module and, after a colon, a path inside it: `sympy.core.symbol:Dummy._prng`.
     """
     random = sys.modules.get("random")
     if random is not None:
@@ -51,7 +51,7 @@ def redraw(named: Iterable[str] = ()) -> None:
 def found(name: str) -> Any:
     """Return the object with this name; None if the module is not loaded or does not have it.
 
-    Behind the module come attributes and the content of dictionaries and tuples, as in
+    The path inside the module may lead through attributes, dictionaries and tuples, as in
     `Writer.send.__defaults__.0`.
     """
     module, _, path = name.partition(":")
@@ -76,13 +76,13 @@ def seed_anew(generator: Any) -> None:
     if hasattr(generator, "seed"):
         generator.seed()
     else:
-        # numpy's newer generators cannot be seeded again, but can take over the state of a new one.
+        # numpy's newer generators cannot be seeded again, but can copy the state of a new one.
         source = generator.bit_generator
         source.state = type(source)().state
 
 
 class ThreadLimits:
-    """Setters for the thread limits of the loaded libraries, found once for all workers."""
+    """Functions that set the thread limits of loaded libraries, looked up once for all workers."""
 
     def __init__(self) -> None:
         self._openmp: list[Any] = []
@@ -95,7 +95,9 @@ class ThreadLimits:
                 self._openblas += _setters(path, _OPENBLAS_SETTERS)
 
     def restore(self, environment: Mapping[str, str]) -> None:
-        """Set this process's thread limits to these variables' values or, without them, its processors."""
+        """Set this process's thread limits from these variables; without them, to the number of its
+        processors.
+        """
         here = len(os.sched_getaffinity(0))
         openmp = _first(environment, ("OMP_NUM_THREADS",), here)
         # OpenBLAS and MKL never use more threads than there are processors, whatever the variables say.
@@ -130,7 +132,7 @@ def _loaded() -> Iterator[str]:
 
 
 def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the first of these functions that a library has, or nothing."""
+    """Yield the first of these functions that a library has, if it has any."""
     import ctypes
 
     library = ctypes.CDLL(path)
@@ -140,7 +142,9 @@ def _setters(path: str, names: tuple[str, ...]) -> Iterator[Any]:
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...], otherwise: int) -> int:
-    """Return the first of these variables that holds a number; of a list, as for nested levels, its first."""
+    """Return the first number among these variables; if one holds a list, for nested levels, its first
+    number.
+    """
     for name in names:
         number = environment.get(name, "").partition(",")[0].strip()
         if number.isdigit() and int(number) > 0:

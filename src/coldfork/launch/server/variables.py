@@ -1,12 +1,12 @@
 """The variables that a server is started with, and those whose changes come too late for its workers.
 
-A worker is given its caller's whole environment. Code that reads a variable later gets the caller's value.
-Code that read it before the fork, at the interpreter's start or while a module was imported, has the server's
-value; if the caller's differs, another server is started.
+A worker is given its caller's whole environment. Code that reads a variable after the fork gets the caller's
+value. Code that read it before, at the interpreter's start or while a module was imported, has the server's
+value; if the caller's value is different, another server is started.
 
-This module lists which variables are read early: many are read in C, where that cannot be noted. A warm
-server also notes what Python reads (`reads`), because its scripts must behave as if started anew; a worker
-may have what its caller's own imports would have found.
+This module lists the variables that are read early, because C code reads many of them unseen. A warm server
+also records what Python code reads (`reads`), because its scripts must behave as if newly started; for a
+worker it is enough to be like its caller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
 MARK = "COLDFORK_ZYGOTE"
-"""Carried by the server, its workers and all they start, to find them when their caller has died."""
+"""A variable of the server, its workers and everything they start, which finds them if their caller has died.
+"""
 
 HELD = {
     "OMP_NUM_THREADS": "1",
@@ -27,15 +28,15 @@ HELD = {
     "BLIS_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
 }
-"""Limits thread pools to one thread during imports; `thread_limits` gives the workers their own."""
+"""Limits thread pools to one thread during imports; `ThreadLimits` raises the limits again in workers."""
 QUIET = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
-"""Lets PyTorch tell whether there is a device, during imports, without waking it."""
+"""Lets PyTorch find out during imports whether there is a device, without waking it."""
 UNLESS_SET = {"OPENBLAS_THREAD_TIMEOUT": "18"}
-"""Limits how long the threads that OpenBLAS starts in each worker spin: 2 ** 18 cycles are enough to be awake
-for the next of several operations, while the default of 2 ** 26 is more than a worker takes to start.
+"""Limits how long the threads that OpenBLAS starts in each worker spin: for 2 ** 18 cycles, long enough to
+catch the next of several operations. The default of 2 ** 26 takes longer than a worker's start.
 """
 FOLLOWING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS")
-"""Left out, because MKL follows OpenMP's setting, and remembers what it has read itself."""
+"""Removed, because MKL follows OpenMP's setting, and would remember its own."""
 
 DEVICES = (
     "CUDA_VISIBLE_DEVICES",
@@ -46,7 +47,8 @@ DEVICES = (
     "ONEAPI_DEVICE_SELECTOR",
 )
 RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
-"""Variables that differ between workers: a module that reads one at import freezes it for all of them."""
+"""Variables that differ between workers: a module that reads one at import freezes its value for all of them.
+"""
 
 INTERPRETER = "the interpreter"
 LOADER = "the dynamic loader"
@@ -70,11 +72,11 @@ READ_EARLY: tuple[tuple[str, str], ...] = (
     ("KMP_", "torch"),
     ("GOMP_", "torch"),
 )
-"""Prefixes of variables, each with what has read them by then: the module, if it is imported."""
+"""Prefixes of variables, each with the code that reads them early: a module, if it is imported."""
 _GIVEN_ANEW = ("numexpr",)
-"""Libraries whose pools get the size that the worker's variables say."""
+"""Libraries whose pools are resized according to the worker's variables."""
 HANDED_ON = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "PYTHONINSPECT")
-"""Exceptions: a worker's `sys.path` is its caller's, and the others are read only when they are needed."""
+"""Exceptions: a worker gets its caller's `sys.path`, and the others are read only when needed."""
 
 
 def changed(environment: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:
@@ -95,7 +97,7 @@ def while_importing(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_workers_own(name: str, reader: str | None) -> bool:
-    """Return whether workers have different values of a variable, so that a server must not read it early."""
+    """Return whether a variable differs between workers, so that a server must not read it."""
     if (reader or "").partition(".")[0] in _GIVEN_ANEW:
         return False
     return name in DEVICES or name in RANKS or name in HELD or name in FOLLOWING
@@ -107,7 +109,9 @@ def pretended(name: str, environment: Mapping[str, str]) -> str:
 
 
 def stays_the_same(name: str) -> bool:
-    """Return whether all workers of a server share a variable, so that changing it needs a new server."""
+    """Return whether all workers of a server share a variable's value, so that another value needs a new
+    server.
+    """
     return not is_workers_own(name, None) and name not in HANDED_ON and name not in QUIET and name != MARK
 
 
@@ -125,8 +129,8 @@ def too_late(
 ) -> list[str]:
     """Return the variables that a server has read and that have changed since the server's start.
 
-    `before` is what `early` returned then. `also` are more variables that it has read. `made` is what its
-    modules have set themselves: a caller that has imported them has the same values, which is no change.
+    `before` is what `early` returned when it started. `also` are further variables that it has read. `made`
+    are the changes that its modules made: a caller that has imported them has the same values.
     """
     later = early(now, also)
     same = made or {}
@@ -149,7 +153,7 @@ def was_read(name: str, imported: Collection[str]) -> bool:
 
 
 def early(environment: Mapping[str, str], also: Collection[str] = ()) -> dict[str, str]:
-    """Return the variables that servers read early, whichever modules they import."""
+    """Return the variables that every server reads early, whatever modules it imports."""
     every = [reader for _, reader in READ_EARLY]
     return {name: value for name, value in environment.items() if name in also or was_read(name, every)}
 
@@ -160,13 +164,14 @@ class Made:
     def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         names = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
         self.variables: dict[str, str | None] = {name: after.get(name) for name in sorted(names)}
-        """The variables that they have set, with None for those that they have removed."""
+        """The variables that the imports have set; None as a value means removed."""
         self._found = {name: before.get(name) for name in names}
 
     def apply(self, *, always: bool = False) -> None:
-        """Make the same changes here, except to variables whose values differ from those before the imports.
+        """Make the same changes here, except to variables that have other values here than before the
+        imports.
 
-        Use `always` if it is known that the imports would have read the same here.
+        With `always`, make all changes: the imports are known to have read the same values.
         """
         for name, value in self.variables.items():
             if not always and os.environ.get(name) != self._found[name]:

@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 OVER_MEMORY = "over-memory"
 OVER_CPU = "over-cpu"
 PATIENCE = 0.05
-"""A script asked to end over its processor time is killed when it has used this share more."""
+"""A script that was asked to end because of its processor time is killed after using this share more."""
 _ENTERING_SECONDS = 1.0
-"""A process that is not in its group by then was refused."""
+"""A process that is not in its group by then was not let in."""
 _GROUP = "cgroup"
 _WATCH = "watch"
 
 
 class Capping:
-    """The caps of one script; without any, nothing is checked."""
+    """The caps on one script; without any, nothing is checked."""
 
     def __init__(self, caps: dict[str, Any], name: str, caller: int) -> None:
-        """`caps` holds `memory` in bytes, `cpu` in seconds, and `groups`: whether to try a control group."""
+        """`caps` holds `memory` in bytes, `cpu` in seconds, and `groups`, which says whether to try a control
+        group.
+        """
         self._memory = None if caps["memory"] is None else MemoryWatch(caps["memory"])
         self._cpu = None if caps["cpu"] is None else ProcessorWatch(caps["cpu"])
         self._group: ControlGroup | None = None
@@ -36,13 +38,13 @@ class Capping:
         self._entered = False
         self._made = monotonic()
         self.ended: float = 0.0
-        """The processor time of ended processes that were waited for here."""
+        """The processor time of processes that have ended and were reaped here."""
         if caps["groups"]:
             self._group_for(name, caller)
 
     @property
     def must_not_be_late(self) -> bool:
-        """Return whether checks must be prompt, because the kernel does not enforce or count for us."""
+        """Return whether checks must be prompt, because the kernel does not enforce or measure for us."""
         return (self._memory is not None and not self._held_by_group) or self._group is None
 
     @property
@@ -63,13 +65,14 @@ class Capping:
             self._group = control_group.make(name, caller, memory=False)
 
     def look(self, processes: Callable[[], Sequence[int]]) -> tuple[str | None, bool]:
-        """Check the processes; return the exceeded cap, and whether to kill them without a polite request.
+        """Check the processes; return the cap that they exceed, and whether to kill them without asking
+        first.
 
         `processes` lists the tree, parents first.
         """
         over = self._over(processes)
-        # During a polite end, memory use would go on growing beyond the cap; a little more time does less
-        # harm.
+        # While a script ends politely, its memory might grow far beyond the cap; a little more processor time
+        # does less harm.
         return over, over == OVER_MEMORY or (over == OVER_CPU and self._far_over_cpu())
 
     def _over(self, processes: Callable[[], Sequence[int]]) -> str | None:
@@ -110,11 +113,13 @@ class Capping:
         return self._cpu is not None and self._cpu.used >= self._cpu.most * (1 + PATIENCE)
 
     def conclude(self) -> str | None:
-        """Take a last reading after the end; return the cap that the kernel itself has enforced, if any."""
+        """Take a last reading after the script's end; return the cap that the kernel itself has enforced, if
+        any.
+        """
         over = self._over(tuple)
         if self._group is not None:
             self._group.remove()
-        # A cap exceeded only in the last moments did not end the script, so it is not the reason.
+        # A cap that was exceeded only in the last moments is not the reason for the script's end.
         return over if over == OVER_MEMORY and self._held_by_group else None
 
     def account(self) -> dict[str, Any]:

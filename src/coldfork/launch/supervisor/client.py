@@ -1,7 +1,7 @@
 """Start the supervisor of a script, read its messages, and ask it to end the script.
 
-The supervisor is `supervisor.main`, in an interpreter of its own. This module knows nothing of event loops: a
-caller with one watches the socket itself.
+The supervisor is `supervisor.main`, in an interpreter of its own. This module does not depend on event loops:
+a caller that has one watches the socket itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Supervised:
     def __init__(self, pid: int, ours: socket.socket, mark: str, *, parent: bool = True) -> None:
         """`parent` says whether the supervisor is a child of this process, which must then reap it."""
         self.pid = pid
-        """The supervisor's pid; where the output is captured, also the script's group and session."""
+        """The supervisor's pid; if the output is captured, also the number of the script's group and session.
+        """
         self.socket = ours
         self.parent = parent
         self._mark = mark
@@ -55,7 +56,7 @@ class Supervised:
         self._say(f"signal {number}")
 
     def heard(self, message: bytes) -> dict[str, Any]:
-        """Decode a message of the supervisor; any other text is an error message from its Python."""
+        """Decode a message of the supervisor; text that is no message is an error message of its Python."""
         try:
             decoded = decode(message.decode("utf-8", "backslashreplace"))
         except ValueError:
@@ -73,9 +74,10 @@ class Supervised:
         return self.heard(message) if message else None
 
     def leave(self, *, captured: bool, ended: bool) -> int | None:
-        """Release the supervisor, whose messages have been read; return its exit status, None if unknown.
+        """Release the supervisor after its messages have been read; return its exit status, or None if
+        unknown.
 
-        `ended` says whether its last message has come: then it has nothing left to do.
+        `ended` says whether its last message has come, so that it has nothing left to do.
         """
         if os.getpid() == self._home and not self.parent:
             self._until_gone()
@@ -87,7 +89,8 @@ class Supervised:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         elif ended:
-            # The supervisor is about to end. Kill it, because a stopped process would not end by itself.
+            # The supervisor is about to end. Kill it all the same, because a stopped process would not end by
+            # itself.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         try:
@@ -96,14 +99,14 @@ class Supervised:
             return None
 
     def _until_gone(self) -> None:
-        """Wait for the end of a supervisor that is not our child: the socket's other end is closed then."""
+        """Wait until a supervisor that is not our child has ended; its end of the socket is closed then."""
         self.socket.settimeout(_LAST_SECONDS)
         with suppress(OSError):
             while self.socket.recv(LONGEST):
                 pass
 
     def clear_away(self) -> None:
-        """Kill the script's processes that no supervisor takes care of any more."""
+        """Kill the processes of the script that no supervisor looks after any more."""
         kernel.end_marked(MARK, {self._mark})
 
     def _say(self, words: str) -> None:
@@ -131,9 +134,9 @@ def start(
 ) -> Supervised:
     """Start a supervisor, which starts the script. `lock` is the descriptor of the locked run directory.
 
-    `given` is the descriptor that the script reads from, with two pipes for its output; None passes all three
-    of our streams. `mask` are the signals that the script is to block; by default those that this thread
-    blocks.
+    `given` is the descriptor from which the script reads, and two pipes take its output; with None the script
+    gets our own three streams. `mask` contains the signals that the script should block: by default those
+    that this thread blocks.
     """
     from coldfork.launch.plumbing import channel
     from coldfork.launch.plumbing.interpreter import own_variables
@@ -165,7 +168,9 @@ def start(
 
 
 def input_of(given: bytes) -> int:
-    """Return a descriptor from which these bytes can be read: a memory file, not a pipe or a file on disk."""
+    """Return a descriptor from which these bytes can be read: a memory file, neither a pipe nor a file on
+    disk.
+    """
     from coldfork.launch.plumbing import channel
 
     return channel.holding("stdin", given)

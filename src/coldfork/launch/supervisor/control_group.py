@@ -1,6 +1,6 @@
 """A control group (cgroup v2) for one tree of processes, if this user may make one.
 
-The kernel then counts the tree exactly, and enforces a cap on memory itself. A group is made in the
+The kernel then measures the tree exactly, and enforces a cap on memory itself. A group is made in the
 caller's own group or in one above, wherever this user may write: as root, and in groups that systemd has
 delegated (`Delegate=yes` with `DelegateSubgroup=`, or a session of the user's own).
 """
@@ -21,15 +21,15 @@ _AGAIN_SECONDS = 0.002
 
 
 class ControlGroup:
-    """A control group, for the processes that enter it and all their descendants."""
+    """A control group for the processes that enter it and all their descendants."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.entrance: str = os.path.join(path, PROCESSES)
-        """A process that writes 0 here enters the group."""
+        """The file of the group to which a process writes 0 to enter."""
 
     def hold_to(self, most: int) -> bool:
-        """Have the kernel cap the group's memory and kill the group at the cap; return whether it will."""
+        """Have the kernel cap the group's memory and kill the group at the cap; return False if it cannot."""
         try:
             self._write("memory.max", str(most))
         except OSError:
@@ -38,7 +38,7 @@ class ControlGroup:
             try:
                 self._write(name, value)
             except OSError:
-                # The machine has no swap, or the kernel is older than 4.19 and kills one process only; we
+                # The machine has no swap, or its kernel is older than 4.19 and kills only one process; we
                 # kill the rest.
                 continue
         return True
@@ -52,7 +52,7 @@ class ControlGroup:
         return self._number("cpu.stat", b"usage_usec") / 1_000_000
 
     def kills(self) -> int:
-        """Return how many of the group's processes the kernel has killed for lack of memory."""
+        """Return how many of the group's processes the kernel has killed because memory ran out."""
         return self._number("memory.events", b"oom_kill")
 
     def memory(self) -> int:
@@ -96,7 +96,7 @@ class ControlGroup:
 def make(name: str, caller: int, *, memory: bool, process: str = "/proc") -> ControlGroup | None:
     """Make a group in the caller's own group or in one above; None if that is impossible.
 
-    With `memory`, only one in which the kernel can enforce a cap on memory.
+    With `memory`, make only a group in which the kernel can enforce a cap on memory.
     """
     for folder in _places(caller, process):
         if not (os.access(folder, os.W_OK) and os.access(os.path.join(folder, PROCESSES), os.W_OK)):
@@ -128,7 +128,7 @@ def _places(caller: int, process: str) -> Iterator[str]:
         return
     point, root = mount
     if root != "/":
-        # The mount shows only a part of the hierarchy, which may not include the caller's group.
+        # The mount shows only part of the hierarchy, which may not include the caller's group.
         if own != root and not own.startswith(root + "/"):
             return
         own = own.removeprefix(root) or "/"
@@ -172,7 +172,9 @@ def _controls_memory(folder: str) -> bool:
 
 
 def enter(entrance: str) -> None:
-    """Move this process into a group; ignore a refusal, which the supervisor notices as an empty group."""
+    """Move this process into a group; ignore a refusal, because the supervisor notices that the group is
+    empty.
+    """
     try:
         _write(entrance, "0")
     except OSError:

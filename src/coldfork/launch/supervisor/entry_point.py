@@ -1,8 +1,8 @@
 """Isolate a script from within its own interpreter, before its first import.
 
-This enforces the start method that the environment names, in this process and in every Python that it starts,
-and reports to the supervisor what happens to the accelerators here. It lives in the script's process: it
-imports only the standard library, and nothing it does may make the script fail.
+This module enforces the start method that the environment names, in this process and in every Python that it
+starts. It also reports to the supervisor which accelerators wake here. It runs in the script's process, so it
+imports only the standard library, and nothing that it does may make the script fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHANNEL = "COLDFORK_CHANNEL"
 CONTEXTS = frozenset({"multiprocessing.context", "multiprocess.context"})
 _PROGRESS_SECONDS = 0.05
 _PROGRESS_SAVED = 20
-"""How many steps a script that was slow before may report in one go."""
+"""The most reports that may be sent at once, after a time without any."""
 _MOST_CAUSES = 5
 _MOST_FRAMES = 100
 _LONGEST_MESSAGE = 2000
@@ -60,8 +60,8 @@ class Channel:
     def progress(self, done: int, total: int) -> None:
         """Report the script's progress, unless the last report was sent a moment ago."""
         now = monotonic()
-        # Reports use up a budget of time, which builds up to a limit while nothing is sent. So the last of a
-        # few quick steps is reported too, but a tight loop sends only twenty reports a second.
+        # Reports use up a budget of time, which builds up to a limit while none is sent. So the last of a few
+        # quick steps is reported too, but a tight loop sends only twenty reports a second.
         self._paid_until = max(self._paid_until, now - _PROGRESS_SAVED * _PROGRESS_SECONDS)
         if self._paid_until > now and done < total:
             return
@@ -88,7 +88,7 @@ def begin(session: WatchSession) -> None:
 
 
 def _guard() -> None:
-    """Turn on the fork guard as the environment says; the code that examines forks is imported on demand."""
+    """Turn on the fork guard if the environment says so; its larger part is imported on demand."""
     try:
         from coldfork.start.guard import MODES, OFF, VARIABLE, guard
         from coldfork.start.guard.process import HERE
@@ -139,7 +139,7 @@ def _tell_failure(channel: Channel) -> None:
 def _described(error: BaseException) -> Event:
     """Describe an exception with its traceback, and the exceptions that caused it.
 
-    This avoids `traceback`: compiling code here, as that import does, makes Python forget that it was
+    This does not use `traceback`: importing it compiles code, which makes Python forget that it was
     interrupted, and end with the wrong status.
     """
     chain: list[Event] = []
@@ -175,7 +175,7 @@ def progress(done: int, total: int) -> None:
     """Report to this script's caller that `done` of `total` steps are done; without a caller, do nothing.
 
     `coldfork exec` shows it as a bar, and `run_script` passes it to `on_progress`. It may be called in a
-    tight loop, of which twenty reports a second arrive.
+    tight loop: at most twenty reports a second are sent.
     """
     channel = Channel.current
     if channel is not None:
@@ -193,7 +193,7 @@ def _identity(descriptor: int) -> tuple[int, int] | None:
 class Enforcer:
     """An import hook that makes a start method multiprocessing's default as soon as its module is loaded.
 
-    It does not itself import multiprocessing or its relatives: a script may do without them.
+    It does not import multiprocessing or its variants itself, because a script may not need them.
     """
 
     def __init__(self, method: str) -> None:
@@ -210,7 +210,7 @@ class Enforcer:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module that holds the default, and hook into its loader; leave all other modules alone."""
+        """Find a module that holds the default, and hook into its loader; return None for other modules."""
         if name not in CONTEXTS:
             return None
         from importlib.machinery import PathFinder
@@ -228,7 +228,7 @@ class Enforcer:
         return spec
 
     def enforce(self, context: ModuleType) -> None:
-        """Set the default, but do not fix it: the script may still choose, as it could without coldfork."""
+        """Set the default start method but do not fix it: the script may still choose another."""
         try:
             known = context._concrete_contexts.get(self._method)
             if known is not None and context._default_context._actual_context is None:

@@ -1,7 +1,7 @@
 """Run a supervisor without starting another interpreter: fork it from a process that serves only the script.
 
-`coldfork exec` is such a process. It has one thread and has imported what a supervisor needs, which another
-interpreter would have to import again.
+`coldfork exec` is such a process. It has one thread, and has already imported the modules that a supervisor
+needs.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def _begin(plan: SupervisedRun, held: list[int]) -> NoReturn:
         pthread_sigmask(SIG_BLOCK, all_but())
         signal(SIGCONT, SIG_DFL)
         for number in map(int, os.listdir("/proc/self/fd")):
-            # Close-on-exec descriptors are the caller's own, which a started supervisor would not have
-            # either.
+            # Close-on-exec descriptors are the caller's own; a started supervisor would not have inherited
+            # them.
             if number not in held and _is_ours_alone(number):
                 os.close(number)
         for descriptor, number in zip(held, (CONTROL, LOCK), strict=True):

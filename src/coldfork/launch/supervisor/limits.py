@@ -1,4 +1,4 @@
-"""Caps on a script: in the form that users write and read, and in those for the supervisor and the report."""
+"""Caps on a script, in the forms for users, for the supervisor and for the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DECIMAL = {letter: 1000**power for power, letter in enumerate(_LETTERS, 1)}
 def parse_size(size: int | str, name: str = "size") -> int:
     """Parse a size such as `2 GiB`, `512M`, `1.5GB` or a number of bytes; `name` is for error messages.
 
-    K, M, G and T count in 1024, alone and with iB; KB, MB, GB and TB count in 1000.
+    K, M, G and T, alone or with iB, are powers of 1024; KB, MB, GB and TB are powers of 1000.
     """
     if isinstance(size, str):
         return _require_some(_read(size, name), size, name)
@@ -40,7 +40,7 @@ def _read(text: str, name: str) -> int:
     if matched is None or factor is None:
         raise UsageError(f'{name}={text!r} is not a size; write it as in "2 GiB", "512M" or "1.5GB"')
     whole, dot, part = matched[1].partition(".")
-    # Whole numbers are computed without floats, which would round large ones.
+    # Whole numbers are not computed as floats, which would round large ones.
     return int(float(matched[1]) * factor) if dot and part else int(whole) * factor
 
 
@@ -72,14 +72,15 @@ def spoken_cap(count: int) -> str:
 
 def _unit(count: int) -> tuple[str, int]:
     for letter in reversed(_LETTERS):
-        # Avoid 1024.0 MiB as the result of rounding: that is 1.0 GiB.
+        # Rounding could give 1024.0 MiB, which should read 1.0 GiB.
         if count >= _BINARY[letter] * 0.99995:
             return f"{letter}iB", _BINARY[letter]
     return "bytes", 1
 
 
 SWITCH = "COLDFORK_CAPS"
-"""If its value contains `watch`, no control group is made, and caps are enforced by watching."""
+"""If its value contains `watch`, no control group is made, and caps are enforced by watching the processes.
+"""
 _WATCH = "watch"
 
 
@@ -90,11 +91,11 @@ class Limits:
         self, memory: int | None, cpu: float | None, device_memory: dict[str, Any] | None = None
     ) -> None:
         self.memory = memory
-        """Bytes, together."""
+        """Bytes for all processes together."""
         self.cpu = cpu
-        """Seconds of processor time, together."""
+        """Seconds of processor time for all processes together."""
         self.device_memory = device_memory
-        """The cap on device memory that was set, as the report shows it."""
+        """The cap on device memory that was set, in the report's form."""
 
     def job(self, environment: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
         """Return the supervisor's instructions about the caps; None without caps."""
@@ -121,7 +122,7 @@ def read(memory: Size | None, cpu: float | None) -> Limits:
 
 
 def device_complaint(caps: Mapping[str, Any] | None) -> str | None:
-    """Return a complaint if no program could be given the cap on device memory; else None."""
+    """Return a complaint if no program could be told the cap on device memory; else None."""
     cap = (caps or {}).get("device_memory")
     return None if cap is None or cap["by"] else f"no device memory cap: {cap['why_not']}"
 

@@ -1,9 +1,9 @@
 """The small process between a caller and a script, which lets no process of the script outlive it.
 
-It is started by exec and has one thread, so that a death signal that it sets is reliable, and it adopts
-whatever the script's own processes leave behind. It ends the script when the time is up, when the caller asks
-or dies, and writes how it all ended. Its descriptors: 3 is the caller, 4 the plan, 5 the lock on the run
-directory, which shows that it is running.
+It is started by exec and has one thread, so that the death signals that it sets are reliable. It adopts the
+processes that the script's own processes leave behind. It ends the script when the time is up, when the
+caller asks it to, or when the caller dies, and reports how everything ended. Its descriptors: 3 is the
+caller, 4 the plan, 5 the lock on the run directory, which shows that it is running.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from coldfork.launch.supervisor.capping import Capping
 
 LINGER_SECONDS = 0.5
-"""How long processes that the script leaves behind may take to end; helpers of multiprocessing do."""
+"""How long processes that the script leaves behind may take to end by themselves, as multiprocessing's
+helpers do.
+"""
 _LAST_SECONDS = 10.0
-"""After this time, what does not die of SIGKILL is left, and named in the report."""
+"""After this time, processes that SIGKILL has not ended are left, and named in the report."""
 _AGAIN_SECONDS = 0.02
 _DRAIN_BYTES = 1 << 24
 
@@ -62,9 +64,9 @@ class Supervisor:
         begin: Callable[[list[int], int], int],
         process: int | None = None,
     ) -> None:
-        """`begin` starts the script with these outputs and this channel, and returns the script's pid.
+        """`begin` starts the script with its outputs and its channel, and returns the script's pid.
 
-        `process` is a pidfd of the caller, for a supervisor that is not its child.
+        `process` is a pidfd of the caller, if the supervisor is not the caller's child.
         """
         self._plan = plan
         self._caller = caller
@@ -113,8 +115,8 @@ class Supervisor:
                 caller = os.pidfd_open(self._plan.caller)
             except (OSError, AttributeError):
                 return
-        # The socket alone is no sign of the caller's life, as a forked child may hold its end open; a pidfd
-        # is.
+        # The socket does not show whether the caller is alive, as a forked child may hold its end open; a
+        # pidfd does.
         self._loop.watch(caller, self._caller_died)
         if self._process is None and os.getppid() != self._plan.caller:
             self._caller_died()
@@ -208,7 +210,8 @@ class Supervisor:
                 self._loop.at(self._ended + LINGER_SECONDS, self._end_the_rest)
 
     def _time_is_over(self) -> None:
-        # A supervisor that was stopped for a while may notice the timeout and the script's end at once.
+        # A supervisor that was stopped for a while may notice the timeout and the script's end at the same
+        # time.
         self._see_children()
         self._end("timed-out")
 
@@ -293,7 +296,7 @@ class Supervisor:
 
 
 def _capping(plan: SupervisedRun) -> Capping | None:
-    """Return the enforcement of the script's caps; its module is loaded only for a script with caps."""
+    """Return the enforcement of the script's caps; its module is loaded only if there are caps."""
     if plan.caps is None:
         return None
     from coldfork.launch.supervisor.capping import Capping
@@ -304,7 +307,7 @@ def _capping(plan: SupervisedRun) -> Capping | None:
 
 
 def all_but(*spared: int) -> set[int]:
-    """Return the signals that a supervisor blocks: all except these and those caused by its own faults."""
+    """Return the signals that a supervisor blocks: all except these, and except those for its own faults."""
     faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}
     return set(map(int, valid_signals())) - faults - set(spared)
 

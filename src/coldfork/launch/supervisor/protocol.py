@@ -1,7 +1,7 @@
 """The messages between a caller and the supervisor of its script.
 
 The plan comes in a memory file, because an environment may be larger than any message; the rest are short
-messages on a socket that keeps them apart. Nothing of it ever appears on a command line.
+messages on a socket that preserves their boundaries. None of it ever appears on a command line.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 MARK = "COLDFORK_RUN"
-"""Carried by the script and all it starts, so that they are found if their supervisor is killed."""
+"""A variable of the script and everything it starts, which finds them if their supervisor is killed."""
 CONTROL = 3
 PLAN = 4
 LOCK = 5
 LONGEST = 65_536
 """The longest message."""
 _PIECE = 8192
-"""So many characters of any kind fit into a message."""
+"""This many characters of any kind fit into a message."""
 
 
 class Caller:
@@ -39,11 +39,11 @@ class Caller:
 
     @property
     def there(self) -> bool:
-        """Return whether the caller is still there, as far as the socket has shown."""
+        """Return whether the caller is still there, as far as the socket shows."""
         return self._there
 
     def tell(self, message: dict[str, Any], *, wait: bool = True) -> bool:
-        """Send a message; return whether it was sent. If the caller is gone, do nothing."""
+        """Send a message; return whether it was sent. Do nothing if the caller is gone."""
         if not self._there:
             return False
         os.set_blocking(CONTROL, wait)
@@ -106,7 +106,7 @@ class SupervisedRun:
         """The control group that the script's process has to enter before it begins."""
         self.caller: int = job["caller"]
         self.at_terminal: bool = not self.captured
-        """Whether the caller waits for signals, and reads messages only when it gets one."""
+        """Whether the caller waits for signals, and reads messages only when it gets a signal."""
 
     def conclude(
         self,
@@ -141,17 +141,17 @@ class SupervisedRun:
         except OSError as error:
             # The disk is full, or the folder deleted: tell the caller, because the file cannot.
             caller.tell({"is": "unwritten", "errno": error.errno})
-        # Sent even if it was written: the caller may have no descriptor left to open the file.
+        # Sent even if the file was written: the caller may have no descriptor left to open it.
         caller.hand_over("report", encode(report.told()))
 
     def left_alone(self) -> None:
-        """Delete the run directory unless it is to be kept, in place of the caller, which is gone."""
+        """Delete the run directory unless it is kept; the caller, who would do this, is gone."""
         if not self._kept:
             report_file.delete(self.folder)
 
 
 def apart(status: int | None) -> tuple[int | None, int | None]:
-    """Split a wait status into an exit status and a signal, one of which is None."""
+    """Split a wait status into an exit status and a signal, of which one is None."""
     if status is None:
         return None, None
     return (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else (os.WEXITSTATUS(status), None)
@@ -166,7 +166,7 @@ def read_plan() -> SupervisedRun:
 
 
 def inside(text: str | bytes) -> str:
-    """Encode a file name for JSON, independently of the file system encodings of caller and supervisor."""
+    """Encode a file name for JSON, whatever the file system encodings of the two processes."""
     return os.fsencode(text).decode("utf-8", "surrogateescape")
 
 

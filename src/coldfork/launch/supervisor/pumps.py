@@ -1,6 +1,6 @@
 """Copy a script's output into files, and collect its interpreter's messages for the report.
 
-A script never has to wait for its caller. Output beyond the limit is left out, except for its end.
+A script never has to wait for its caller. Output beyond the limit is omitted, except for its end.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 KEPT_END = 64 * 1024
-"""How much is kept of the end of an output that is too long."""
+"""How many bytes are kept from the end of an output that is too long."""
 _HIGH = 190
-"""Above the descriptors that programs usually count."""
+"""A descriptor number above those that programs usually assume."""
 _MOST_WAKES = 64
 
 
@@ -34,12 +34,12 @@ class Pump:
         self.taken: int = 0
 
     def begun(self) -> None:
-        """Close our copy of the writing end: while it is open, the pipe cannot end when the script does."""
+        """Close our copy of the writing end: while it is open, the pipe does not end when the script does."""
         os.close(self.writing)
         os.set_blocking(self.reading, False)
 
     def pump(self) -> bool:
-        """Read the bytes that are there now; return False at the end of the pipe."""
+        """Read the bytes that are available; return False at the end of the pipe."""
         try:
             piece = os.read(self.reading, _PIECE)
         except BlockingIOError:
@@ -55,7 +55,7 @@ class Pump:
         os.close(self.reading)
 
     def _took(self, piece: bytes) -> None:
-        """Handle the bytes that were read; `piece` is empty if none were there."""
+        """Handle the bytes that were read; `piece` is empty if none were available."""
         raise NotImplementedError
 
 
@@ -75,7 +75,7 @@ class Output(Pump):
         self._trouble: int | None = None
         self._end = b""
         self.kept: bytes = b""
-        """The end of the output that could not be written; the file's reader appends it."""
+        """The end of the output, if it could not be written; the file's reader appends it."""
 
     def begun(self) -> None:
         """Close our copy of the writing end, and enlarge the pipe as far as permitted."""
@@ -96,7 +96,7 @@ class Output(Pump):
         super().finish()
 
     def counted(self) -> dict[str, Any]:
-        """Return how many bytes there were, how many of them the file lacks, and why."""
+        """Return the number of bytes in all, how many of them the file lacks, and why."""
         return {
             "bytes": self.taken,
             "left_out": self.taken - self._written,
@@ -111,7 +111,7 @@ class Output(Pump):
             piece = piece[written:]
         self._end = (self._end + piece)[-KEPT_END:]
         if self._caller is not None and self._untold:
-            # A caller that cannot keep up is notified later; the file has all the output meanwhile.
+            # A caller that cannot keep up is told later; meanwhile the file has all the output.
             self._untold = not self._caller.tell({"is": "output"}, wait=False)
 
     def _write(self, piece: bytes) -> int:
@@ -127,7 +127,7 @@ class Output(Pump):
 
 
 class ScriptChannel(Pump):
-    """A reader of the messages of the script's interpreter: device states, wakers, the final exception."""
+    """A reader of messages from the script's interpreter: device states, wakers, the final exception."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -144,7 +144,7 @@ class ScriptChannel(Pump):
             try:
                 self._take(decode(line.decode("ascii")))
             except (ValueError, KeyError, TypeError, AttributeError):
-                # A program may write to this descriptor by mistake; ignore everything that is no message.
+                # A program may write to this descriptor by mistake; ignore everything that is not a message.
                 continue
 
     def _take(self, event: dict[str, Any]) -> None:

@@ -2,8 +2,8 @@
 
 Like the supervisor of a script, this uses only the lightest modules of the standard library.
 
-A secret is recognised by its name (`API_KEY=...`), by its look (a long random word) or by its value: what has
-a secret name anywhere in the environment or the arguments is removed wherever else it turns up.
+A secret is recognised by its name (`API_KEY=...`), by its look (a long random word) or by its value: a value
+that has a secret name in the environment or the arguments is removed wherever else it occurs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Veil:
     """A filter that hides known secrets, and text that looks like one, in texts and data."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        # Longer secrets come first, because a shorter one may be the beginning of another.
+        # Longer secrets come first, because a shorter one may be their beginning.
         self.values: list[str] = sorted(
             {value for value in values if len(value) >= SHORTEST and value.lower() not in _ORDINARY},
             key=len,
@@ -69,7 +69,7 @@ NAME = "report.json"
 _UNFINISHED = ".report.json.new"
 _OUTPUTS = ("stdout", "stderr")
 _BEGINNING = 1024
-"""How many bytes from the beginning surely contain the state, which is among the first keys."""
+"""The number of bytes at the beginning that surely contain the state, which is among the first keys."""
 
 
 _OF_ATTEMPT = ("id", "outcome", "status", "signal", "seconds")
@@ -85,7 +85,7 @@ class Report:
     tool: dict[str, str]
     id: str
     state: str
-    """`started`, `ended`, or `abandoned` where no supervisor saw the end."""
+    """`started`, `ended`, or `abandoned` if no supervisor saw the end."""
     started: str
     ended: str | None
     seconds: float | None
@@ -96,7 +96,7 @@ class Report:
     cwd: str
     start_method: str
     warm: dict[str, Any] | None
-    """The modules of the server that was asked for, and why it did not start the script."""
+    """The modules of the requested server, and why it did not start the script."""
     timeout: float | None
     retries: int
     attempts: list[Mapping[str, Any]]
@@ -110,14 +110,14 @@ class Report:
     left_behind: list[str]
     unreachable: list[int]
     noticed: str | None
-    """When it was found that no supervisor saw the end."""
+    """When it was discovered that no supervisor saw the end."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
-        # Keys that other versions have written are preserved.
+        # Keep keys that other versions have written.
         self.__dict__ = {**dict.fromkeys(Report.__annotations__), **told}
 
     def told(self) -> dict[str, Any]:
-        """Return the report in the form that the file has."""
+        """Return the report in the form that it has in the file."""
         return {name: value for name, value in vars(self).items() if name != "noticed" or value is not None}
 
     @property
@@ -126,7 +126,7 @@ class Report:
         return None if self.warm is None else self.warm["cold_because"]
 
     def begin_attempts(self, earlier: Sequence[Mapping[str, Any]]) -> None:
-        """List the earlier attempts, and this one after them."""
+        """List the earlier attempts, followed by this one."""
         self.attempts = [*earlier, self._attempt()]
 
     def end(self, outcome: str) -> None:
@@ -164,7 +164,8 @@ def write(folder: str, report: Report) -> None:
 def write_last(folder: str, report: Report) -> None:
     """Replace the report of an ended run; if the disk is full, delete the old report first.
 
-    The old one says that the script still runs: where there is no room, no report is better than that.
+    The old report says that the script still runs; if there is no room for the new one, it is better to have
+    none.
     """
     try:
         write(folder, report)
@@ -184,7 +185,7 @@ def read(folder: str) -> Report | None:
 
 
 def may_run(folder: str) -> bool:
-    """Return whether the beginning of the report allows for the run to be still going on."""
+    """Return whether, judging by the beginning of its report, a run may still be in progress."""
     try:
         descriptor = os.open(os.path.join(folder, NAME), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -198,7 +199,7 @@ def may_run(folder: str) -> bool:
 
 
 def tidy(folder: str) -> None:
-    """Remove the unfinished file of a process that was killed in `write`."""
+    """Remove the unfinished file of a process that was killed during `write`."""
     _remove(os.path.join(folder, _UNFINISHED))
 
 
@@ -223,5 +224,5 @@ def delete(folder: str) -> None:
 
 
 def _text(value: object) -> str:
-    # The encoder accepts only objects, so encode one with a single key, and cut out its value.
+    # The encoder accepts only objects, so encode one with a single key and cut out its value.
     return encode({"_": value}).decode("ascii").strip().removeprefix('{"_":').removesuffix("}")

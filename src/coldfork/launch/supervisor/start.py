@@ -18,7 +18,7 @@ CHANNEL_VARIABLE = "COLDFORK_CHANNEL"
 
 
 def start(plan: SupervisedRun, outputs: list[int], channel: int, control: Callable[..., int]) -> int:
-    """Start the interpreter; return its pid. `outputs` are for stdout and stderr, -1 to inherit ours."""
+    """Start the interpreter; return its pid. `outputs` become its stdout and stderr; -1 means our own."""
 
     def prepare() -> None:
         if plan.entrance is not None:

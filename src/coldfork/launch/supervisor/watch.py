@@ -1,4 +1,6 @@
-"""Measure what a tree of processes uses, and check caps that the kernel cannot enforce."""
+"""Measure the memory and processor time of a tree of processes, and check caps that the kernel cannot
+enforce.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ _SCHEDULER_CLOCK = 2
 def memory(pids: Iterable[int]) -> int:
     """Return the memory of these processes in bytes; a page that several of them share counts once.
 
-    This sums their PSS, which is a process's own pages and its share of the others. Where the PSS may not be
-    read, resident memory counts. A process that is gone holds nothing.
+    This is the sum of their PSS: for each process, its own pages and its share of the others. If a PSS cannot
+    be read, the resident memory counts instead. A process that has ended counts as 0.
     """
     return sum(map(_held, pids))
 
@@ -39,7 +41,8 @@ def proportional(pid: int) -> int | None:
                 if line.startswith(b"Pss:"):
                     return int(line.split()[1]) * 1024
     except (FileNotFoundError, ProcessLookupError):
-        # Gone, a zombie, or a kernel without this file; only in the last case does the process hold memory.
+        # The process is gone, is a zombie, or the kernel lacks this file; only in the last case does it hold
+        # memory.
         return None
     except (OSError, ValueError):
         return None
@@ -47,7 +50,7 @@ def proportional(pid: int) -> int | None:
 
 
 def resident(pid: int) -> int:
-    """Return a process's resident memory, with shared pages in full; 0 if it is gone. Cheap to read."""
+    """Return a process's resident memory, counting shared pages in full; 0 if it is gone. Cheap to read."""
     try:
         with open(f"/proc/{pid}/statm", "rb", 0) as stream:
             return int(stream.read(256).split()[1]) * _PAGE
@@ -72,9 +75,9 @@ def faulted(pid: int) -> int:
 
 
 def processor_seconds(pid: int) -> tuple[float, float] | None:
-    """Return the processor times of a process and of the children that it reaped; None if it is gone.
+    """Return the processor time of a process, and that of the children it has reaped; None if it is gone.
 
-    A zombie still has its own. The time of a child that is never waited for is lost with it.
+    A zombie still has its own time. The time of a child that nobody waits for is lost.
     """
     found = standing(pid)
     if found is None:
@@ -93,22 +96,28 @@ def _on_its_clock(pid: int) -> float:
 
 
 FASTEST = 4 * 1024**3
-"""The most bytes a second that one processor may come to hold; a kernel that clears small pages is slower."""
+"""The most memory that one processor can fill in a second; the kernel clears small pages more slowly than
+this.
+"""
 _MOST_PROCESSORS = 4
-"""More processors at once are slowed down by the memory itself."""
+"""With more processors at once, the memory itself becomes the limit."""
 _BEYOND = 0.03
-"""How far beyond a cap a pause may lead, as a part of it; the rest of a tenth is for check and kill."""
+"""How far beyond the cap memory may grow during a pause, as a share of the cap; the check and the kill may
+take the rest of a tenth.
+"""
 _NEAR = 0.75
-"""Above this part of a cap, shared pages are no longer counted once for each process."""
+"""Above this share of a cap, shared pages are no longer counted once for each process."""
 _SHORTEST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.25
 _EASE = 4.0
-"""A pause is this many times longer than the check before it, so that the watch stays a light load."""
+"""A pause lasts this many times as long as the check before it, so that the watch stays a light load."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A process's memory figures when its share was last read, which takes long for a large process."""
+    """A process's memory figures at the time when its share was last read; reading it takes long for a large
+    process.
+    """
 
     share: int
     resident: int
@@ -122,9 +131,11 @@ class MemoryWatch:
     def __init__(self, most: int) -> None:
         self.most = most
         self.held: int = 0
-        """Its memory at the last check; far below the cap, shared pages count more than once in it."""
+        """The tree's memory at the last check; if it was far below the cap, shared pages are counted more
+        than once.
+        """
         self.reached: int = 0
-        """The most memory that any check has found."""
+        """The most memory that a check has found."""
         self.pause: float = _SHORTEST_PAUSE
         """Seconds until the next check."""
         self._known: dict[int, _Known] = {}
@@ -155,11 +166,13 @@ class MemoryWatch:
         return held > self.most
 
     def _at_most(self, residents: dict[int, int]) -> int:
-        """Return an upper bound of the memory: shares when last read, plus possible growth since."""
+        """Return an upper bound of the memory: the shares at their last reading, plus all possible growth
+        since then.
+        """
         if not self._known:
             return self._ask(residents)
         for pid in self._known.keys() - residents.keys():
-            # Memory that the process shared may now belong to the other processes alone.
+            # Memory that this process shared may now belong to the other processes alone.
             self._departed += self._known.pop(pid).share
         return self._departed + sum(self._grown(pid, resident) for pid, resident in residents.items())
 
@@ -167,8 +180,8 @@ class MemoryWatch:
         known = self._known.get(pid)
         if known is None:
             return resident
-        # A page inherited in a fork becomes the process's own when written to, which does not change its
-        # resident size.
+        # When a page inherited in a fork is written to, it becomes the process's own, but its resident size
+        # does not change.
         got = max(resident - known.resident, faulted(pid) - known.faulted, 0)
         return min(resident, known.share + got)
 
@@ -188,7 +201,7 @@ class MemoryWatch:
             own, read = anonymous(pid), faulted(pid)
             share = proportional(pid)
             if share is None:
-                # The share cannot be read, or the process has just ended, in which case this is 0.
+                # The share cannot be read, or the process has just ended; in the latter case this is 0.
                 share = resident(pid)
             self._known[pid] = _Known(share, held, own, read)
         return sum(known.share for known in self._known.values())
@@ -203,15 +216,16 @@ class ProcessorWatch:
         self.pause: float = _SHORTEST_PAUSE
         """Seconds until the next check."""
         self._times: Mapping[int, tuple[float, float]] = {}
-        """The time of each process and of its children, when all could last be read."""
+        """The time of each process and of its children, at the last moment when all could be read."""
         self._ended = 0.0
         self._looked = monotonic()
         self._lost = 0.0
 
     def look(self, pids: Sequence[int], ended: float) -> bool:
-        """Measure these processes, parents first; `ended` is the time of those already reaped.
+        """Measure these processes, which are listed parents first; `ended` is the time of those already
+        reaped.
 
-        Returns whether they exceed the cap.
+        Return whether they exceed the cap.
         """
         began = process_time()
         read = {pid: processor_seconds(pid) for pid in pids}
@@ -221,18 +235,19 @@ class ProcessorWatch:
             self._lost += self._lost_since(times, ended, now - self._looked)
             self._times, self._ended, self._looked = times, ended, now
         over = self.take(ended + sum(map(sum, times.values())) + self._lost)
-        # Pauses are short, because the time of an unreaped child since the last check is lost; if never seen,
-        # all its time.
+        # Pauses are short, because the time that an unreaped child has used since the last check is lost; if
+        # it was never seen, all its time is lost.
         longest = _LOSING_PAUSE if self._lost else _UNSEEN_PAUSE
         self.pause = max(_EASE * (process_time() - began), min(longest, self.pause))
         return over
 
     def _lost_since(self, times: Mapping[int, tuple[float, float]], ended: float, elapsed: float) -> float:
-        """Return the time of processes that have ended, less what is counted by those that reaped them.
+        """Return the time of processes that have ended since the last check, as far as no reaper has counted
+        it.
 
-        The rest is the time of children for which no process has waited, and it has been used all the same.
-        When they ended is not known: to the time they were seen to use, half of what they may have used since
-        is added.
+        This is the time of children for which no process has waited, but which they have used all the same.
+        It is unknown when they ended: so half of the time that they may have used since the last check is
+        added to their time at that check.
         """
         gone = {pid: sum(time) for pid, time in self._times.items() if pid not in times}
         known = sum(gone.values())
@@ -255,8 +270,8 @@ class ProcessorWatch:
 
 
 _LEAST_PAUSE = 0.01
-"""The time of children that were waited for is counted in hundredths of a second."""
+"""The kernel counts the time of children that were waited for in hundredths of a second."""
 _UNSEEN_PAUSE = 0.02
-"""Children that live for less are not seen, and their time is lost if no process waits for them."""
+"""Children that live for a shorter time are not seen, and their time is lost if no process waits for them."""
 _LOSING_PAUSE = 0.004
-"""The lost part of a child's time is at most this long."""
+"""At most this much of a child's time is lost."""

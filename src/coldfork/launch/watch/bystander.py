@@ -1,7 +1,7 @@
-"""Follow a watched program's recording as it grows, and add what its processes cannot report.
+"""Follow a watched program's recording as it grows, and add events that its processes cannot report.
 
-Examples are how a killed process ended, and processes that never reported anything. The bystander looks only
-at the kernel's process table, and never asks the program itself.
+Examples are the end of a killed process, and processes that report nothing at all. The bystander reads only
+the kernel's process table, and never asks the program itself.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from coldfork.observe.recording.events import decode
 
 _NOBODY_UNHEARD = 0.05
 _SOMEBODY_UNHEARD = 0.01
-"""How often it looks while there is a process that may become an unwatched Python."""
+"""The pause between looks, in seconds, while there is a process that may become an unwatched Python."""
 _PATIENCE = 0.5
 """How long it waits for processes that outlive the program by a moment, such as resource trackers."""
 _REST = 40
-"""After each look it rests this many times as long, to stay cheap with many processes."""
+"""After each look it rests this many times as long as the look took, to stay cheap with many processes."""
 _BULKY = b'{"event":"import"'
 
 
@@ -41,17 +41,17 @@ class _Seen:
     kin: Standing
     at: float
     heard: bool = False
-    """Whether it reports itself."""
+    """Whether the process reports events itself."""
     attended: bool = False
     own: bool = False
-    """Whether it works for coldfork itself, and the program knows nothing of it."""
+    """Whether the process works for coldfork, so that it is no concern of the program."""
     python: str | None = None
     hidden: str | None = None
     command: list[str] = field(default_factory=list)
     executed: bool = True
-    """Whether its program is its own, and not its parent's."""
+    """Whether it has executed a program of its own, instead of running its parent's."""
     became: bool = False
-    """Whether it reported itself before it became this program by `exec`."""
+    """Whether it reported events before it became another program by `exec`."""
 
 
 class Bystander:
@@ -68,7 +68,7 @@ class Bystander:
         self._known: dict[int, _Seen] = {}
         self._heard: set[int] = set()
         self._gone: set[tuple[int, int]] = set()
-        """Processes that have ended; until they are waited for they are still in the table."""
+        """Processes that have ended; they remain in the table until they are waited for."""
         self._rest = b""
         self._read = 0
         self._over = threading.Event()
@@ -80,7 +80,7 @@ class Bystander:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop observing, once the processes that end with the program have ended too."""
+        """Stop observing, after the processes that end with the program have ended too."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -159,7 +159,7 @@ class Bystander:
                 seen.hidden = locked_out(seen.command, given, VARIABLE)
 
     def _listen(self) -> None:
-        """Read new events in the recording; a process that reports events needs no entry by the bystander."""
+        """Read new events in the recording; the bystander need not describe processes that report events."""
         try:
             with self._recording.open("rb") as stream:
                 stream.seek(self._read)
@@ -184,8 +184,8 @@ class Bystander:
             if seen is not None:
                 seen.heard, seen.became = True, False
                 if event.get("ppid") != seen.kin.parent:
-                    # The bystander saw the process's original parent, which has ended since; record that
-                    # parent.
+                    # The bystander saw the process's original parent, which has ended since, so record that
+                    # one.
                     self._tell_of(seen)
         elif kind == "exec" and isinstance(pid, int):
             self._became_another(pid)
@@ -193,7 +193,7 @@ class Bystander:
             self._met(child)
 
     def _became_another(self, pid: int) -> None:
-        """Examine a process anew that has executed another program, which may not report any events."""
+        """Examine a process again after it has executed another program, which may not report any events."""
         found = standing(pid)
         if found is not None and not found.has_ended:
             self._heard.discard(pid)
@@ -219,7 +219,7 @@ class Bystander:
         self._tell_last(seen, event)
 
     def _tell_last(self, seen: _Seen, event: dict[str, Any]) -> None:
-        """Add an event on how a process ended, or that it still runs."""
+        """Add an event that says how a process ended, or that it still runs."""
         if seen.own:
             return
         if not seen.heard and (not seen.became or (seen.python and seen.executed)):

@@ -1,6 +1,6 @@
 """Notice from outside how processes end, using handles that stay valid when numbers are reused.
 
-No process is adopted for it: a subreaper would change what orphans see as their parent.
+It does so without adopting orphans, which would then see another parent than usual.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Ended:
 
     @classmethod
     def as_waited_for(cls, pid: int, status: int | None) -> Ended:
-        """Make an object from a wait status, or from None if that is unknown."""
+        """Make an object from a wait status; None stands for an unknown one."""
         if status is None:
             return cls(pid)
         code = os.waitstatus_to_exitcode(status)
@@ -48,7 +48,7 @@ class PidDescriptors:
         self._attended: dict[int, int] = {}
 
     def attend(self, pid: int) -> bool:
-        """Watch for the end of this process; False if it has ended already."""
+        """Watch for the end of this process; return False if it has already ended."""
         try:
             descriptor = os.pidfd_open(pid)
         except OSError:
@@ -57,7 +57,7 @@ class PidDescriptors:
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Wait until a process ends, at most this many seconds; return those that have."""
+        """Wait at most this many seconds until a process ends; return those that have ended."""
         return list(self._ended(readable(list(self._attended), seconds)))
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class KernelQueue:
         self._queue = system.kqueue()
 
     def attend(self, pid: int) -> bool:
-        """Watch for the end of this process; False if it has ended already."""
+        """Watch for the end of this process; return False if it has already ended."""
         system = self._system
         flags = system.KQ_EV_ADD | system.KQ_EV_ONESHOT
         wanted = system.KQ_NOTE_EXIT | _NOTE_EXIT_STATUS
@@ -95,7 +95,7 @@ class KernelQueue:
         return True
 
     def wait(self, seconds: float) -> list[Ended]:
-        """Wait until a process ends, at most this many seconds; return those that have."""
+        """Wait at most this many seconds until a process ends; return those that have ended."""
         return [
             Ended.as_waited_for(event.ident, event.data if event.fflags & _NOTE_EXIT_STATUS else None)
             for event in self._queue.control(None, _MOST_EVENTS, seconds)
@@ -107,7 +107,7 @@ class KernelQueue:
 
 
 Ends: TypeAlias = PidDescriptors | KernelQueue
-"""Learns when processes end."""
+"""An object that notices the ends of processes."""
 
 
 def chosen() -> Ends | None:
@@ -118,7 +118,7 @@ def chosen() -> Ends | None:
 
 
 def _of_reaped(descriptor: int) -> int | None:
-    """Return the status of a reaped process, which Linux keeps from version 6.15 on; None otherwise."""
+    """Return the status of a reaped process, which Linux keeps from version 6.15 on; None before that."""
     import fcntl
 
     asked = bytearray(_INFO.pack(_EXIT, 0))

@@ -46,7 +46,8 @@ class PythonLine:
 def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ...], PythonLine]:
     """Separate the long options named in `ours` from the other words before the program.
 
-    `ours` says for each whether its value is the next word. The rest is for Python, in its order.
+    `ours` maps each option to whether its value is the next word. All other words are for Python, in their
+    order.
     """
     taken: list[str] = []
     options: list[str] = []
@@ -71,7 +72,9 @@ def split(words: Sequence[str], ours: Mapping[str, bool]) -> tuple[tuple[str, ..
 
 
 def _read(word: str, waiting: list[str]) -> tuple[str, ...] | None:
-    """Read a word of short options, and the next word if that is its value; None where the program begins."""
+    """Read a word of short options, and the next word if that is its value; return None if the program
+    begins.
+    """
     for place, letter in enumerate(word[1:], 1):
         if letter in "cm":
             return None
@@ -115,9 +118,9 @@ class WatchPlan:
     python: str = sys.executable
     follow: bool = False
     virtual: str | None = None
-    """A virtual device, NAME or NAME:N; children get it too, and so are followed."""
+    """A virtual device, NAME or NAME:N; child processes get it too, and so are followed."""
     exact: tuple[str, ...] = ()
-    """Modules in which to find the exact line; `__main__` is the program's own file."""
+    """Modules in which the exact line is found; `__main__` stands for the program's own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class WatchedRun:
     ending: Ending
     watched: bool
     obstacle: str | None = None
-    """Why the recording could not be written to its end, for example because the disk is full."""
+    """Why the recording could not be completed, for example because the disk is full."""
 
 
 def run(plan: WatchPlan, base: Mapping[str, str] = os.environ) -> WatchedRun:
@@ -187,7 +190,7 @@ def _obstacle(recording: Path) -> str | None:
 
 
 def _add(plan: WatchPlan, event: dict[str, Any], limit: int | None = None) -> str | None:
-    """Add a line unless the recording has reached its limit; return the reason if writing fails."""
+    """Add a line unless the recording has reached its limit; return the reason if that fails."""
     line = encode(event)
     try:
         # A program that died while writing has left a line without an end, so begin a new one.

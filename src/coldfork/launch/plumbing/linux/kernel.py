@@ -1,4 +1,4 @@
-"""Linux features that Python does not offer: adopting orphans, dying with a parent, the ends of processes."""
+"""Linux features that Python does not offer: adopting orphans, dying with a parent, ending processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def process_control() -> Callable[..., int]:
 def _function(name: str) -> Callable[..., int]:
     """Return a function of the C library.
 
-    Through `_ctypes`, because all of `ctypes` would take half the time of starting a supervisor.
+    It is found through `_ctypes`, because importing all of `ctypes` would take half the time of starting a
+    supervisor.
     """
     try:
         import _ctypes
@@ -55,8 +56,8 @@ _SLICE_NANOSECONDS = 100_000
 def come_first() -> None:
     """Have this process run as soon as it is woken, even if others keep every processor busy.
 
-    As root by real-time scheduling; otherwise by asking for short time slices, which come sooner (from Linux
-    6.12 on; older kernels ignore it). Processes started from then on do not inherit it.
+    Root uses real-time scheduling; others ask for short time slices, which are granted sooner (from Linux
+    6.12 on; older kernels ignore the request). Processes started afterwards do not inherit this.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
@@ -78,7 +79,7 @@ def die_with_parent(control: Callable[..., int]) -> None:
 
 
 def hear_of_parent(control: Callable[..., int], number: int) -> None:
-    """Have the kernel send this signal when the parent ends, or only the thread that forked this process."""
+    """Have the kernel send this signal when the parent ends, or just its thread that forked this process."""
     control(_SET_DEATH_SIGNAL, number, 0, 0, 0)
 
 
@@ -113,7 +114,7 @@ def children(pid: int) -> Iterator[int]:
                 listed = stream.read()
         except FileNotFoundError:
             if os.path.exists(f"/proc/{pid}/task/{thread}/stat"):
-                # This kernel was built without lists of children.
+                # This kernel was built without the lists of children.
                 raise NotImplementedError from None
             continue
         except OSError:
@@ -184,8 +185,8 @@ def name(pid: int) -> str:
 def end_marked(variable: str, values: set[str]) -> int:
     """Kill the processes whose variable has one of these values; return how many there were.
 
-    For what is left of a run whose supervisor was killed. It reaches every process that has not cleared its
-    environment.
+    This ends the remains of a run whose supervisor was killed. It finds every process that has not cleared
+    its environment.
     """
     wanted = {f"{variable}={value}".encode() for value in values}
     ended = 0
@@ -214,7 +215,7 @@ def has_process_descriptors() -> bool:
 
 
 def is_single_threaded() -> bool:
-    """Return whether this process has a single thread, so that no other holds a lock during a fork."""
+    """Return whether this process has a single thread: then no other thread can hold a lock during a fork."""
     try:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:
@@ -226,7 +227,7 @@ def supported() -> bool:
     return sys.platform.startswith("linux") and os.path.exists("/proc/self/task")
 
 
-#: Of a number with two names, the one that is well known.
+# For a number with two names: the better known name.
 _KNOWN_AS = {"SIGCLD": "SIGCHLD", "SIGIOT": "SIGABRT", "SIGPOLL": "SIGIO"}
 
 

@@ -15,7 +15,7 @@ from functools import cache
 
 from coldfork.launch.plumbing.streams import lifted
 
-#: Larger than this structure in any C library.
+# More bytes than this structure has in any C library.
 _ROOM = 1024
 _SET_SIGNAL_MASK = 0x08
 _SET_SESSION = 0x80
@@ -46,7 +46,7 @@ def spawn(
 ) -> int:
     """Start a command with all signals blocked and these descriptors; return its pid, or raise `OSError`.
 
-    The error has the name of the program where the system would not start that.
+    The error carries the program's name if the system refused to start the program.
 
     `descriptors` maps each number in the new process to one of our descriptors.
     """

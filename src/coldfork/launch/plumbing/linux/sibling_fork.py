@@ -1,11 +1,11 @@
 """Fork a process as a sibling: its parent is the parent of the process that forks.
 
-The server asks the kernel for children of its own parent, so that a caller can wait for its workers, and they
-see the caller as their parent, as if it had forked them itself. The C library's `fork` has no such option;
-the system call has, and what the library keeps of a thread in user space is mended here: the number of the
-thread, and the list of locks that the kernel is to release for it. Handlers that libraries registered with
-`pthread_atfork` do not run. They exist to hold locks across the fork and to restart threads, and the server
-has one thread.
+The server asks the kernel for children of its own parent, so that a caller can wait for its workers, and the
+workers see the caller as their parent, as if it had forked them itself. The C library's `fork` has no such
+option, but the system call `clone` has. It leaves two thread records of the C library outdated, which are
+corrected here: the thread's number, and the list of locks that the kernel is to release for it. Handlers that
+libraries registered with `pthread_atfork` do not run. They exist to hold locks across the fork and to restart
+threads, which a server with one thread does not need.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _GET_TID_ADDRESS = 40
 
 
 class _Calls:
-    """One processor type's system call numbers, and which argument of `clone` is for the thread number."""
+    """The system call numbers of one processor type, and the position of the thread number among `clone`'s
+    arguments.
+    """
 
     def __init__(self, clone: int, set_robust_list: int, get_robust_list: int, tid_argument: int) -> None:
         self.clone = clone

@@ -25,7 +25,7 @@ _SIMPLE = (bool, bytes, complex, float, int, str, type(None))
 
 
 def is_simple(value: object) -> bool:
-    """Return whether comparing a value is cheap and runs no code from outside this module."""
+    """Return whether comparing a value is cheap and runs no foreign code."""
     return type(value) in _SIMPLE
 
 
@@ -37,7 +37,7 @@ def _is_same(value: object, other: object) -> bool:
 
 
 class Origins:
-    """The classes and type variables that travel by value, to or from this process."""
+    """The classes and type variables that travel by value, from or to this process."""
 
     def __init__(self) -> None:
         self._identities: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -69,10 +69,10 @@ class Origins:
         return thing in self._received
 
     def news(self, copy: Any, attributes: Globals) -> tuple[Globals, set[str], bool]:
-        """Return the attributes to set and to delete on a copy to match its original, and if the copy is new.
+        """Return the attributes to set and to delete on a copy to match its original, and whether it is new.
 
-        A plain value that is sent unchanged is left alone: the copy may have changed it meanwhile, as a class
-        does that loads a model once and keeps it.
+        A plain value that the original has not changed is left alone: the copy may have changed it meanwhile,
+        as a class does that loads a model once and keeps it.
         """
         before = self._received[copy]
         self._received[copy] = {name: v if is_simple(v) else _MISSING for name, v in attributes.items()}
@@ -83,10 +83,10 @@ class Origins:
 
 
 class Legacy:
-    """Globals that copies of another main module's functions have assigned here, kept for later calls.
+    """Globals that functions of another process's main module have assigned here, kept for later calls.
 
-    Each call brings the globals that it needs, and so sees what its sender has now. What an earlier call
-    assigned with a `global` statement (`global model; model = load()`) does not concern the sender, and later
+    Each call brings the globals that it needs, and so sees the sender's present values. But a variable that
+    an earlier call assigned with a `global` statement (`global model; model = load()`) is kept, and later
     calls find it.
     """
 
@@ -96,7 +96,7 @@ class Legacy:
         self._sent: Globals = {}
 
     def settle(self, target: Globals, sent: Globals, used: frozenset[str], assigned: frozenset[str]) -> None:
-        """Fill the globals of one call with the sender's values, and with those left by earlier calls."""
+        """Fill the globals of one call with the sender's values and those that earlier calls assigned."""
         for name in used | assigned:
             home = self._homes.get(name, {})
             is_old = name not in sent or _is_same(sent[name], self._sent.get(name, _MISSING))
@@ -150,7 +150,7 @@ def own_globals(module: str, package: str | None) -> Globals:
 
 
 def make_function(code: CodeType, namespace: Globals, name: str, cells: tuple[CellType, ...]) -> FunctionType:
-    """Make a function without the objects it refers to, because these may in turn refer to the function."""
+    """Make a function without the objects it refers to, which may in turn refer to the function."""
     return FunctionType(code, namespace, name, None, cells or None)
 
 
@@ -193,7 +193,7 @@ def make_class(
 ) -> type:
     """Return the class with this identity, or make it, with no attributes yet.
 
-    Neither its metaclass nor its bases run any code: what they did to the original comes with it.
+    Neither its metaclass nor its bases run any code: the original's attributes already contain their effects.
     """
     found: type | None = origins().known(identity)
     if found is not None:
@@ -206,7 +206,9 @@ def make_class(
 
 
 def fill_class(made: type, state: tuple[dict[str, Any], Sequence[type]]) -> None:
-    """Update a copy with the original's present attributes; an original that has come home keeps its own."""
+    """Update a copy with the original's present attributes; an original that returns to its process keeps its
+    own.
+    """
     if not origins().is_copy(made):
         return
     attributes, registered = state
@@ -281,10 +283,11 @@ def _has_hook(owner: type) -> bool:
 
 
 def _tell_importable_base(made: type) -> bool:
-    """Report a new subclass to its importable base, which may keep a registry of subclasses."""
+    """Announce a new subclass to its importable base, which may keep a registry of subclasses."""
     owner = next((c for c in made.__mro__[1:] if _has_hook(c)), None)
     if owner is None or owner.__module__ in ("typing", "typing_extensions") or origins().is_copy(owner):
         return False
-    with suppress(Exception):  # `__init_subclass__` may need keywords that only the `class` statement had
+    # `__init_subclass__` may need keyword arguments that only the `class` statement had
+    with suppress(Exception):
         super(made, made).__init_subclass__()  # type: ignore[arg-type]
     return True

@@ -1,4 +1,6 @@
-"""Decide which parts of functions, classes and other objects travel, and which every process already has."""
+"""Decide which parts of functions, classes and other objects travel, and which ones every process already
+has.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ _ASSIGNING = frozenset((opmap["STORE_GLOBAL"], opmap["DELETE_GLOBAL"]))
 def names_in(code: CodeType) -> tuple[Names, Names, Names]:
     """Return the globals read, the globals assigned, and all names, in a function's code and any code inside.
 
-    A class body's own names count as read, because it looks up both in the same way. Assigned, or deleted, is
-    only what a `global` statement names.
+    A class body's own names count as read globals, because it looks up both in the same way. Only names in a
+    `global` statement count as assigned.
     """
     used: set[str] = set()
     assigned: set[str] = set()
@@ -68,7 +70,7 @@ def imported_parts(package: str, words: Names) -> Iterator[str]:
 
 
 def can_be_imported(module: ModuleType) -> bool:
-    """Return whether a module was loaded by an import, and not created while the program ran."""
+    """Return whether a module was loaded by an import, and was not created while the program ran."""
     return getattr(module, "__spec__", None) is not None or getattr(module, "__file__", None) is not None
 
 
@@ -86,7 +88,7 @@ def is_found_by_name(thing: Any, module: object) -> bool:
 
 def has_content(cell: CellType) -> bool:
     """Return whether a variable of an enclosing function has a value yet."""
-    # An empty cell equals another empty one, and differs from every cell with a value.
+    # Compare with an empty cell: only another empty cell equals it.
     return cell != CellType()
 
 
@@ -101,7 +103,7 @@ def attributes_of(function: FunctionType) -> dict[str, Any]:
 
 
 def attributes_of_class(value: type) -> dict[str, Any]:
-    """Return the attributes to set on a class's copy: those that creating the class does not set."""
+    """Return the attributes to set on a class's copy, without those that creating the class sets."""
     attributes = {}
     for name, item in value.__dict__.items():
         is_slot = type(item) in (GetSetDescriptorType, MemberDescriptorType) and item.__objclass__ is value
@@ -117,7 +119,9 @@ def attributes_of_class(value: type) -> dict[str, Any]:
 
 
 def builtin_type(value: type) -> Any:
-    """Return how an interpreter's own type travels: some, like `function`, cannot be found in `builtins`."""
+    """Return how one of the interpreter's own types travels: some, like `function`, are not found in
+    `builtins`.
+    """
     if value.__module__ == "builtins" and getattr(builtins, value.__name__, None) is not value:
         for name, item in vars(types).items():
             if item is value:

@@ -2,9 +2,9 @@
 
 The result is loaded with `pickle.loads`, in a process that can import coldfork and runs the same Python.
 
-- A function brings the globals that its code refers to, and those of one pickle share them. Code that finds
-  its globals by their text (`globals()`, `eval`) does not say which it needs. A lambda or nested function of
-  a module that can be imported uses that module's globals as they are there, like the functions beside it.
+- A function brings the globals that its code refers to, and the functions of one pickle share them. Globals
+  that code finds by text (`globals()`, `eval`) do not travel. A lambda or nested function of a module that
+  can be imported uses the receiver's globals of that module, like the functions beside it.
 - A class is copied with its attributes; neither its metaclass nor its decorators run again. It arrives as one
   class however often it is sent, and its instances come home as instances of the original.
 - Modules travel by name, and everything else as pickle does it.
@@ -45,8 +45,8 @@ def dumps(value: object, apart: Apart | None = None, *, main_by_value: bool, onw
     """Pickle `value` with protocol 5; functions and classes that cannot be imported elsewhere go by value.
 
     With `main_by_value`, functions and classes of the main module travel by value too, because there is no
-    file that the other process could import them from. A class that came from another process goes back as a
-    reference to the original; with `onward`, for a third process, it is copied there too.
+    file that the other process could import them from. A class that came from another process goes back to it
+    as a reference to the original; with `onward`, which is for sending to a third process, it is copied.
     """
     file = io.BytesIO()
     pickler = Sender(file, apart, main_by_value, onward)
@@ -73,20 +73,22 @@ class Sender(pickle.Pickler):
         self.taken_apart: list[Any] = []
         """The functions and classes that travel by value, in order; `explained` needs them."""
         self.last: Any = None
-        """The last object looked at; when pickling fails, it is the one that cannot be pickled."""
+        """The last object examined; if pickling fails, it is the one that cannot be pickled."""
         self._globals: dict[int, _Globals] = {}
         self._sent: dict[int, CellType] = {}
         """The cells of enclosing functions whose values are already part of the pickle."""
         own = ((sys, "stdin"), (sys, "stdout"), (sys, "stderr"), (os, "environ"))
         self._fixtures = {id(getattr(module, name)): (module, name) for module, name in own}
-        """Objects that exist once in every process, by identity, with the place where each is found."""
+        """Objects that exist once in every process, by identity, with the module and the name under which
+        each is found.
+        """
 
     def like_this(self) -> Sender:
         """Return a pickler with the same settings, whose output is discarded."""
         return Sender(io.BytesIO(), lambda buffer: None, self.main_by_value, self.onward)
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how `value` is rebuilt; `NotImplemented` if pickle's own way will do."""
+        """Return how to rebuild `value`; `NotImplemented` leaves it to pickle."""
         self.last = value
         kind = type(value)
         reduce = _REDUCERS.get(kind)
@@ -146,7 +148,7 @@ class Sender(pickle.Pickler):
         return _called(os.getpid()) if main else None, main and not self.main_by_value, sent, used, assigned
 
     def _modules_meant(self, function: FunctionType) -> list[str]:
-        """Return the submodules used as `package.module` in the code, if only the package is a global."""
+        """Return the submodules that the code uses as `package.module`, if only the package is a global."""
         words = names_in(function.__code__)[2]
         inside = (cell.cell_contents for cell in function.__closure__ or () if parts.has_content(cell))
         packages = {
@@ -170,12 +172,12 @@ class Sender(pickle.Pickler):
         return shared
 
     def cell(self, value: CellType) -> Any:
-        """Reduce a variable of an enclosing function; the first function that uses it brings its value."""
+        """Reduce a variable of an enclosing function; the first function that uses it carries its value."""
         made = (arrivals.make_cell, ())
         return (*made, (None, {"cell_contents": value.cell_contents})) if self._is_news(value) else made
 
     def _is_news(self, cell: CellType) -> bool:
-        """Return whether a variable's value has not been sent yet, and note that it is sent now."""
+        """Return whether a variable's value has not been sent yet, and mark it as sent."""
         if id(cell) in self._sent or not parts.has_content(cell):
             return False
         self._sent[id(cell)] = cell
@@ -271,7 +273,9 @@ class _Globals:
 
 @cache
 def _called(pid: int) -> str:
-    """Return this process's name for others; a forked child is another sender, so it gets its own name."""
+    """Return the name by which others know this process; a forked child is another sender and gets a name of
+    its own.
+    """
     return f"{pid}-{os.urandom(8).hex()}"
 
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.handle import Zygote
 
 GRACE_SECONDS = 5.0
-"""How long a worker may take to end when no more tasks come."""
+"""How long a worker may take to end after its last task."""
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 _MUCH = 0.75
-"""A worker above this part of its memory cap is replaced when it has finished its task."""
+"""A worker that uses more than this part of its memory cap is replaced after its task."""
 
 
 class LocalBackend:
@@ -51,7 +51,7 @@ class LocalBackend:
             self._outputs = OutputPump()
             undoing.callback(self._outputs.end)
             self._wanted: queue.SimpleQueue[int | None] = queue.SimpleQueue()
-            """The places for which workers are to be started."""
+            """The places for which workers should be started."""
             self._pause = 0.0
             self._ending = threading.Event()
             self._starting = threading.Thread(target=self._start, name="worker pool starts", daemon=True)
@@ -64,7 +64,7 @@ class LocalBackend:
             undoing.callback(self._bell.close)
             self._workers: dict[int, LocalWorker] = {}
             self._finishing: dict[LocalWorker, float] = {}
-            """The workers that were told to end, and when."""
+            """The workers that were told to end, each with the time at which that happened."""
             self._memory: _WorkersMemory | None = None
             self._outputs.open()
             self._starting.start()
@@ -75,7 +75,7 @@ class LocalBackend:
             self.dispatcher.open(self._turn, self._end)
             undoing.pop_all()
 
-    # --- the starting thread: a server that imports for long delays no answer ---
+    # --- the starting thread: a server that takes long to import delays no answer ---
 
     def _start(self) -> None:
         while True:
@@ -105,7 +105,7 @@ class LocalBackend:
     # --- the pool's thread ---
 
     def _unbegun(self, place: int, error: Exception) -> None:
-        """Report why a worker was not started, and whether every further attempt would fail too."""
+        """Report why a worker was not started, and whether all further attempts would fail too."""
         if isinstance(error, ZygoteError):
             for_good = error.module is not None
         else:
@@ -135,7 +135,7 @@ class LocalBackend:
                 self._finishing[worker] = worker.finishing_since
 
     def _hear(self, worker: LocalWorker) -> bool:
-        """Read the answers that a worker has sent; False if there are none."""
+        """Read the answers that a worker has sent; return False if there are none."""
         self.dispatcher.hear_requests()
         answers = worker.incoming.read()
         if answers is None:
@@ -163,7 +163,7 @@ class LocalBackend:
             for task, (_, _, kind, data, memory) in zip(tasks, done, strict=False):
                 self.dispatcher.settle(task, *wire.ended(kind & ~wire.LARGE, data, memory))
         if worker.incoming.is_garbled:
-            # After bytes that are not a frame, later answers cannot be recognised.
+            # Once something that is no frame has come, later answers cannot be recognised.
             self._loop.forget(worker.answers)
             worker.kill()
             return False
@@ -261,7 +261,7 @@ class _WorkersMemory:
 
 
 def _leases(terms: PoolTerms) -> list[Lease]:
-    """Lease devices for each worker, from those that this process and the workers may use."""
+    """Lease devices for each worker, from those that both this process and the workers may use."""
     if terms.devices is None:
         return []
     from coldfork.launch.devices.leases import take

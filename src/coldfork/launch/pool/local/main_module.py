@@ -1,7 +1,7 @@
 """The caller's main module in a worker: imported only when one of its attributes is needed.
 
-So a task whose function is defined in another module needs no `if __name__ == "__main__":` in the script, and
-a script that imports slowly delays no worker.
+So if a task's function is defined in another module, the script needs no `if __name__ == "__main__":`, and
+slow imports in the script delay no worker.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ class AwaitedMain(ModuleType):
 
 
 def preparation() -> dict[str, Any]:
-    """Return the data with which another process imports this one's main module; empty if none can."""
+    """Return the data with which another process imports this process's main module; empty if none can."""
     said = preparation_data("coldfork")
     path = said.get("init_main_from_path")
     if path is not None and not os.path.isfile(path):
-        # A program read from standard input has a file name, but there is no such file.
+        # A program read from standard input is named like a file, but there is no such file.
         return {}
     if path is not None and not _is_guarded(path):
         # Without a test of `__name__`, the whole script would run again in every worker.
         return {}
     if str(said.get("init_main_from_name")).endswith(".__main__"):
-        # Like multiprocessing, do not import a `__main__` module, which was made to be run.
+        # Like multiprocessing, do not import a `__main__` module, which is meant to be run.
         return {}
     return {name: said[name] for name in KEYS if name in said}
 
 
 def _is_guarded(path: str) -> bool:
-    """Return whether a script tests `__name__`; otherwise its code cannot tell a worker from the caller."""
+    """Return whether a script tests `__name__`; without that test it would run again in each worker."""
     try:
         with open(path, "rb") as stream:
             return _COMPARED.search(stream.read()) is not None
@@ -66,7 +66,7 @@ def _is_guarded(path: str) -> bool:
 
 
 def await_main(preparation: Mapping[str, Any]) -> None:
-    """Have the main module imported on demand, unless the server has already imported it."""
+    """Have the main module imported on demand, unless the server has imported it already."""
     if sys.modules["__main__"].__name__ == "__mp_main__":
         return
     awaited = AwaitedMain(preparation)
@@ -90,5 +90,5 @@ def _imported(preparation: dict[str, Any]) -> ModuleType:
 
 
 def is_inheriting() -> bool:
-    """Return whether this process is a worker that is just importing its caller's main module."""
+    """Return whether this process is a worker that is importing its caller's main module at the moment."""
     return bool(getattr(process.current_process(), "_inheriting", False))

@@ -24,7 +24,7 @@ _REMEMBERED = 4_096
 _LAST_LINES = 20
 _OLDER = ".older.log"
 _PATIENCE = 1.0
-"""How long the end of a pool waits for the reader of its workers' output."""
+"""How long a pool that ends waits for its workers' output to be read."""
 
 
 class OutputStream:
@@ -40,11 +40,11 @@ class OutputStream:
         self._tail = b""
         self._rest: list[bytes] = []
         self._lock = threading.Lock()
-        """Held while output is read, but not while the sink takes it."""
+        """Held while output is read, but not while the sink handles it."""
         self._open = True
 
     def read(self) -> bytes | None:
-        """Read the output that is there now; None if no more will come."""
+        """Read the output that is available now; return None if no more will come."""
         with self._lock:
             if not self._open:
                 return None
@@ -63,7 +63,7 @@ class OutputStream:
             self._rest.append(content)
 
     def rest(self) -> bytes:
-        """Return the drained output, once."""
+        """Return the drained output; the next call returns nothing."""
         rest, self._rest = self._rest, []
         return b"".join(rest)
 
@@ -94,7 +94,8 @@ class OutputPump:
         """Other things to write, such as the last output of workers that have ended."""
         self._thread = threading.Thread(target=self._run, name="worker pool output", daemon=True)
         self._going_on = True
-        # The thread is ended by a message, not by closing a pipe: a forked child may hold a copy of its end.
+        # A message ends the thread; closing a pipe might not, because a forked child may hold its other end
+        # open.
         self._bell = Bell(self._loop, self._pass_on)
 
     def open(self) -> None:
@@ -124,7 +125,9 @@ class OutputPump:
             stream.sink(content)
 
     def remove(self, stream: OutputStream) -> None:
-        """Stop reading this stream, so that it may be closed; pass on only the output already drained."""
+        """Stop reading this stream, so that it may be closed; pass on only what has already been read from
+        it.
+        """
         self._forget(stream)
         content = stream.rest()
         if content:
@@ -136,18 +139,18 @@ class OutputPump:
         self._bell.ring()
 
     def log(self, action: Callable[[], object]) -> None:
-        """Have the thread write a log message once the log's destination has room."""
+        """Have the thread write a log message once there is room for it in the log's destination."""
         self.write(partial(_with_room, action))
 
     def _forget(self, stream: OutputStream) -> None:
         pump = self._pumping.get(stream)
         if pump is not None:
-            # The stream may be closed only after this step; a second caller finds it forgotten already.
+            # After this step the stream may be closed; a second caller finds it forgotten already.
             self._loop.forget(stream.reading, pump)
             self._pumping.pop(stream, None)
 
     def end(self) -> None:
-        """End the thread; if nobody reads the output it passes on, the thread may outlast this call."""
+        """End the thread; it may outlast this call if nobody reads the output that it passes on."""
         self._going_on = False
         if self._thread.ident is None:
             self._close()
@@ -161,7 +164,7 @@ class OutputPump:
 
 
 def to_standard_error(content: bytes) -> None:
-    """Write bytes to the program's standard error, which in a notebook is a cell's output."""
+    """Write bytes to the program's standard error, which in a notebook is the cell's output."""
     stream = sys.stderr
     try:
         is_own = stream is not None and stream.fileno() == 2
@@ -182,8 +185,8 @@ def to_standard_error(content: bytes) -> None:
 def _with_room(log: Callable[[], object]) -> None:
     """Log a message once standard error has room, so that its lock is not held while nobody reads it.
 
-    Any other thread that flushes it meanwhile, as multiprocessing does at each start, would wait for that
-    lock. A program with handlers of its own decides itself where its log goes.
+    Another thread that flushes standard error, as multiprocessing does at each start, would wait for that
+    lock. A program with log handlers of its own decides where its log goes.
     """
     try:
         if not _LOG.hasHandlers() and sys.stderr is not None:
@@ -207,7 +210,7 @@ class LogFile:
         self._failed = False
 
     def take(self, content: bytes) -> None:
-        """Write output to the file; on a full disk it is lost, which is reported once and fails no task."""
+        """Write output to the file; if the disk is full, drop the output and report that once."""
         try:
             # The size is read each time, because earlier workers and other pools write to the file as well.
             with open(self._path, "ab", buffering=0, opener=_private) as stream:

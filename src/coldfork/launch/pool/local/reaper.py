@@ -1,7 +1,9 @@
-"""The reaper: a process above each worker that kills what the worker leaves, and all if the caller dies.
+"""The reaper: the parent of each worker, which kills what the worker leaves, and everything if the caller
+dies.
 
 A task may fork children that outlive it in sessions of their own. Only an ancestor that adopts orphans can
-find those once the worker is dead, and the pool's process is the user's program, which adopts nothing.
+find these children once the worker is dead. The pool's process cannot be that ancestor, because it is the
+user's program, which should not adopt orphans.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ _PATIENCE = 5.0
 
 
 def stay_above(caller: int, answers: int, permits: int) -> None:
-    """Return in a child of this process, the worker; this process stays above it as its reaper.
+    """Fork the worker, and return in it; this process stays its parent as its reaper.
 
-    It reports how the worker has ended through the pipe of its `answers`, because the caller may not be able
-    to wait for it. The writing end of `permits` is open in the caller alone, even after an exec.
+    The reaper reports through the pipe `answers` how the worker has ended, because the caller may not be able
+    to wait for the worker. The writing end of `permits` is open in the caller alone, even after an exec.
     """
     control = kernel.process_control()
-    # In a group of its own, the reaper survives Ctrl-C at a terminal, and tasks that signal their own group.
+    # In a group of its own, the reaper survives Ctrl-C at a terminal and tasks that signal their own group.
     os.setpgid(0, 0)
     if not kernel.adopt_orphans(control):
         return
@@ -53,8 +55,8 @@ def stay_above(caller: int, answers: int, permits: int) -> None:
 
 
 def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
-    """Wait for the end of the worker or the caller, and kill what is left; return the worker's status."""
-    # A collected object could otherwise close a descriptor whose number was reused.
+    """Wait for the end of the worker or the caller, kill all that remains, and return the worker's status."""
+    # The collection of an object could otherwise close a descriptor whose number has been reused.
     gc.disable()
     _close_all_but({answers, permits})
     waking = _woken_by_children()
@@ -62,14 +64,14 @@ def _watched(worker: int, caller: int, answers: int, permits: int) -> int:
         signal.signal(number, signal.SIG_IGN)
     hearing = select.poll()
     hearing.register(waking, select.POLLIN)
-    # The worker reads permits; the reaper only waits for their other end to be closed.
+    # Only the worker reads permits; the reaper waits for their other end to be closed.
     hearing.register(permits, 0)
     try:
         hearing.register(os.pidfd_open(caller), select.POLLIN)
     except ProcessLookupError:
         os.kill(worker, signal.SIGKILL)
     except OSError:
-        # Without pidfds, the caller's end shows in the permits pipe, which closes with the caller.
+        # Without pidfds, the permits pipe shows the caller's end, because it is closed then.
         pass
     status = None
     while status is None:

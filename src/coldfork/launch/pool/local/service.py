@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _AWAKE_SECONDS = 0.0002
-"""How long a worker polls for its next task before it sleeps, where there is more than one processor."""
+"""How long a worker polls for its next task before it sleeps, if there is more than one processor."""
 
 
 class Descriptor:
@@ -46,8 +46,8 @@ def _arrived(duplicate: Any) -> Descriptor:
 class Initializer:
     """The initializer and its arguments, which a worker unpickles once it can import its main module.
 
-    They are pickled together with the process, so that they may hold what only new processes can be given:
-    queues, locks.
+    They are pickled together with the process, so they may contain objects such as queues and locks, which
+    can only be passed to a new process.
     """
 
     def __init__(
@@ -85,9 +85,9 @@ def serve(
 ) -> None:
     """Do tasks until the pool says that no more will come.
 
-    `permits` and `answers` are pipes; `outputs` replace the standard streams with these numbers. `main` says
-    how the main module is imported, and `initializer` is an `Initializer` or None. `caller` is the pool's
-    process; without it the worker ends.
+    `permits` and `answers` are pipes; `outputs` maps numbers of standard streams to their replacements.
+    `main` says how to import the main module, and `initializer` is an `Initializer` or None. `caller` is the
+    pool's process; the worker ends if it does.
     """
     # First of all, so that the pool hears of any later failure.
     _take_outputs(outputs)
@@ -101,7 +101,7 @@ def serve(
 
 
 class Desk:
-    """The place where a worker gets its tasks and leaves its answers."""
+    """The connection through which a worker gets its tasks and returns its answers."""
 
     def __init__(self, tasks: socket.socket, permits: int, answers: int) -> None:
         self._tasks = tasks
@@ -137,7 +137,7 @@ class Desk:
 
     def _permit(self) -> bytes:
         """Return the next permit; empty if no more will come."""
-        # Poll for a while before sleeping: waking up takes longer than a caller needs to send its next task.
+        # Poll for a while before sleeping: waking up takes longer than a caller takes to send its next task.
         until = perf_counter() + self._awake_seconds
         while True:
             try:
@@ -179,7 +179,7 @@ def _take_outputs(outputs: dict[int, Descriptor]) -> None:
     try:
         faulthandler.enable(file=2, all_threads=False)
     except (OSError, RuntimeError, ValueError):
-        # Without a standard error there is nowhere to write the traceback.
+        # There is no standard error to which the traceback could be written.
         pass
 
 

@@ -45,9 +45,9 @@ class LocalWorker(Worker):
         """The reaper above the worker, once started; it ends when the worker does."""
         self.is_ready = False
         self.is_unfit = False
-        """Whether the worker has said itself why it cannot begin."""
+        """Whether the worker itself has reported why it cannot begin."""
         self.status: int | None = None
-        """The status with which it ended, where its reaper could tell."""
+        """The worker's wait status, if its reaper could report it."""
         self._gone = False
         with ExitStack() as opened:
             tasks = channel.pair()
@@ -56,7 +56,7 @@ class LocalWorker(Worker):
             opened.callback(self._their_tasks.close)
             opened.callback(self.tasks.close)
             self._their_permits, permitting = _pipe(opened)
-            # A file object, because a bare number could belong to another file by the time of a write.
+            # A file object: a bare number could belong to another file by the time of a write.
             self._permitting = FileIO(permitting, "wb")
             self._permits_back = wire.reopened(self._their_permits)
             opened.callback(os.close, self._permits_back)
@@ -92,7 +92,7 @@ class LocalWorker(Worker):
             self._close()
             raise
         finally:
-            # The worker now has its own copies of these ends; if its start failed, it needs none.
+            # The worker now has its own copies of these ends, or needs none because its start failed.
             self._their_tasks.close()
             os.close(self._their_permits)
             os.close(self._answering)
@@ -103,12 +103,12 @@ class LocalWorker(Worker):
         self.asked: float = monotonic()
 
     def give(self, tasks: Sequence[Task]) -> bool:
-        """Send the worker tasks in one message; False if there is no room just now."""
+        """Send the worker tasks in one message; return False if there is no room just now."""
         payload = tasks[0].payload
         try:
             payload.open()
         except OSError as error:
-            # Pack the error's text only: its traceback would keep other objects alive.
+            # Pack only the error's text: its traceback would keep other objects alive.
             said = f"{error.strerror}: {_TOO_LARGE}"
             tasks[0].payload = payload = wire.pack((_fail, (error.errno, said), {}))
         try:
@@ -121,7 +121,7 @@ class LocalWorker(Worker):
         return True
 
     def awaits(self, number: int, after: int) -> bool:
-        """Return whether the worker's next answer, after `after` others, is for this task."""
+        """Return whether, after `after` other answers, the worker's next answer is for this task."""
         return after < len(self.given) and self.given[after].number == number
 
     def handing(self, task: Task) -> Sequence[tuple[Any, ...]]:
@@ -134,7 +134,7 @@ class LocalWorker(Worker):
         )
 
     def whole(self, kind: int, number: int, data: bytes) -> tuple[bytes, int] | None:
-        """Return an answer's data and its memory file; None if the announced answer is not there."""
+        """Return an answer's data and its memory file; None if the announced answer has not come."""
         return wire.large(self.tasks, number) if kind & wire.LARGE else (data, -1)
 
     def take_back(self, most: int | None = None) -> list[int]:
@@ -151,7 +151,7 @@ class LocalWorker(Worker):
         return numbers
 
     def clear(self) -> None:
-        """Have the worker discard tasks that were taken back, if they leave no room for more."""
+        """Have the worker discard the tasks that were taken back, if they leave no room for others."""
         self._permit(wire.CLEAR)
 
     def _permit(self, number: int) -> None:
@@ -166,20 +166,20 @@ class LocalWorker(Worker):
             below = self.processes()
             kernel.signal_all(below or above, signal.SIGKILL)
             if below:
-                # A stopped reaper must continue: it ends after the others, and kills processes started in the
-                # meantime.
+                # A stopped reaper must be continued: it ends after the others, and kills processes started
+                # meanwhile.
                 kernel.signal_all(above, signal.SIGCONT)
 
     def processes(self) -> list[int]:
-        """Return the worker's process and all that it has started."""
+        """Return the worker's process and all processes that it has started."""
         return kernel.descendants(self.process.pid)
 
     def finish(self) -> None:
         """Let the worker end after the tasks that it has permits for."""
         if self.finishing_since is None:
             self.finishing_since: float | None = monotonic()
-            # The end is announced by a permit, because closing the pipe may not suffice: a forked child of
-            # the program may hold it open.
+            # A permit announces the end. Closing the pipe may not suffice, because a forked child of the
+            # program may hold it open.
             self._permit(wire.END)
 
     def leave(self) -> int | None:
@@ -229,7 +229,7 @@ def _pipe(opened: ExitStack) -> tuple[int, int]:
 
 
 def _fail(number: int, text: str) -> NoReturn:
-    """Raise this error in place of a task that could not be sent."""
+    """Raise this error as the reason why a task could not be sent."""
     raise OSError(number, text)
 
 
@@ -246,8 +246,8 @@ def _ended_by(status: int | None) -> str:
 class WorkerPopen(Popen):
     """A worker's process, which imports the caller's main module only on demand."""
 
-    # No flush: it could wait for a stream that nobody reads, and no process forked here writes the buffers
-    # again.
+    # No flush: it could wait for a stream that nobody reads, and no process forked here writes the buffers a
+    # second time.
     flushes = False
 
     def _preparation(self, process_obj: Any) -> dict[str, Any]:

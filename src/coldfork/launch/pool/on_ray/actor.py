@@ -1,6 +1,6 @@
-"""A worker on Ray: an actor that is prepared once, and then does the tasks that it receives.
+"""A worker on Ray: an actor that is prepared once and then does the tasks that it receives.
 
-It runs on a node of the cluster, where coldfork and the same Python are installed.
+It runs on a node of the cluster, where coldfork and the same Python must be installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     Parcel: TypeAlias = tuple[bytes, tuple[Any, ...]]
-    """The pickle, and the content for the memory file beside it, which Ray's object store carries."""
+    """A pickle, and the content of the memory file that goes with it, as Ray's object store carries them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Whereabouts:
     """The address of its node."""
     node_id: str
     devices: tuple[str, ...]
-    """The devices that Ray has given it, by Ray's numbers."""
+    """The devices that Ray has assigned to it, by Ray's numbers."""
 
 
 class TaskActor:
@@ -68,8 +68,8 @@ class TaskActor:
         try:
             given = received(parcel)
         except OSError:
-            # There was no memory or descriptor for the task's data: the task fails, as it would on this
-            # machine.
+            # This process had no memory or descriptor for the task's data, so the task fails, as it would in
+            # a local worker.
             kind, payload = wire.outcome(memoryview(b""), wire.LOST)
         else:
             kind, payload = wire.outcome(memoryview(given.data), given.memory)
@@ -83,7 +83,7 @@ class TaskActor:
             _flush()
 
     def look(self) -> None:
-        """Do nothing: Ray's answer to this call shows that the worker lives."""
+        """Do nothing: an answer to this call shows Ray that the worker lives."""
 
 
 def _flush() -> None:
@@ -95,7 +95,7 @@ def _flush() -> None:
 
 
 def sent(payload: Payload) -> Parcel:
-    """Return a payload in the form in which it is passed to Ray, which copies it."""
+    """Return a payload in the form that is passed to Ray, which copies it."""
     if payload.memory >= 0:
         size = os.fstat(payload.memory).st_size
         pages = mmap.mmap(payload.memory, size, access=mmap.ACCESS_READ)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 GRACE_SECONDS = 5.0
-"""How long a worker may take to end when no more tasks come."""
+"""How long a worker may take to end after its last task."""
 ROUND_SECONDS = 1.0
 """How often idle workers and the connection are checked."""
 _FIRST_PAUSE = 0.1
@@ -49,12 +49,12 @@ class RayBackend:
         self._round = 0.0
         self._pause = 0.0
         self._again: float | None = None
-        """When those that could not be started are requested again."""
+        """When the actors that could not be started are requested again."""
         self._tell_of_shortage(share.gpus * terms.workers)
         self.dispatcher.open(self._turn, self._end)
 
     def _tell_of_shortage(self, gpus: float) -> None:
-        """Warn if the cluster has too few devices, because Ray itself waits silently for more."""
+        """Warn if the cluster has too few devices, because Ray would silently wait for more."""
         there = self._ray.cluster_resources().get("GPU", 0) if gpus else 0
         if there < gpus:
             _LOG.warning(
@@ -100,7 +100,7 @@ class RayBackend:
         return max(0.0, min(moment for moment in moments if moment is not None) - monotonic())
 
     def _go_round(self) -> None:
-        """Check for unreported troubles: a lost connection to Ray, and idle actors that have died."""
+        """Check for problems that nothing reports: a lost connection to Ray, idle actors that have died."""
         if not self._is_connected():
             return
         now = monotonic()
@@ -182,7 +182,7 @@ class RayBackend:
         self.dispatcher.settle(task, error=failure)
 
     def _found(self, worker: RayWorker, future: Future[Any]) -> None:
-        """Handle an actor's answer to a check, or the error that the actor is lost."""
+        """Handle an idle actor's answer to a check, or the error that the actor is lost."""
         error = future.exception()
         if error is None:
             worker.found()
@@ -200,7 +200,7 @@ class RayBackend:
 
     def _let_go(self, worker: RayWorker) -> None:
         del self._workers[worker.place]
-        # Ray may have lost the actor only for a while: its further work would be useless.
+        # Ray may have lost the actor only for a while, but any further work by it would be useless.
         worker.dismiss()
 
     def _end(self) -> None:
@@ -215,7 +215,7 @@ class RayBackend:
     # --- what Ray's errors mean ---
 
     def _is_end(self, error: BaseException) -> bool:
-        """Return whether an error means that an actor is lost, and not only that one of its calls failed."""
+        """Return whether an error means that an actor is lost, and not just that one of its calls failed."""
         errors = self._ray.exceptions
         vain = (errors.RayTaskError, errors.ObjectStoreFullError, errors.OutOfDiskError)
         return isinstance(error, errors.RayError) and not isinstance(error, vain)
@@ -225,5 +225,5 @@ class RayBackend:
         errors = self._ray.exceptions
         if isinstance(error, errors.RayTaskError | errors.RuntimeEnvSetupError):
             return True
-        # The constructor does nothing of its own, so this means that the node cannot import coldfork.
+        # The constructor does nothing of its own, so its failure means that the node cannot import coldfork.
         return isinstance(error, errors.RayActorError) and error.actor_init_failed

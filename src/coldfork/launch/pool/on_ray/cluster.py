@@ -1,6 +1,6 @@
 """The Ray connection that this process's pools share: the caller's, or one that the first pool made.
 
-This module also defines the resources that each worker requests, and the options that Ray cannot offer.
+It also defines the resources that each worker requests, and the options that Ray does not support.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _LOG = getLogger("coldfork")
 _PATIENCE = 30.0
-"""How long a cluster that has yet to start is waited for."""
+"""How long to wait for a cluster that is still starting."""
 _MOMENT = 0.2
 
 
 def ray_package() -> Any:
     """Return the package `ray`; raise `UsageError` with an install hint if it is missing."""
     found = find_spec("ray")
-    # A script in the temporary folder may find Ray's folder of sessions there, which looks like an empty
+    # A script in the temporary folder may find Ray's folder of sessions there, and take it for an empty
     # package `ray`.
     if found is None or found.origin is None:
         raise UsageError(
@@ -52,7 +52,7 @@ def ray_package() -> Any:
 def await_answer(address: str, patience: float) -> None:
     """Wait until a cluster's address accepts connections; raise `PoolError` on timeout.
 
-    An address without host and port is left to Ray.
+    An address without host and port is not checked, because only Ray understands it.
     """
     try:
         named = urlsplit(address if "//" in address else f"//{address}")
@@ -88,7 +88,7 @@ class Connection:
         self._which = _which(ray)
 
     def lasts(self) -> bool:
-        """Return whether the connection still exists; without one, a call to Ray would start a cluster."""
+        """Return whether the connection still exists; without one, any call to Ray would start a cluster."""
         return bool(self._which) and _which(self._ray) == self._which
 
     def kill(self, actor: Any) -> None:
@@ -99,12 +99,12 @@ class Connection:
 
 
 def _which(ray: Any) -> str:
-    """Return an identifier of the present connection; empty without one."""
+    """Return an identifier of the present connection; empty if there is none."""
     return str(ray.get_runtime_context().get_worker_id()) if ray.is_initialized() else ""
 
 
 class Cluster:
-    """The cluster that this process is connected to, as long as any of its pools needs it."""
+    """The cluster to which this process is connected, as long as any of its pools needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -115,8 +115,8 @@ class Cluster:
     def connect(self) -> None:
         """Connect to a cluster, unless the caller has already done so.
 
-        Ray chooses the cluster, as for every program that names none: RAY_ADDRESS, the cluster that `ray
-        start` has begun on this machine, or one for this process alone.
+        Ray chooses the cluster, as it does for every program that names none: the one in RAY_ADDRESS, or the
+        one that `ray start` has started on this machine, or a new one for this process alone.
         """
         ray = ray_package()
         with self._lock:
@@ -170,11 +170,11 @@ class Share:
     preload: tuple[str, ...] = ()
 
     def options(self) -> dict[str, Any]:
-        """Return the request as Ray's options; Ray shall never restart an actor or repeat its tasks.
+        """Return the request as Ray's options, which forbid Ray to restart an actor or repeat its tasks.
 
-        An actor takes no processor from Ray's count, which is Ray's default: a pool may have more workers
-        than there are processors, one worker may use several, and after the loss of a node the others take
-        its workers.
+        An actor reserves no processor, which is Ray's default. So a pool may have more workers than there are
+        processors, a worker may use several processors, and the remaining nodes can take over a lost node's
+        workers.
         """
         asked: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         if self.gpus:
@@ -217,7 +217,7 @@ def share_of(terms: PoolTerms) -> Share:
 
 
 def _gpus(devices: object, workers: int) -> float:
-    """Return how many devices each worker gets, which may be a fraction; Ray chooses the devices."""
+    """Return the number of devices for each worker, which may be a fraction; Ray chooses the devices."""
     if devices is None:
         return 0.0
     if isinstance(devices, str) and devices.strip() in AUTO:
@@ -231,5 +231,5 @@ def _gpus(devices: object, workers: int) -> float:
         raise UsageError(
             f'devices={devices} cannot be divided evenly among {workers} workers, as backend="ray" needs'
         )
-    # Ray counts in ten-thousandths, and rounding up would leave the last worker waiting for ever.
+    # Ray counts in ten-thousandths; rounded up, the shares could leave the last worker waiting for ever.
     return devices / workers if devices >= workers else devices * 10_000 // workers / 10_000

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Post = Callable[[Callable[[], object]], None]
 
 _HEADER = re.compile(r"^\s*(?:class_name|actor_id|pid|name|namespace|ip): .*\n?", re.MULTILINE)
-"""The lines that say which actor it was, in Ray's names."""
+"""The lines of Ray's message that identify the actor, in Ray's terms."""
 _GUESSES = re.compile(r" *Some common causes include: .*", re.DOTALL)
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LACKING = re.compile(r"ModuleNotFoundError: No module named 'coldfork'")
@@ -42,8 +42,8 @@ _UNAVAILABLE = re.compile(
 class RayWorker(Worker):
     """A worker that is a Ray actor.
 
-    Tasks that it is given ahead wait here, and go to the actor one at a time. So when the actor dies, it is
-    certain which task it had, and that it had begun none of the others.
+    Tasks that it is given ahead wait here, and are sent to the actor one at a time. So if the actor dies,
+    only the task that was sent can have begun.
     """
 
     def __init__(self, place: int, actor: Any, connection: Connection, post: Post) -> None:
@@ -65,11 +65,11 @@ class RayWorker(Worker):
     # --- called by the backend ---
 
     def prepare(self, preload: tuple[str, ...], initializer: bytes | None, heard: Heard) -> None:
-        """Prepare the actor; `heard` gets the outcome."""
+        """Prepare the actor; `heard` is called with the outcome."""
         self._hear(self._actor.prepare.remote(preload, initializer), heard)
 
     def begin(self, at: Whereabouts, answered: Heard, heard: Heard) -> None:
-        """Note that the actor is ready. `answered` is called after each task, `heard` after each check."""
+        """Record that the actor is ready. `answered` is called after each task, `heard` after each check."""
         self.at, self._answered, self._heard = at, answered, heard
         self.pid: int = at.pid
         if at.devices:
@@ -86,14 +86,14 @@ class RayWorker(Worker):
         return done.number
 
     def look(self) -> None:
-        """Check the actor if it is idle: otherwise its death would go unnoticed."""
+        """Check the actor if it is idle; otherwise its death would go unnoticed."""
         with self._lock:
             if self._at_work is not None or self._asked_after:
                 return
         self.ask_after()
 
     def ask_after(self) -> None:
-        """Call the actor: its answer, or Ray's error, shows whether it lives."""
+        """Call the actor: its answer, or Ray's error, shows whether it is alive."""
         assert self._heard is not None
         if not self._connection.lasts():
             # The backend notices the lost connection on its next round.
@@ -105,7 +105,7 @@ class RayWorker(Worker):
             self._fail(self._heard, error)
 
     def found(self) -> None:
-        """Note that the actor lives."""
+        """Record that the actor is alive."""
         self._asked_after = False
 
     def died(self, error: BaseException) -> WorkerDiedError:
@@ -127,15 +127,15 @@ class RayWorker(Worker):
                 return True
             task = self._at_work = self._waiting.popleft()
         if task.payload.is_large:
-            # Posted, because Ray copies the task before it returns, and the caller holds the dispatcher's
-            # lock.
+            # Posted to the backend's thread: Ray copies the task before it returns, while this caller holds
+            # the dispatcher's lock.
             self._post(partial(self._send, task))
         else:
             self._send(task)
         return True
 
     def take_back(self, most: int | None = None) -> list[int]:
-        """Take back tasks that the actor was not sent yet."""
+        """Take back tasks that have not been sent to the actor."""
         with self._lock:
             count = len(self._waiting) if most is None else min(most, len(self._waiting))
             return [self._waiting.popleft().number for _ in range(count)]
@@ -144,9 +144,9 @@ class RayWorker(Worker):
         """Do nothing: tasks that were taken back were never sent."""
 
     def kill(self) -> None:
-        """Kill the actor's process, and those in its process group."""
+        """Kill the actor's process and its process group."""
         self.dismiss()
-        # A running task reports the actor's end by itself; an idle actor must be asked.
+        # The end of a running task shows that the actor is dead; an idle actor must be asked.
         self._post(self.ask_after)
 
     def finish(self) -> None:
@@ -182,7 +182,7 @@ class RayWorker(Worker):
 
 
 def reason(error: BaseException) -> str:
-    """Return why an actor ended, in Ray's words but without its boilerplate."""
+    """Return why an actor ended, as Ray puts it but without boilerplate."""
     text = _COLOUR.sub("", str(error)).strip()
     unavailable = _UNAVAILABLE.match(text)
     if unavailable is not None:

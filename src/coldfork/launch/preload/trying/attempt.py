@@ -1,4 +1,4 @@
-"""Import modules and report whether the process may be forked afterwards, and if not, why."""
+"""Import modules and report whether the process may be forked afterwards, and why if not."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 DEVICE, LOCK, RAISES, BREAKS = "device", "lock", "raises", "breaks"
-"""Faults of a module beyond those that `left_behind` finds.
+"""Faults of a module besides those that `left_behind` finds.
 
-The last two are an import that raises, and a forked child that could not do its work although nothing else
-was seen. Frozen values show when two processes are compared.
+The last two are an import that raises an error, and a forked child that could not do its work although no
+other fault was seen. Frozen values are found elsewhere, by comparing two processes.
 """
 _PROCESSORS = {"OMP_NUM_THREADS": "2"}
-"""Makes the child run in parallel where it can, whatever machine this is."""
+"""Makes the child run in parallel if it can, on whatever machine."""
 _NO_DEVICE = 100
 
 
 def attempt(modules: Sequence[str], observer: Observer, tell: Tell, limit: float) -> bool:
     """Import modules, report all that they leave behind, and return whether a worker may be forked from here.
 
-    A child that an import has forked, and that returns here, is ended.
+    If an import forks a child and the child returns here, the child is ended.
     """
     clean, here = True, os.getpid()
     for name in modules:
@@ -75,7 +75,7 @@ def stains(observer: Observer) -> Iterator[Event]:
     for kind, text, module, (path, line) in observer.left_behind.left():
         yield _stain(kind, text, module, path, line)
     for lock in belongings.held_locks():
-        # A lock that no module holds belongs to a running function: ours, or that of a thread already
+        # A lock that no module holds belongs to a running function: to ours, or to that of a thread already
         # reported.
         if lock.module is not None:
             path, line = line_of(lock.module, lock.name)
@@ -99,7 +99,7 @@ def _stain(kind: str, text: str, module: str | None, path: str | None, line: int
 
 
 def tell_of_variables(observer: Observer, tell: Tell) -> None:
-    """Report the variables that were read and set, and the modules that did so."""
+    """Report the variables that were read or set, each with the module that did so."""
     own = observer.variables.of_workers()
     for name, (module, (path, line)) in list(observer.variables.reads.items()):
         read = {"name": name, "module": module, "path": path, "line": line}
@@ -113,7 +113,7 @@ def tell_of_variables(observer: Observer, tell: Tell) -> None:
 
 
 def tell_of_generators(tell: Tell) -> None:
-    """Report the sources of random numbers, whose states are later compared with another process's."""
+    """Report the sources of random numbers; their states are later compared with those of another process."""
     for one, digest in belongings.generators():
         path, line = (None, None) if one.module is None else line_of(one.module, one.name)
         kind = type(one.thing).__qualname__
@@ -136,7 +136,7 @@ def try_in_child(limit: float) -> CanaryAnswer:
 
 
 def use_device() -> None:
-    """Use the device in this process by whatever loaded library can."""
+    """Use the device in this process through any loaded library that can."""
     for trial in _devices():
         trial.attempt()
 

@@ -21,7 +21,7 @@ _LOCK: Any = type(threading.Lock())
 _RLOCK: Any = type(threading.RLock())
 _DEFAULTS = ("__defaults__", "__kwdefaults__")
 _DEEPEST = 5
-"""How many containers may lie between an object and the module that holds it."""
+"""The most containers that may lie between an object and the module that holds it."""
 _GENERATORS = frozenset(
     {
         ("numpy.random._generator", "Generator"),
@@ -31,7 +31,7 @@ _GENERATORS = frozenset(
         ("uuid", "UUID"),
     }
 )
-#: Generators that `server/renewal.py` seeds anew in each worker, and one that notices a fork by itself.
+# Generators that `server/renewal.py` seeds again in each worker, and one that notices forks by itself.
 _REDRAWN = (
     ("random", "_inst"),
     ("numpy.random", "mtrand._rand"),
@@ -39,7 +39,7 @@ _REDRAWN = (
     ("tempfile", "_name_sequence._rng"),
 )
 _BOUND = ("method", "builtin_function_or_method", "method-wrapper", "frame", "list_iterator", "generator")
-"""Types that do not lead back to an object by a name."""
+"""Types that are not searched, because they do not lead to an object by a name."""
 
 
 class Belonging:
@@ -49,7 +49,7 @@ class Belonging:
         self.thing = thing
         self.module = module
         self.name = name
-        """The name under which the module has it; empty where none was found."""
+        """The name under which the module holds it; empty if none was found."""
 
     def is_found(self) -> bool:
         """Return whether looking up the module and name yields this very object."""
@@ -57,7 +57,7 @@ class Belonging:
 
 
 def held_locks() -> list[Belonging]:
-    """Return the locks that are held, among those made since the last `gc.freeze`."""
+    """Return the locks that have been made since the last `gc.freeze` and are held."""
     held = [one for one in gc.get_objects() if _is_held(one)]
     return [_belonging(one) for one in held]
 
@@ -74,7 +74,7 @@ def _is_held(thing: Any) -> bool:
 def generators() -> list[tuple[Belonging, str]]:
     """Return the sources of random numbers made since the last `gc.freeze`, each with a digest of its state.
 
-    Generators that each worker seeds anew are left out.
+    Generators that each worker seeds again are left out.
     """
     found: dict[int, Belonging] = {}
     for thing in gc.get_objects():
@@ -82,7 +82,7 @@ def generators() -> list[tuple[Belonging, str]]:
             found.setdefault(id(thing), _belonging(thing))
         elif type(thing) is ModuleType:
             for name, value in list(vars(thing).items()):
-                # The garbage collector does not list every generator, so look for those in modules as well.
+                # The garbage collector does not list every generator, so modules are searched as well.
                 if _is_generator(value) and not gc.is_tracked(value):
                     found.setdefault(id(value), Belonging(value, vars(thing).get("__name__"), name))
     redrawn = [renewal.found(f"{module}:{name}") for module, name in _REDRAWN]
@@ -126,14 +126,14 @@ def _belonging(thing: Any) -> Belonging:
     found = list(_holders(thing, _DEEPEST, {id(thing)}))
     if not found:
         return Belonging(thing, None, "")
-    # Many modules may hold the object because they have imported it; prefer the one that has made it.
+    # Many modules may hold the object because they have imported it; prefer the one that made it.
     named = [_made_in(module, name) for module, name in found]
     best = min(named, key=lambda one: (not Belonging(thing, *one).is_found(), line_of(*one)[1] is None, one))
     return Belonging(thing, *best)
 
 
 def _made_in(module: str, name: str) -> tuple[str, str]:
-    """Return an object's place in the module that defines the class of its holder, if that is another one."""
+    """Return an object's place in the module that defines its holder's class, if that is another module."""
     first, _, rest = name.partition(".")
     maker = getattr(getattr(sys.modules[module], first, None), "__module__", None) if rest else None
     if isinstance(maker, str) and getattr(sys.modules.get(maker), first, None) is not None:

@@ -1,8 +1,8 @@
 """Find the largest part of an import after which a process may still fork, by forking before each step.
 
-A child imports the next modules. If it is clean afterwards, it goes on in its parent's place, and the parent
-ends. If not, it has reported which module made it unclean, and the parent tries what was loaded beside that
-module instead. So no clean module is imported twice, and no unclean one stays.
+A child imports the next modules. If it is clean afterwards, it continues the search and the parent ends. If
+not, it has reported the module that made it unclean, and the parent instead tries the other modules that were
+to be loaded. So no clean module is imported twice, and no process with an unclean one survives.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STOPPED = {HANGS: "its import did not end in time", ENDS: "its import ended the
 
 
 class Descent:
-    """The search, in a chain of processes that are each the child of the one before."""
+    """The search, in a chain of processes, each forked by the one before."""
 
     def __init__(self, observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
         self._observer = observer
@@ -48,7 +48,7 @@ class Descent:
         self._limit: float = settings["limit"]
         self._tainted: set[str] = set(settings["taboo"])
         self._known: dict[str, Node] = {}
-        """The modules that importing all of them has loaded, each with what was loaded for it."""
+        """The modules that are loaded when everything is imported, each with the modules that it loads."""
         self._queue: list[list[str]] = []
         self._steps = 0
 
@@ -71,7 +71,7 @@ class Descent:
         self._tell({"event": "complete"})
 
     def _survey(self) -> None:
-        """Import everything in a child, to see which modules are loaded and what they leave behind."""
+        """Import everything in a child, to learn which modules are loaded and what they leave behind."""
 
         def live(tell: Tell) -> None:
             self._observer.begin(tell)
@@ -120,7 +120,7 @@ class Descent:
         return False
 
     def _expanded(self, names: Iterable[str]) -> list[str]:
-        """Return these names without loaded modules, and with unclean ones replaced by their clean parts."""
+        """Return these names without modules already loaded, and with the clean parts of the unclean ones."""
         found: list[str] = []
         for name in names:
             if name in sys.modules or name in found:
@@ -132,12 +132,12 @@ class Descent:
         return found
 
     def _below(self, name: str, tree: Tree | None = None) -> list[str]:
-        """Return the largest clean parts among the modules that a module loads, as far as these are known."""
+        """Return the largest clean parts, as far as known, of the modules that a module loads."""
         node = self._known.get(name) or (tree and tree.items.get(name))
         return [one.name for one in untainted(node, self._is_tainted)] if node else []
 
     def _learn(self, heard: Heard, modules: Sequence[str]) -> None:
-        """Note the modules that are unclean according to a child's reports."""
+        """Record the modules that a child's reports show to be unclean."""
         innermost = heard.tree.current
         if innermost.name and (heard.reached or heard.timed_out or not heard.ended):
             self._tainted.update(node.name for node in innermost.chain())
@@ -216,7 +216,7 @@ class Descent:
             self._tainted.add(name)
             parts += [self._below(name, heard.tree), []]
         if len(parts) == 1 and len(modules) > 1:
-            # No module was found responsible yet, so try the halves separately.
+            # No module was found to be responsible, so try the halves separately.
             half = len(modules) // 2
             parts = [modules[:half], modules[half:]]
         elif len(parts) == 1:

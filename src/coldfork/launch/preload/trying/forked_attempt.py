@@ -1,4 +1,4 @@
-"""One attempt in a forked child: its reports, up to the moment when it is clean and goes on, or fails."""
+"""One attempt in a forked child, with its reports, until it is clean and takes over, or fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Tell = Callable[[Event], None]
 
 CLEAN = "clean"
-"""The last event of a child that continues in its parent's place."""
+"""The last event of a child that takes over from its parent."""
 _MOST = 1 << 16
 
 
@@ -45,7 +45,7 @@ class Node:
         """The line that requested it."""
         self.seconds: float = 0.0
         self.loaded: bool = False
-        """Whether it was loaded completely and without an error."""
+        """Whether the module was loaded completely and without an error."""
         self.children: list[Node] = []
 
     def chain(self) -> list[Node]:
@@ -54,7 +54,9 @@ class Node:
         return [*above, self] if self.name else above
 
     def steps(self, path: str | None, line: int | None) -> list[Event]:
-        """Return the chain as events, each with the line that requests the next module, at last this line."""
+        """Return the chain as events, each with the line that requests the next module; the last one has this
+        line.
+        """
         chain = self.chain()
         onward = [*((one.by, one.line) for one in chain[1:]), (path, line)]
         return [
@@ -80,9 +82,9 @@ class Tree:
         """The modules that were loaded for each requested module."""
 
     def hear(self, event: Mapping[str, Any]) -> None:
-        """Record the report of a beginning or finished load, or of the next module to import."""
+        """Record the report that a load has begun or ended, or that the next module will be imported."""
         if event["event"] == "item":
-            # The node gets its name later: importing a module first loads the packages that contain it.
+            # It gets its name later: importing a module first loads the packages that contain it.
             self.current = self.items[event["module"]] = Node("", self.root, {})
             self.root.children.append(self.current)
         elif event["event"] == "begin":
@@ -116,13 +118,13 @@ class Heard:
         self.stains: list[Event] = []
         self.raised: list[Event] = []
         self.breaks: Event | None = None
-        """The work that a forked child of it could not do."""
+        """The kind of work that a forked child of it could not do."""
         self.waker: Event | None = None
         self.clean: bool = False
         self.ended: bool = False
-        """Whether it is finished, and waits to be killed."""
+        """Whether it has finished and waits to be killed."""
         self.reached: str | None = None
-        """The module that must not be imported, and that it was about to import."""
+        """The forbidden module that it was about to import."""
         self.timed_out = False
 
     def hear(self, event: Event) -> None:
@@ -151,7 +153,8 @@ def fork_and_hear(
 ) -> Heard | None:
     """Fork a child that runs `live`, and return its reports; return None in the child once it is clean.
 
-    It is killed, with all that it started, when it is finished or has reported nothing for this many seconds.
+    The child, with all that it started, is killed when it has finished or has reported nothing for this many
+    seconds.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     states.remember_for_children()

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     Key = tuple[str, object]
     Seen = dict[Key, tuple[str | None, Site]]
-    """Everything that is there, with the module and line during which it was first seen."""
+    """The resources that are there, each with the module and the line during which it was first seen."""
 
 
 _PATIENCE = 50
 _A_MOMENT = 0.002
-"""A joined thread or process stays in the kernel's lists for a moment."""
+"""A joined thread or process remains in the kernel's lists for a moment."""
 _KINDS = {"thread": "thread", "process": "process", "flock": "lock"}
-"""The kinds of findings; everything else is a connection."""
+"""The kinds of resources as findings name them; every other kind is a connection."""
 _SPOKEN = {
     "anon_inode:[eventpoll]": "an event loop's epoll is open",
     "anon_inode:inotify": "an inotify watch is open",
@@ -35,7 +35,7 @@ _SPOKEN = {
 
 
 class LeftBehind:
-    """A record of resources that have appeared in this process since the beginning."""
+    """A record of the resources that have appeared in this process since `begin`."""
 
     def __init__(self, here: Callable[[], tuple[str | None, Site]], starts: Starts) -> None:
         self._here, self._starts = here, starts
@@ -110,13 +110,13 @@ def _kind_of(descriptor: int) -> tuple[str, str] | None:
     if stat.S_ISFIFO(mode) and target.startswith("pipe:"):
         return "pipe", target
     if not stat.S_ISREG(mode) or not os.path.exists(target):
-        # Devices are reported by their states, and an unnamed file is memory.
+        # Devices are reported through their states, and an unnamed file is memory.
         return None
     return ("file", target) if _writes_anywhere(descriptor) else None
 
 
 def _writes_anywhere(descriptor: int) -> bool:
-    """Return whether a file is open for writing, other than appending."""
+    """Return whether a file is open for writing, other than for appending."""
     import fcntl
 
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)

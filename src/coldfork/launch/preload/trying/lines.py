@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _IS_FUNCTION = 0x1
-"""The flag of code that is neither a module's nor a class's body."""
+"""The flag of code that belongs to a function, not to a module's or a class's body."""
 _OURS = __name__.rpartition(".launch.")[0] + "."
 _PROCESSES = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn"})
 _CONNECTIONS = frozenset({"socket.connect", "socket.bind"})
@@ -37,14 +37,14 @@ def site() -> Site:
 
 def _is_machinery(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith("<"):
-        # Frames of importlib and of generated code are skipped: the responsible line is further out.
+        # Skip frames of importlib and of generated code: the responsible line is further out.
         return True
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and name.startswith(_OURS)
 
 
 class Starts:
-    """The latest lines that started a thread, opened a socket or opened a file."""
+    """The most recent lines that started a thread, opened a socket or opened a file."""
 
     def __init__(self) -> None:
         self.process: Site = (None, None)
@@ -57,7 +57,7 @@ class Starts:
         self._home = os.getpid()
 
     def listen(self) -> None:
-        """Record such lines from now on; this audit hook stays until the process ends."""
+        """Record such lines from now on; the audit hook for this stays until the process ends."""
         sys.addaudithook(self._heard)
         kind: Any = threading.Thread
         start = kind.start
@@ -83,7 +83,7 @@ class Starts:
 
 
 def line_of(module: str, name: str) -> Site:
-    """Return the file and line that acquires a lock, or else binds its name, as found in the source."""
+    """Return the file and line that acquires a lock or, failing that, binds its name in the source."""
     path = getattr(sys.modules.get(module), "__file__", None)
     tree = parsed(path)
     if tree is None:

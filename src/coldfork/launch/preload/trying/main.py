@@ -1,4 +1,4 @@
-"""The entry point of a process that tries imports; the environment holds its task."""
+"""The entry point of a process that tries imports; its task is in an environment variable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def main() -> NoReturn:
-    """Do the task that is in the environment, and end this process."""
+    """Do the task that the environment describes, and end this process."""
     session = WatchSession.current
     if session is None:
         sys.exit("coldfork: this process was not started to try imports")
@@ -65,7 +65,7 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
 
     observer = _observer()
     kernel.adopt_orphans(kernel.process_control())
-    # Otherwise a forked process could not know that a device was cold here.
+    # Otherwise a forked process could not know that a device was cold in this one.
     states.remember_for_children()
     over, ending = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
@@ -75,7 +75,7 @@ def _descend(settings: dict[str, Any], tell: Tell) -> None:
             tell({"event": "trouble", "text": f"{type(error).__name__}: {error}{_place(error)}"})
             raise
         finally:
-            # Only the last process of the chain reaches this: the earlier ones end elsewhere.
+            # Only the last process of the chain gets here: the earlier ones end elsewhere.
             os.write(ending, b".")
             os._exit(0)
     os.close(ending)
@@ -99,7 +99,7 @@ def _prove(settings: dict[str, Any], tell: Tell) -> None:
 
 
 def _observer() -> Observer:
-    """Start an observer of later changes, which ignores all present objects."""
+    """Start an observer of later changes, which ignores all existing objects."""
     from coldfork.launch.preload.trying.observer import Observer
 
     observer = Observer()

@@ -1,4 +1,4 @@
-"""Observe imports: the modules that they load, the requesting lines, and what each module leaves behind."""
+"""Observe imports: which modules they load, which lines request these, and what each leaves behind."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _to_nobody(event: Event) -> None:
 
 
 class Observer:
-    """The observer of a process and its forks; each calls `begin` to start afresh."""
+    """The observer of a process and its forks; each fork calls `begin` to start afresh."""
 
     def __init__(self) -> None:
         self.starts: Starts = Starts()
         self.variables: Variables = Variables(self.module)
         self.left_behind: LeftBehind = LeftBehind(self._here, self.starts)
         self.woken: dict[str, Event] = {}
-        """Who woke each accelerator, as far as that is known without a closer look."""
+        """The waker of each accelerator, as far as it is known without a closer look."""
         self._attribution = Attribution(Poller(), self._woke, outside=False)
         self._imports = Imports(self._attribution, None, self._switched, self._ended)
         self._open: list[tuple[Load, float]] = []
@@ -46,7 +46,7 @@ class Observer:
         self._home = get_ident()
 
     def install(self) -> None:
-        """Observe imports, variables and starts from now on."""
+        """Observe imports, variables and the lines that start things from now on."""
         self._imports.install()
         self.variables.listen()
         self.starts.listen()
@@ -58,7 +58,7 @@ class Observer:
     def begin(self, tell: Tell, taboo: Collection[str] = ()) -> None:
         """Forget earlier observations, as a forked child must.
 
-        The process ends as soon as a module of `taboo` would be loaded.
+        The process ends when a module of `taboo` is about to be loaded.
         """
         self._tell, self._taboo = tell, taboo
         self._home = get_ident()
@@ -68,11 +68,11 @@ class Observer:
         self.left_behind.begin()
 
     def module(self) -> str | None:
-        """Return the name of the module that is being loaded now."""
+        """Return the name of the module that is being loaded."""
         return self._open[-1][0].name if self._open else None
 
     def _here(self) -> tuple[str | None, Site]:
-        """Return the module that is being loaded now, and its line that runs."""
+        """Return the module that is being loaded, and the line of it that is running."""
         if not self._open:
             return None, (None, None)
         load = self._open[-1][0]

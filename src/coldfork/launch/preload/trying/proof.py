@@ -1,4 +1,4 @@
-"""Import a list in one process as a server does, and prove after each module that workers can work."""
+"""Import a list in one process, as a server does, and prove after each module that forks can work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def prove(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
-    """Import each module, then let a worker import the rest; stop at the first unclean module."""
+    """Import each module and let a worker import the others; stop at the first unclean module."""
     pretend(settings["pretended"])
     for name in settings["modules"]:
         tell({"event": "importing", "module": name})
@@ -46,7 +46,7 @@ def prove(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
 
 
 def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) -> None:
-    """Report the chain of imports that leads from a module to the cause of its stain."""
+    """Report the chain of imports from a module to the cause of the fault."""
     from coldfork.launch.preload.trying.forked_attempt import Tree
 
     tree = Tree()
@@ -61,7 +61,7 @@ def _blame(name: str, heard: list[Event], tell: Tell, settings: dict[str, Any]) 
 
 
 def _rest(observer: Observer, tell: Tell, settings: dict[str, Any]) -> None:
-    """Fork a worker that imports the modules beyond the list, and uses the device."""
+    """Fork a worker that imports the modules that are not in the list, and uses the device."""
 
     def live(_: Tell) -> None:
         observer.remove()

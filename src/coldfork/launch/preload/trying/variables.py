@@ -27,15 +27,17 @@ _DEEPEST = 3
 class Variables:
     """The variables read and set since the last `forget`, each with its first reader or latest writer.
 
-    What C code reads does not show. Copying the whole environment counts as reading nothing here, because the
-    aim is to find lines that freeze one variable; a server counts a copy as a read of all (`server.reads`).
+    Reads by C code are not seen. A copy of the whole environment does not count as a read, because the aim is
+    to find lines that freeze one variable; a server counts it as a read of all variables (`server.reads`).
     """
 
     def __init__(self, module: Callable[[], str | None]) -> None:
         self._module = module
         self._copied: str | None = None
         self._to_copy: list[str] = []
-        """The names just listed, last first: code that copies the environment asks for them in this order."""
+        """The names just listed, the last one first: code that copies the environment asks for them in this
+        order.
+        """
         self.reads: dict[str, Use] = {}
         self.writes: dict[str, tuple[str | None, Use]] = {}
 
@@ -44,7 +46,7 @@ class Variables:
         self.reads, self.writes = {}, {}
 
     def of_workers(self) -> dict[str, Use]:
-        """Return the recorded reads of variables whose values differ between workers."""
+        """Return the recorded reads of variables that differ between workers."""
         return {name: use for name, use in self.reads.items() if is_workers_own(name, use[0])}
 
     def listen(self) -> None:
@@ -88,7 +90,7 @@ class Variables:
 
 
 def pretend(values: dict[str, str | None]) -> None:
-    """Give Python code other values of variables; C code still sees the real ones."""
+    """Make Python code see other values of variables; C code still sees the real ones."""
     environment: Any = os.environ
     for name, value in values.items():
         if value is None:
@@ -115,7 +117,7 @@ def imprint(module: str | None) -> str:
 def _is_plain(value: Any, depth: int) -> bool:
     if value is None or type(value) in (bool, int, float, str, bytes):
         return True
-    # Exact types only, because methods of subclasses may run any code.
+    # Only exact types, because methods of subclasses may run any code.
     if depth and type(value) in (tuple, list):
         return all(_is_plain(one, depth - 1) for one in value)
     if depth and type(value) is dict:
@@ -124,7 +126,7 @@ def _is_plain(value: Any, depth: int) -> bool:
 
 
 def _on_its_way(path: object) -> set[str]:
-    """Return the names that a module's top-level code reads, but none of its functions does."""
+    """Return the names that are read by a module's top-level code, but by none of its functions."""
     tree = parsed(path)
     if tree is None:
         return set()
@@ -148,7 +150,7 @@ def _read(nodes: Iterator[ast.AST]) -> set[str]:
 
 
 def _is_asked_for(name: str, module: str) -> bool:
-    """Return whether another loaded module uses this name, as its own or as an attribute."""
+    """Return whether any loaded module uses this name, as its own or as an attribute."""
     for other, loaded in list(sys.modules.items()):
         held = vars(loaded) if issubclass(type(loaded), ModuleType) else None
         if other == module or not isinstance(held, dict):

@@ -1,4 +1,4 @@
-"""A client of the keeper: have a server start a script, or return why that is impossible."""
+"""A client of the keeper: has a server start a script, or returns the reason why none can."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 1800.0
 TRIES = 3
-"""How many keepers in a row may turn out to be of another version."""
+"""The number of keepers in a row that may turn out to have another version."""
 PATIENCE = 5.0
 """How long to wait for a server before the script is started in the usual way."""
 
 
 class Cold:
-    """The answer that no server starts the script, with the reason."""
+    """The answer that no server starts the script, and why."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -57,9 +57,9 @@ class Handover:
         self.lock = lock
         """The locked run directory."""
         self.given = given
-        """The script's standard input if its output is captured; None to pass all three streams."""
+        """The script's standard input if its output is captured; None passes on all three streams."""
         self.mask = mask
-        """The signals that the script is to block; None for those that this thread blocks."""
+        """The signals that the script should block; None stands for those that this thread blocks."""
 
 
 def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
@@ -80,7 +80,7 @@ def attach(wanted: Wanted, handover: Handover) -> Supervised | Cold:
 
 
 def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
-    """Send one request; return None if the keeper had another version, and is making way for a new one."""
+    """Send one request; return None if the keeper has another version, and makes way for a new one."""
     given, mark, job = handover.given, handover.mark, handover.job
     captured = given is not None
     with connected() as connection, ExitStack() as opened:
@@ -119,7 +119,7 @@ def _asked(wanted: Wanted, handover: Handover) -> Supervised | Cold | None:
 
 
 def facts(wanted: Wanted) -> dict[str, Any]:
-    """Return the facts that decide which server may start a script."""
+    """Return the facts that decide which servers may start a script."""
     cwd = wanted.cwd or os.getcwd()
     return {
         "python": wanted.python,
@@ -165,14 +165,14 @@ def _obstacle(wanted: Wanted, *, captured: bool) -> str | None:
 
 
 def _handed_on() -> Iterator[int]:
-    """Yield the descriptors, other than standard streams, that a program started from here inherits."""
+    """Yield the descriptors, other than standard streams, that a program started by this process inherits."""
     for number in map(int, os.listdir("/proc/self/fd")):
         if number > 2 and _is_handed_on(number):
             yield number
 
 
 def _is_handed_on(descriptor: int) -> bool:
-    """Return whether programs started from here inherit this descriptor, as opposed to coldfork's own."""
+    """Return whether programs started by this process inherit this descriptor; not so coldfork's own."""
     try:
         return os.get_inheritable(descriptor)
     except OSError:
@@ -180,7 +180,7 @@ def _is_handed_on(descriptor: int) -> bool:
 
 
 def _circumstances(variables: Mapping[str, str], held: Iterable[int]) -> Circumstances:
-    """Return the caller's circumstances, but with the environment and signals meant for the script."""
+    """Return the caller's circumstances, but with the environment and signals that the script should have."""
     made = Circumstances()
     made.environment = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
     made.streams = {}
@@ -212,7 +212,7 @@ def existing() -> socket.socket | None:
 
 
 def _started(folder: str, idle: float) -> socket.socket:
-    """Start a keeper; its socket is made first, so that no client has to wait for the keeper."""
+    """Start a keeper; its socket is made first, so that clients need not wait for the keeper."""
     lock = os.open(os.path.join(folder, protocol.LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -246,7 +246,7 @@ def _spawn(folder: str, idle: float, listening: int) -> None:
         given = {0: nowhere, 1: nowhere, 2: nowhere, protocol.LISTENING: listening}
         command = [own_interpreter(sys.executable), "-I", "-S", "-X", "utf8", "-c", program]
         pid = spawn(command, own_variables(), given, own_session=True)
-        # The child exits at once; the keeper, which it has forked, is not our child.
+        # This child exits at once; the keeper, which it has forked, is not our child.
         kernel.reap(pid)
     finally:
         os.close(nowhere)

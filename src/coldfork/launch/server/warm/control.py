@@ -27,7 +27,7 @@ def prepare(
 ) -> WarmServer:
     """Prepare a server and wait for it; raise `UsageError` if these modules cannot be preloaded.
 
-    `environment` is that of the scripts; after `idle` seconds without a request all servers end.
+    `environment` is the scripts' environment; after `idle` seconds without a request all servers end.
     """
     require_supervision("a warm server")
     wanted = Wanted(find_interpreter(python), (), environment, None, modules)
@@ -42,7 +42,7 @@ def prepare(
 
 
 def _prepared(wanted: Wanted, idle: float | None, on_import: Callable[[str], object]) -> WarmServer | None:
-    """Send one request; return None if the keeper had another version, and is making way for a new one."""
+    """Send one request; return None if the keeper has another version, and makes way for a new one."""
     with connected(idle=idle) as connection:
         descriptor = channel.holding("coldfork", encode(facts(wanted)))
         try:
@@ -75,7 +75,7 @@ def status() -> WarmServers:
 
 
 def stop() -> int | None:
-    """End the keeper and its servers, but no script; return the number of servers, None without a keeper."""
+    """End the keeper and its servers, but no script; return the number of servers; None without a keeper."""
     answer = _asked("stop")
     return None if answer is None else int(answer.get("servers", 0))
 
@@ -90,7 +90,7 @@ def _asked(what: str) -> dict[str, Any] | None:
             channel.send(connection, {"is": what, "version": protocol.PRESENT})
             received = channel.receive(connection)
             if received is not None:
-                # The keeper closes the connection at its very end, when it has released everything.
+                # The keeper closes the connection last, when it has released everything.
                 channel.receive(connection)
     except OSError as error:
         raise ColdforkError(f"cannot ask the keeper of warm servers: {error}") from None

@@ -1,4 +1,4 @@
-"""One server as the keeper sees it: started, heard, and asked to start scripts."""
+"""A server as its keeper sees it: started, listened to, and asked to start scripts."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class State(StrEnum):
 
 
 class Unlike(StrEnum):
-    """The consequence if a server does not suit a script."""
+    """The consequence if a server cannot start a script as if it were started anew."""
 
     STALE = "stale"
-    """Replace the server: it suits no script any more."""
+    """Replace the server: no script can use it any more."""
     OTHER = "other"
-    """Start another server beside it."""
+    """Start another server beside this one."""
     NEITHER = "neither"
-    """Start the script without a server: none could suit it."""
+    """Start the script without a server, because no server could start it."""
 
 
 class HeldServer:
@@ -59,14 +59,14 @@ class HeldServer:
     def __init__(self, facts: Facts, log: int, folder: str | None = None) -> None:
         self.facts = facts
         self.folder = folder
-        """The first folder of its import path, if a module is found only there."""
+        """The first folder of its import path, if there is a module that is found only there."""
         self.state: State = State.IMPORTING
         self.importing: str | None = None
         self.trouble: str | None = None
         self.missing: str | None = None
-        """A module that it did not find."""
+        """A module that the server did not find."""
         self.overtaken: str | None = None
-        """A file that was written during its import."""
+        """A file that was written while the server imported it."""
         self.began: float = time()
         self.ready_after: float | None = None
         self.last_used: float = monotonic()
@@ -89,7 +89,7 @@ class HeldServer:
             opened.callback(os.close, nowhere)
             plan = channel.holding("coldfork", encode({"modules": facts.modules, "folder": self.folder}))
             opened.callback(os.close, plan)
-            # Lower numbers are filled: a supervisor will use them for its own descriptors.
+            # The lower numbers are filled, because supervisors will use them for descriptors of their own.
             given = {**dict.fromkeys(range(protocol.KEEPER), nowhere), 1: log, 2: log}
             given |= {protocol.KEEPER: theirs.fileno(), protocol.TERMS: plan}
             environment = {**facts.server_environment, protocol.SPARE: self._mark}
@@ -146,7 +146,7 @@ class HeldServer:
             self.trouble = self.trouble or f"its server ended{where}"
 
     def unlike(self, facts: Facts) -> tuple[Unlike, str] | None:
-        """Return how a script from this server would differ from a cold-started one; None if not at all."""
+        """Return how a script from this server would differ from one started anew; None if it would not."""
         path = reads.changed(self._files)
         if path is not None:
             return Unlike.STALE, f"{path} has changed since it was imported"
@@ -183,12 +183,12 @@ class HeldServer:
         with suppress(ProcessLookupError):
             os.kill(self.pid, SIGKILL)
         kernel.reap(self.pid)
-        # Kill processes that the imports have started; scripts have another mark, and are spared.
+        # Kill processes that the imports have started; scripts have another mark and are spared.
         kernel.end_marked(protocol.SPARE, {self._mark})
         self.socket.close()
 
     def described(self) -> Message:
-        """Return the server's description for clients."""
+        """Return a description of the server for clients."""
         return {
             "pid": self.pid,
             "python": self.facts.python,
@@ -210,7 +210,7 @@ def _configuration(python: str) -> str:
 
 
 def _stand_in(names: Mapping[str, str], folder: str | None) -> str | None:
-    """Return a file in the script's folder that would be imported instead of a module that the server has."""
+    """Return a file in the script's folder that would be imported in place of a module of the server."""
     if folder is None:
         return None
     try:

@@ -1,9 +1,9 @@
 """Begin and end a script's process as Python would, but keep the modules that its server has imported.
 
-Mark and command line lie where the kernel put them when the server was started, and tools that look at the
-process from outside read them there. Taking apart everything that was imported, in Python and in C, would
-write to every page shared with the server, and can take longer than the script. Objects that the script
-itself has made are taken apart as usual, and functions registered with `atexit` are called.
+The kernel put the mark and the command line in fixed places when the server was started. Tools that look at
+the process from outside read them there, so they are overwritten. At the end the script's own objects are
+released as usual, and functions registered with `atexit` are called. But imported objects are not released:
+that would write to every page shared with the server, and can take longer than the script.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def place_of(variable: str) -> Place:
 
 
 def mark(place: Place, variable: str, value: str) -> None:
-    """Write a variable into this place, cut to its length."""
+    """Write a variable's value to its place, cut to the length of the place."""
     _write(place.address, f"{variable}={value}".encode()[: place.length].ljust(place.length, b"\0"))
 
 
@@ -129,7 +129,7 @@ def _status(error: SystemExit) -> int:
 
 
 def end(status: int, imported: Collection[str], *, interrupted: bool) -> NoReturn:
-    """End this process as Python does; `imported` are the modules that the server had already imported."""
+    """End this process as Python does; `imported` are the modules that the server had imported."""
     threading: Any = sys.modules.get("threading")
     if threading is not None:
         _attempt(threading._shutdown)
@@ -148,7 +148,7 @@ def end(status: int, imported: Collection[str], *, interrupted: bool) -> NoRetur
     library = ctypes.PyDLL(None)
     if any(name == "LD_PRELOAD" or "INJECTION" in name for name in os.environ):
         # A profiler writes its results in exit handlers, so run those. PyDLL keeps the interpreter's lock
-        # meanwhile, so that no thread runs on in a library that is being unloaded.
+        # meanwhile: no thread must run on in a library that is being unloaded.
         library.exit(status)
     library.fflush(None)
     os._exit(status)
@@ -162,7 +162,7 @@ def _attempt(do: Any) -> None:
 
 
 def _flush() -> bool:
-    """Flush the standard streams; return False, with a report if possible, if that fails."""
+    """Flush the standard streams; if that fails, report it if possible, and return False."""
     done = True
     for stream in (sys.stdout, sys.stderr):
         if stream is None or getattr(stream, "closed", False):
@@ -199,5 +199,5 @@ def _take_apart(imported: Collection[str]) -> None:
             try:
                 each.flush()
             except BaseException:
-                # This file cannot be flushed; the remaining ones may be.
+                # This file cannot be flushed, but the others may be.
                 continue

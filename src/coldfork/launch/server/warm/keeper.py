@@ -1,7 +1,7 @@
 """The keeper: a process of this user that keeps servers ready between runs, and passes requests to them.
 
-It imports nothing that a server does. Scripts are not its children and keep running when it ends; its servers
-end with it.
+It imports none of the modules that servers import. Scripts are not its children and keep running when it
+ends; its servers end with it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _MOST_SERVERS = 8
 _UNFIT_FOR = 60.0
-"""How many seconds an unfit server is remembered before it is tried again."""
+"""An unfit server is remembered for this many seconds before it is tried again."""
 _MOST_TRIES = 3
 
 
 class Keeper:
-    """The keeper, running in its own process."""
+    """The keeper, in its own process."""
 
     def __init__(self, folder: str, idle: float) -> None:
         self._folder = folder
@@ -45,7 +45,7 @@ class Keeper:
         self._loop = Loop()
         self._servers: list[HeldServer] = []
         self._waiting: dict[int, list[socket.socket]] = {}
-        """The clients that want to hear of a server, by its pid."""
+        """The clients that wait for news of a server, by the server's pid."""
         self._inherited = inherited()
         self._files = reads.noted(_own_files())
         self._last = monotonic()
@@ -54,7 +54,7 @@ class Keeper:
         self._log = _log(os.path.join(folder, protocol.LOG_FILE))
 
     def run(self) -> None:
-        """Keep servers until no request has come for a while, or until told to stop."""
+        """Keep servers until no request has come for a while, or until it is told to stop."""
         self._loop.watch(self._listening.fileno(), self._welcome)
         while not self._over:
             left = self._last + self._idle - monotonic()
@@ -70,7 +70,7 @@ class Keeper:
             server.end()
 
     def _unlink(self) -> None:
-        """Remove the socket file, once: a later one belongs to another keeper."""
+        """Remove the socket file, but only once: a later file belongs to another keeper."""
         if not self._unlinked:
             self._unlinked = True
             with suppress(OSError):
@@ -121,7 +121,7 @@ class Keeper:
         elif kind == "start":
             self._start(connection, message, descriptors)
         elif kind == "prepare" and self._prepare(connection, message, descriptors[0]):
-            # The client stays connected, and waits for the server.
+            # The client stays connected and waits for the server.
             return
         elif kind == "status":
             _say(connection, self._described())
@@ -197,7 +197,9 @@ class Keeper:
         return [server for server in self._servers if server.state in (State.IMPORTING, State.READY)]
 
     def _fit(self, facts: Facts) -> tuple[HeldServer | None, str]:
-        """Return a server that suits such a script; else None, a reason, and usually start a new server."""
+        """Return a server that suits such a script; if there is none, return the reason, and usually start
+        one.
+        """
         why = f"no server had {', '.join(facts.modules)} ready; one is being started"
         for server in list(self._servers):
             if not _is_for(server, facts):
@@ -257,7 +259,7 @@ class Keeper:
             self._loop.forget(server.socket.fileno())
 
     def _replacement(self, server: HeldServer, tries: int) -> HeldServer | None:
-        """Start another attempt if the failed one has shown a remedy; else return None."""
+        """Start another attempt if the failure of the first has shown how; else return None."""
         if tries >= _MOST_TRIES:
             return None
         folder = server.folder
@@ -293,7 +295,7 @@ def _say(connection: socket.socket, message: Message) -> None:
 
 
 def _log(path: str) -> int:
-    """Open the servers' log file; if the disk has no room for it, discard the log."""
+    """Open the servers' log file; if the disk is full, log to nowhere."""
     try:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError:

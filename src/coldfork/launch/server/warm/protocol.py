@@ -1,9 +1,10 @@
 """The keeper's address, and the messages between the keeper, its clients and its servers.
 
-A client connects to the keeper's socket, asks, and hears the answer on the same connection. To have a script
-started, it sends along everything that the script's supervisor needs. The keeper passes that on to a server
-together with the connection; the process that the server forks says `ready` on it, and begins when the client
-says `go`. So a client that has given up, and started its script in the usual way, never has it run twice.
+A client connects to the keeper's socket, and gets the answer to its request on the same connection. A request
+to start a script contains everything that the script's supervisor needs. The keeper passes it on to a server
+together with the connection. The process that the server forks says `ready` on the connection, and begins
+when the client says `go`. So if a client has given up and started its script in the usual way, the script
+does not run a second time.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 PLAN, CIRCUMSTANCES, CONTROL, LOCK, CALLER, STDIN, STDOUT, STDERR = range(8)
-"""The places, among the descriptors of a start request, of what the supervisor needs."""
+"""The positions, among the descriptors of a start request, of those that the supervisor needs."""
 FACTS = 8
-"""The place of what the keeper reads: the terms on which the server must have been started."""
+"""The position of the descriptor that the keeper reads: the terms on which the server must have been started.
+"""
 OF_A_START = 9
 
 SPARE = "COLDFORK_SPARE"
-"""A variable of a server, by which the processes that its imports leave behind are found. In a script's
-process, the variable by which the script is found takes its place.
+"""A variable that a server gives to the processes started by its imports, so that they can be found. In a
+script's process it is replaced by the variable by which the script is found.
 """
 SPARE_ROOM = 96
-"""The least length of its value."""
+"""The least length of this variable's value."""
 PRESENT = 1
 """The version of this protocol; messages of another version are not understood."""
 CIRCUMSTANCES_READ = 6
@@ -44,14 +46,16 @@ CIRCUMSTANCES_READ = 6
 LISTENING = 3
 """The keeper's descriptor of the socket that clients connect to, made by the client that starts it."""
 KEEPER, TERMS = 6, 7
-"""A server's descriptors: the socket to the keeper, which closes when it is unneeded, and its terms."""
+"""A server's descriptors: its terms, and the socket to the keeper, which closes when the server is not
+needed.
+"""
 ROOM = 1024
-"""How many bytes a server is started with for showing a script's command line."""
+"""The number of bytes that a server's command line has, as room for a script's command line."""
 
 # --- the keeper's socket ---
 
 _INSTALLATION = f"{crc32(os.fsencode(ROOT)):08x}"
-"""Every installation of coldfork has a keeper of its own, because versions may differ."""
+"""Every installation of coldfork has its own keeper, because versions may differ."""
 SOCKET_FILE = f"{_INSTALLATION}.sock"
 LOCK_FILE = f"{_INSTALLATION}.lock"
 LOG_FILE = f"{_INSTALLATION}.log"
@@ -60,7 +64,7 @@ _OF_OTHERS = 0o077
 
 
 def folder(environment: Mapping[str, str] = os.environ) -> str:
-    """Return the keeper's folder, made if necessary; raise `UsageError` if other users could access it."""
+    """Return the keeper's folder, made if necessary; raise `UsageError` if other users can access it."""
     runtime = environment.get("XDG_RUNTIME_DIR")
     base = runtime if runtime and os.path.isdir(runtime) else None
     path = os.path.join(base, "coldfork") if base else _of_temporary_files()
@@ -113,11 +117,11 @@ def require_ours(connection: socket.socket) -> None:
         raise PermissionError(f"the process at the other end belongs to user {user}")
 
 
-# --- the facts that choose a server ---
+# --- the facts that decide which server is used ---
 
 
 class Wanted:
-    """A script to be started from a server, and the modules that the server must have."""
+    """A script that a server should start, and the modules that the server must have."""
 
     def __init__(
         self,
@@ -129,15 +133,15 @@ class Wanted:
     ) -> None:
         self.python = python
         self.words = words
-        """The words after the interpreter on its command line."""
+        """The words after the interpreter on the script's command line."""
         self.environment = environment
         self.cwd = cwd
         self.modules = modules
-        """The modules that its server has imported."""
+        """The modules that the server must have imported."""
 
 
 class Facts:
-    """The facts that decide which server may start a script."""
+    """The facts that decide which servers may start a script."""
 
     def __init__(
         self,
@@ -168,5 +172,5 @@ class Facts:
 
     @property
     def server_environment(self) -> dict[str, str]:
-        """Return the environment in which a server for such scripts starts."""
+        """Return the environment in which a server for such scripts is started."""
         return while_importing({n: value for n, value in self.environment.items() if n not in OURS})

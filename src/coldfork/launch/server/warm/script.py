@@ -1,4 +1,4 @@
-"""A script's own process, forked with everything imported, which redoes the start of Python by hand."""
+"""A script's own process, forked with its modules imported, which redoes the start of Python by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CANNOT_OPEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """The settings and objects that a script's process gets from its server."""
+    """The settings and objects that a script's process inherits from its server."""
 
     path: list[str]
     """The import path, without the script's own folder."""
@@ -36,13 +36,13 @@ class Kit:
     """How the imports have changed the environment."""
     limits: ThreadLimits
     interrupt: object
-    """The handler of SIGINT when everything has been imported."""
+    """The handler of SIGINT at the time when everything had been imported."""
     descriptors: frozenset[int]
-    """The descriptors that imported modules hold open."""
+    """The descriptors that imported modules keep open."""
     place: interpreter.Place
-    """The place of the variable by which the process is found from outside."""
+    """The place of the variable by which the process can be found from outside."""
     modules: frozenset[str]
-    """Every imported module."""
+    """The names of all imported modules."""
 
 
 class Script:
@@ -65,7 +65,7 @@ class Script:
         self._kit = kit
 
     def run(self) -> NoReturn:
-        """Turn this process into one that Python could have started for the script, and run the script."""
+        """Turn this process into one as Python starts it for a script, and run the script."""
         self._take_descriptors()
         self._take_environment()
         self._take_interpreter()
@@ -75,8 +75,7 @@ class Script:
             _run(self._plan.words[1:])
         except BaseException as error:
             failure = _without_us(error)
-        # Reported outside the `except` block, so that an exception raised in a hook gets no misleading
-        # context.
+        # Reported outside the `except` block, so that an exception in a hook gets no misleading context.
         status = 0 if failure is None else interpreter.report(failure)
         interrupted = isinstance(failure, KeyboardInterrupt)
         del failure
@@ -86,7 +85,7 @@ class Script:
         set_wakeup_fd(-1)
         signal(SIGCHLD, SIG_DFL)
         if not self._plan.captured:
-            # In a group of its own, because a terminal's stop signal does not act on an orphaned group.
+            # In a group of its own: a terminal's stop signal does not stop an orphaned group.
             os.setpgid(0, 0)
         for stream, descriptor in enumerate(self._outputs, 1):
             if descriptor >= 0:
@@ -113,7 +112,7 @@ class Script:
         plan, kit = self._plan, self._kit
         words = plan.words[1:]
         # Replace the supervisor's mark, inherited in the fork, by the script's. Only the supervisor looks for
-        # that one, and its death ends this process anyway.
+        # the script's mark, and the supervisor's death ends this process anyway.
         interpreter.mark(kit.place, MARK, plan.environment[MARK])
         interpreter.entitle(plan.words)
         interpreter.open_anew()
@@ -133,7 +132,7 @@ class Script:
         self._watch()
 
     def _watch(self) -> None:
-        """Set up the watch, as in every started script; if that fails, run the script without it."""
+        """Set up the watch as in every script; if that fails, run the script unwatched."""
         try:
             from coldfork.observe.bootstrap import STARTUP, begin
 
@@ -178,7 +177,7 @@ def _clear(main: dict[str, Any]) -> None:
 
 
 def _first_of_path(words: list[str]) -> str | None:
-    """Return the entry that Python puts first on the import path; None if there is none."""
+    """Return the entry that Python would put first on the import path; None if there is none."""
     if sys.flags.safe_path:
         return None
     if words[0] == "-m":
@@ -189,7 +188,7 @@ def _first_of_path(words: list[str]) -> str | None:
 
 
 def _is_archive(path: str) -> bool:
-    """Return whether Python would run the `__main__` module inside this file, as in a zip archive."""
+    """Return whether Python would run a `__main__` module inside this file, as in a zip archive."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - 65_558))
         end = stream.read()

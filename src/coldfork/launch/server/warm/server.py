@@ -1,7 +1,7 @@
 """A server: it imports the modules of scripts, checks that it is clean, and forks a supervisor per script.
 
-It is started by exec with one thread, with the scripts' interpreter. The supervisor is a fork of it, and so
-is the script that the supervisor starts; both keep running when the server ends.
+It is started by exec with the scripts' interpreter, and has one thread. It forks the supervisor, which forks
+the script; both keep running when the server ends.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Begun(BaseException):
 def main(path: list[str], at_start: frozenset[str]) -> None:
     """Run a server; in a process forked for a script, run the script instead.
 
-    `path` is the import path that Python made, `at_start` the modules that it had loaded by then.
+    `path` is the import path that Python made at its start, `at_start` the modules that it loaded then.
     """
     script = _serve(path, at_start)
     if script is not None:
@@ -161,14 +161,16 @@ def _get_watch_ready() -> None:
 
 
 def _keep_what_was_imported() -> None:
-    """Keep scripts from closing resources that imports have opened, because other scripts share them."""
+    """Keep scripts from closing resources that imports have opened, because all scripts share them."""
     weakref: Any = sys.modules.get("weakref")
     for finalizer in () if weakref is None else list(weakref.finalize._registry):
         finalizer.atexit = False
 
 
 def _missing(preload: Preload) -> str | None:
-    """Return the top-level name of a requested module that does not exist; None for any other fault."""
+    """Return the top-level name of a requested module that does not exist; None if the fault is a different
+    one.
+    """
     fault = preload.faults[-1]
     last = fault["text"].splitlines()[-1]
     top = fault["module"].partition(".")[0]
@@ -176,7 +178,7 @@ def _missing(preload: Preload) -> str | None:
 
 
 def _open() -> frozenset[int]:
-    """Return the descriptors that imported modules hold open."""
+    """Return the descriptors that imported modules keep open."""
     ours = set(range(protocol.KEEPER + 1))
     with os.scandir("/proc/self/fd") as entries:
         found = {int(entry.name) for entry in entries}
@@ -193,7 +195,7 @@ def _mapped() -> Iterator[str]:
 
 
 def _homes(at_start: frozenset[str]) -> dict[str, str]:
-    """Return the folders of imported modules that a file of the same name in another folder could replace."""
+    """Return the folders of those imported modules that a file of the same name elsewhere could replace."""
     homes: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
         place = getattr(module, "__file__", None)

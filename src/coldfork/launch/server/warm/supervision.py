@@ -1,6 +1,6 @@
 """The process between a server and a script: a supervisor that is forked instead of started.
 
-It does what a supervisor started by its caller does, with the descriptors that the caller sent.
+With the descriptors that the caller sent, it does the same as a supervisor that the caller starts itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coldfork.launch.server.warm.script import Kit
 
 _ABOVE = 20
-"""Above every descriptor number that a supervisor is given."""
+"""Higher than every descriptor number that a supervisor uses."""
 
 
 class _Born(BaseException):
@@ -78,8 +78,8 @@ def supervise(message: dict[str, Any], descriptors: list[int], kit: Kit) -> Scri
 def _arrange(descriptors: list[int], numbers: list[int]) -> tuple[int, int, dict[int, int]]:
     """Move the received descriptors to the numbers that a supervisor uses for them.
 
-    Returns those of the caller's process and of the connection to it, and those that the caller passes on to
-    what it starts, by the numbers that the script is to have them under.
+    Return the descriptor of the caller's process, that of the connection to it, and those that the caller
+    passes on to programs, by the number that each should have in the script.
     """
     moved = []
     for descriptor in descriptors:
@@ -101,7 +101,7 @@ def _arrange(descriptors: list[int], numbers: list[int]) -> tuple[int, int, dict
 
 
 def _agree(reply: int, mark: str, circumstances: Circumstances, kit: Kit, troubles: list[str]) -> None:
-    """Take over the caller's circumstances, and begin when it agrees; else end before anything has run."""
+    """Take over the caller's circumstances, and begin if it agrees; else end before anything has run."""
     with socket.socket(fileno=reply) as client:
         circumstances.group = os.getpgrp()
         troubles = [*troubles, *circumstances.take_over((MARK.encode(), mark.encode()))]

@@ -1,1 +1,1 @@
-"""A clean process with preloaded modules that forks workers on request; it uses only the standard library."""
+"""A clean process with preloaded modules, which forks workers on request, using only the standard library."""

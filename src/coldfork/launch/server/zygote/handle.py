@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 _PATIENCE = 60.0
 _MOST_SERVERS = 3
-"""How many servers in a row may end while they are asked for one worker."""
+"""The number of servers in a row that may end while they are asked for one worker."""
 
 
 class ZygoteWarning(UserWarning):
-    """A module could not be preloaded, for the reason in the message; the workers import it themselves."""
+    """A module could not be preloaded, for the reason in the message. The workers import it themselves."""
 
 
 class Zygote:
@@ -44,14 +44,14 @@ class Zygote:
         self._terms = terms
         self._server: RunningServer | None = None
         self._is_proven = True
-        """Whether the server's imports are still what they would be now."""
+        """Whether the server's imports would have the same results now."""
         self._told: str | None = None
-        """The mark of the server whose warnings were given."""
+        """The mark of the server whose warnings have been given."""
         self._home = os.getpid()
         self._left_out: tuple[str, ...] = ()
-        """The modules that made a server unfit, with `on_error` other than "fail"."""
+        """The modules that made a server unfit, if `on_error` is not "fail"."""
         self._asking = asking
-        """The connection to another process's server: in its workers, and in children that it forked."""
+        """The connection to another process's server, used in that server's workers and their forks."""
         self._asking_is = None if asking is None else os.fstat(asking.fileno()).st_ino
         self._closed = False
         self._context: ZygoteContext | None = None
@@ -64,7 +64,7 @@ class Zygote:
 
     @property
     def closed(self) -> bool:
-        """Return whether the handle is closed, and starts no more workers."""
+        """Return whether the handle is closed, so that it starts no more workers."""
         return self._closed
 
     @property
@@ -88,7 +88,7 @@ class Zygote:
         return self._context
 
     def start(self) -> Zygote:
-        """Start the server unless it runs, without waiting for it."""
+        """Start the server if it is not running, without waiting for it."""
         self._require_open()
         if self._home != os.getpid():
             # A forked child cannot use its parent's server, nor a lock that a thread of the parent may hold.
@@ -131,7 +131,7 @@ class Zygote:
             self._warn(f"{fault['module']} was not preloaded, because its import raised:\n{fault['text']}")
 
     def _exclude(self, server: RunningServer, answer: Message) -> None:
-        """Handle an unfit server: raise an error, or exclude the responsible module from the next one."""
+        """Handle an unfit server: raise an error, or exclude the module at fault from the next server."""
         fault = answer["faults"][-1]
         self._discard()
         if fault["kind"] != STAINED:
@@ -144,7 +144,7 @@ class Zygote:
         self._warn(f"{text}\n{explained}")
 
     def _explained(self, server: RunningServer, fault: dict[str, str]) -> str:
-        """Repeat the import under watch to name the responsible line; if that fails, return the old text."""
+        """Repeat the import under watch to name the line at fault; if that fails, return the old text."""
         if " is awake" not in fault["text"]:
             return fault["text"]
         again = RunningServer(self._terms, server.modules, suspect=fault["module"])
@@ -167,7 +167,7 @@ class Zygote:
         descriptors: Sequence[int],
         variables: Mapping[str, str] | None = None,
     ) -> Started:
-        """Start a worker for a pickled process, with these variables in addition to the caller's."""
+        """Start a worker for a pickled process, with these variables in addition to the caller's own."""
         contents = [pickle.dumps(self._circumstances(variables)), *contents]
         borrowed = self._borrowed()
         if borrowed is not None:
@@ -206,7 +206,7 @@ class Zygote:
     def _borrowed(self) -> socket.socket | None:
         """Return the connection to another process's server, if its workers would be like this process."""
         if self._home != os.getpid() and self._server is not None:
-            # This process was forked by the server's caller, so the server belongs to its parent.
+            # This process was forked by a process that owns a server, so the server belongs to its parent.
             self._asking, answer = self._server.asking, self._server.answer
             early, then = self._server.early, self._server.identity
             if answer is None:
@@ -254,17 +254,17 @@ class Zygote:
             servers(self._home).let_go(self, server, is_fit=is_fit, keep=keep)
 
     def close(self) -> None:
-        """End the server unless it is shared. Its workers keep running, except for its own children."""
+        """End the server unless others share it. Its workers keep running, but not its own children."""
         self.leave(keep=False)
 
     def leave(self, *, keep: bool = True) -> None:
-        """Release the server for good; if nobody else uses it, keep it for a moment, or end it now."""
+        """Release the server for good; if nobody else uses it, keep it for a moment or end it now."""
         self._closed = True
         server = self._server
         if self._home != os.getpid():
             return
         if server is not None and self.is_waiting_with_others:
-            # The server's other users still need it; the waiting thread releases it for this one when it is
+            # The server's other users still need it; the waiting thread gives it up for this user when it is
             # ready.
             server.users.discard(self)
             return
@@ -316,16 +316,16 @@ def zygote(preload: Sequence[str] | os.PathLike[str] = (), *, on_error: str = "f
     """Start a server that imports these modules, checks that it is clean, and forks workers on request.
 
     `preload` is a list of modules, or the path of a list that `coldfork preload --output` has written. The
-    server is started at once and not waited for. `on_error` says what happens to a module whose import
-    raises, or after which a fork would break the child: with `"fail"` the first worker raises `ZygoteError`,
-    with `"warn"` and `"ignore"` that module is left to the workers.
+    server is started at once, without waiting for it. `on_error` decides about a module whose import raises
+    an error, or would make forked children break: with `"fail"` the start of the first worker raises
+    `ZygoteError`; with `"warn"` or `"ignore"` the workers import that module themselves.
     """
     from multiprocessing import process
 
     from coldfork.launch.server.zygote.processes import register, registered
 
     if getattr(process.current_process(), "_inheriting", False):
-        # A worker is importing its caller's main module, which calls this function at its top level.
+        # A worker is importing its caller's main module, whose top level calls this function.
         known = registered()
         return _registered() if known is not None else Zygote(terms(preload, on_error))
     made = Zygote(terms(preload, on_error))

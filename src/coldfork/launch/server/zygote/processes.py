@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coldfork.launch.server.zygote.requests import Started
 
     class Starter(Protocol):
-        """The source of a context's workers: a `Zygote`."""
+        """The source of a context's workers, such as a `Zygote`."""
 
         @property
         def preload(self) -> tuple[str, ...]: ...
@@ -40,11 +40,11 @@ METHOD = "zygote"
 ASKED = ("preload", "on_error", "main", "variables", "seeds")
 """The terms of a server that one process passes to another."""
 _LOST = 255
-"""The exit code, as in multiprocessing, of a process whose real one can no longer be reported."""
+"""The exit code, as in multiprocessing, of a process whose real exit code can no longer be reported."""
 
 
 class Arrived:
-    """The descriptors that came with the process that runs here; `current` is set once, in each worker."""
+    """The descriptors that came with the process that runs here; `current` is set once in each worker."""
 
     current: Arrived | None = None
 
@@ -57,10 +57,10 @@ class Popen(popen_fork.Popen):
 
     method = METHOD
     flushes = True
-    """Whether the caller's streams are flushed first, as with every process of multiprocessing."""
+    """Whether the caller's streams are flushed first, as multiprocessing does for every process."""
 
     class DupFd:
-        """A descriptor that travels with a process, by its index among all that do."""
+        """A descriptor that travels with a process, known by its position among all that do."""
 
         def __init__(self, place: int) -> None:
             self.place = place
@@ -82,7 +82,7 @@ class Popen(popen_fork.Popen):
         self._launch(process_obj)
 
     def duplicate_for_child(self, fd: int) -> int:
-        """Send a descriptor along with the process; return its index."""
+        """Send a descriptor along with the process; return its position."""
         self._descriptors.append(fd)
         return len(self._descriptors) - 1
 
@@ -90,7 +90,7 @@ class Popen(popen_fork.Popen):
         preparation = self._preparation(process_obj)
         for config in (preparation, process_obj._config):
             if "authkey" in config:
-                # Celery's processes hold the key as a class of their own that cannot be pickled.
+                # Celery's processes hold the key in a class of their own, which cannot be pickled.
                 config["authkey"] = process.AuthenticationString(config["authkey"])  # type: ignore[attr-defined]
         content = io.BytesIO()
         contexts.set_spawning_popen(self)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ class Popen(popen_fork.Popen):
 class MethodName(str):
     """The name of the start method; when unpickled, it registers the method in the receiving process.
 
-    multiprocessing has each process that it spawns choose its caller's default by name.
+    In each process that it spawns, multiprocessing chooses the caller's default start method by its name.
     """
 
     __slots__ = ("known", "terms")
@@ -182,7 +182,7 @@ class ZygoteProcess(process.BaseProcess):
 
     _start_method = METHOD
     _own: type[ZygoteProcess] | None = None
-    """The context's class itself; a class derived from it is found by its own name."""
+    """The context's class itself; a class derived from it can be found by its own name."""
 
     @staticmethod
     def _Popen(process_obj: Any) -> Popen:
@@ -190,7 +190,7 @@ class ZygoteProcess(process.BaseProcess):
         return Popen(process_obj, registered.zygote)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # A context's class is made at run time, so that pickle cannot find it by name.
+        # A context's class is made at run time, so pickle cannot find it by name.
         if type(self) is self._own:
             return _bare, (), self.__dict__
         return super().__reduce_ex__(protocol)
@@ -208,7 +208,7 @@ class ZygoteContext(contexts.BaseContext):
         self.zygote = zygote
         """The server behind it."""
         self.by_value: ZygoteContext | None = None
-        """The context for a program whose main module cannot be imported, once that was asked for."""
+        """The context for a program whose main module cannot be imported, once it has been requested."""
         self._name = name
         self.Process: type[ZygoteProcess] = _class_of(zygote)
 
@@ -228,7 +228,7 @@ def _class_of(zygote: Starter) -> type[ZygoteProcess]:
 
 
 def register(context: ZygoteContext) -> None:
-    """Register a context, to be returned whenever multiprocessing is asked for this start method."""
+    """Register the context that multiprocessing returns whenever it is asked for this start method."""
     contexts._concrete_contexts[METHOD] = context  # type: ignore[attr-defined]
 
 

@@ -39,7 +39,7 @@ class Started:
         self.sentinel = sentinel
         """A descriptor that becomes readable when the worker has ended."""
         self.statuses = statuses
-        """Where its end is reported; None for a child of this process."""
+        """The socket on which its end is reported; None for a child of this process."""
 
 
 def why_unfit(
@@ -65,7 +65,7 @@ def ask(
     patience: float,
     process: int | None = None,
 ) -> Started:
-    """Have a server start a worker as the server's own child, whose end the server will report."""
+    """Have a server start a worker as the server's own child; the server will report its end."""
     reply = request(asking, contents, descriptors)
     try:
         answered(reply, process, patience)
@@ -128,14 +128,16 @@ def _which(pid: int | None) -> str:
 
 
 def _state(pid: int | None) -> str:
-    """Return a hint if an unresponsive process is stopped; otherwise an empty string."""
+    """Return a hint if a process does not answer because it is stopped; otherwise an empty string."""
     found = None if pid is None else standing(pid)
     stopped = found is not None and found.is_stopped
     return "; it is stopped: kill -CONT lets it go on" if stopped else ""
 
 
 def is_same(held: socket.socket, number: int | None) -> bool:
-    """Return whether a descriptor is still our socket; a program may have closed it and reused its number."""
+    """Return whether a descriptor is still our socket: a program may have closed it, and its number been
+    reused.
+    """
     try:
         return os.fstat(held.fileno()).st_ino == number
     except OSError:

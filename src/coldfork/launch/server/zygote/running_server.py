@@ -48,7 +48,7 @@ _PROGRAM = (
 _A_MOMENT = 1.0
 """How long a spare whose server has died may take to answer."""
 _MOST_LOST = 5
-"""How many spares in a row may die when asked."""
+"""The number of spares in a row that may die when asked."""
 
 
 class RunningServer:
@@ -60,23 +60,23 @@ class RunningServer:
         self.early: dict[str, str] = variables.early(
             variables.changed(os.environ, terms.get("environment")), terms.get("variables", ())
         )
-        """The variables that it reads early, as they were when it was started."""
+        """The variables that the server reads early, with their values at its start."""
         self.identity: dict[str, str] = identity()
         self.answer: Message | None = None
-        """Its last message about itself: that it is ready, or why it is not fit."""
+        """Its latest message about itself: that it is ready, or why it is unfit."""
         self.importing: str | None = None
-        """The module that it was importing when it last reported."""
+        """The module that it was importing when it reported last."""
         self.trouble: str | None = None
-        """The cause of its end, if it could still report that."""
+        """The reason for its end, if it could still report that."""
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
-        """Its users, where it is shared."""
+        """Its users, if it is shared."""
         self._terms = terms
         self._lock = threading.RLock()
         self._spares = _Spares()
         self._start(suspect)
         ends = (self._status, self._requests, self.asking)
         self._end = weakref.finalize(self, _end, os.getpid(), self.pid, self._spares, *ends)
-        # At the program's end the server ends by itself, once nothing needs it any more.
+        # When the program ends, the server ends by itself as soon as nothing needs it.
         self._end.atexit = False
 
     def _start(self, suspect: str | None) -> None:
@@ -128,7 +128,7 @@ class RunningServer:
             "tied": threading.get_native_id() == os.getpid(),
             "caller": os.getpid(),
             "mark": self.mark,
-            # The requested variables are in the server's environment already, so workers inherit them.
+            # The requested variables are already in the server's environment, so workers inherit them.
             "terms": {**self._terms, "environment": {}, "early": self.early, "identity": self.identity},
         }
 
@@ -142,7 +142,7 @@ class RunningServer:
 
     @property
     def may_be_shared(self) -> bool:
-        """Return whether other users may have this server too: it runs, and is not known to be unfit."""
+        """Return whether further users may use this server: it runs, and is not known to be unfit."""
         is_fit = self.answer is None or self.answer["is"] == "ready"
         return is_fit and self._end.alive and not readable([self._process], 0)
 
@@ -153,14 +153,14 @@ class RunningServer:
 
     @property
     def ended(self) -> str:
-        """Return a sentence on how the server ended."""
+        """Return a sentence that says how the server ended."""
         where = "" if self.importing is None else f" while it imported {self.importing}"
         if self.trouble is not None:
             return f"the server (pid {self.pid}) ended{where}, because of {self.trouble}"
         return f"the server (pid {self.pid}) ended{where}; see its output in this program's standard error"
 
     def changed_file(self, patience: float) -> str | None:
-        """Return an imported file that has changed since; raise `GoneError` if the server is gone."""
+        """Return an imported file that has changed since; raise `GoneError` if the server has ended."""
         reply = request_changes(self.asking)
         with reply:
             answered(reply, self._process, patience, self.pid)
@@ -205,7 +205,7 @@ class RunningServer:
         return True
 
     def start(self, contents: Contents, descriptors: Sequence[int], patience: float) -> Started:
-        """Start a worker that does the pickled work; raise `GoneError` if the server is gone."""
+        """Start a worker to do the pickled work; raise `GoneError` if the server is gone."""
         with self._lock:
             ready = self.wait()
             if not ready.get("siblings"):
@@ -225,11 +225,11 @@ class RunningServer:
             return Started(pid, os.pidfd_open(pid))
 
     def _answered(self, reply: socket.socket, patience: float) -> int | None:
-        """Return the worker that took a request; None if the worker died before it could answer."""
+        """Return the pid of the worker that took a request; None if it died before it could answer."""
         alive = answered(reply, self._process, patience, self.pid)
         if not alive and not readable([reply.fileno()], _A_MOMENT):
-            # A waiting spare would have taken the request by now. End the server and the spare: taken later,
-            # the request would be done twice.
+            # A waiting spare would have taken the request by now. End the server and the spare: if the
+            # request were taken later, its work would be done twice.
             self.end()
         try:
             received = channel.receive(reply, socket.MSG_DONTWAIT)
@@ -242,7 +242,7 @@ class RunningServer:
         return None
 
     def interrupt(self) -> None:
-        """Kill the server, even while a thread of this process waits for it; that thread then notices."""
+        """Kill the server, even while a thread of this process waits for it; that thread will notice."""
         if self._end.alive:
             _kill(self.pid)
 
@@ -261,21 +261,21 @@ class _Spares:
         """Spares that answered before the server had announced them."""
 
     def announced(self, pid: int) -> None:
-        """Note that the server has forked a spare."""
+        """Record that the server has forked a spare."""
         if pid in self._taken_before:
             self._taken_before.discard(pid)
         else:
             self._waiting.add(pid)
 
     def taken(self, pid: int) -> None:
-        """Note that a spare has become a worker."""
+        """Record that a spare has become a worker."""
         if pid in self._waiting:
             self._waiting.discard(pid)
         else:
             self._taken_before.add(pid)
 
     def lost(self, pid: int) -> None:
-        """Note that a spare died before it got a request, and reap it."""
+        """Record that a spare died before it got a request, and reap it."""
         self._waiting.discard(pid)
         kernel.reap(pid)
 

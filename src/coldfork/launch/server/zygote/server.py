@@ -1,10 +1,10 @@
 """The server: it imports modules, checks that it is clean, and forks workers on request.
 
-It is started by exec and has one thread. It keeps one worker forked ahead, the spare, which waits for a
-request itself, so that a new worker is there as soon as it is asked for. The caller's workers are the
-caller's own children. Workers that the caller's children ask for are the server's: it waits for them, reports
-how they ended, and ends them when the process that asked ends. When the caller dies, the server ends all that
-came of it, and itself.
+It is started by exec and has one thread. It always keeps one worker forked in advance, the spare, which
+itself waits for a request, so that a new worker is there as soon as it is needed. The caller's workers are
+the caller's own children. Workers that the caller's children request are the server's children: it waits for
+them, reports how they ended, and ends them when the process that requested them ends. When the caller dies,
+the server ends all these processes, and itself.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ if TYPE_CHECKING:
     from coldfork.launch.plumbing.channel import Message
 
 STATUS = 3
-"""The socket to the caller, for reports on the server; its end means that the server is unneeded."""
+"""The socket to the caller for reports on the server; when it closes, the server is not needed any more."""
 REQUESTS = 4
-"""Where the spare receives the caller's requests."""
+"""The socket on which the spare receives the caller's requests."""
 ERRANDS = 5
-"""Where the server receives the requests of the caller's children."""
+"""The socket on which the server receives requests from the caller's children."""
 CALLER = 6
-"""The caller, as a pidfd."""
+"""The pidfd of the caller."""
 PLAN = 7
 ASKING = 8
-"""The other end of ERRANDS, for the workers."""
+"""The other end of ERRANDS, which workers get."""
 DESCRIPTORS = (STATUS, REQUESTS, ERRANDS, CALLER, PLAN, ASKING)
 _MOST_LOST = 5
-"""How many spares in a row may die before they were asked for anything."""
+"""The number of spares in a row that may die before they are asked for anything."""
 _LAST_SECONDS = 2.0
 _SET_DEATH_SIGNAL = 1
 
@@ -79,19 +79,19 @@ class Server:
         self._spare = 0
         """The worker that waits for a request."""
         self._beginner = 0
-        """The worker that has a request and is not ready yet."""
+        """The worker that has a request and is not yet ready."""
         self._lost = 0
         self._living: dict[int, int] = {}
         """The workers by their pidfds."""
         self._replies: dict[int, socket.socket] = {}
-        """Where the end of each child of this process is reported."""
+        """The socket on which each child of this process has its end reported."""
         self._taken, self._taking = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._siblings: SiblingFork | None = None
         self._kit: Kit | None = None
         self._files: dict[str, reads.Mark] = {}
-        """The files imported for the caller, as they were then."""
+        """The files that were imported for the caller, each with its version."""
         self._overtaken: str | None = None
-        """One of them that was written during its import."""
+        """An imported file that was written during its import."""
 
     def run(self) -> None:
         """Import, check and serve until the caller is gone or needs no more workers; report any other end."""
@@ -108,7 +108,7 @@ class Server:
         preload = Preload(plan["modules"], plan["main"], plan["suspect"])
         preload.load(lambda module: self._tell({"is": "importing", "module": module}), nullcontext())
         if preload.stained or (preload.faults and not self._plan["forgiving"]):
-            # First kill leftovers, because the reader of this report ends this process.
+            # First kill the leftover processes, because the reader of this report will end this process.
             kernel.end_marked(variables.MARK, {self._plan["mark"]})
             self._tell({"is": "unfit", "faults": preload.faults})
             return
@@ -129,7 +129,7 @@ class Server:
             self._loop.turn()
 
     def _begin(self) -> None:
-        """Make sure that even a slow import ends when the caller does."""
+        """Make sure that even a slow import ends if the caller does."""
         self._control(_SET_DEATH_SIGNAL, int(SIGKILL if self._plan["tied"] else SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) | os.O_ASYNC)
@@ -146,7 +146,7 @@ class Server:
         pthread_sigmask(SIG_SETMASK, set(self._plan["mask"]) - {int(SIGIO)})
 
     def _settle(self, preload: Preload) -> None:
-        """Prepare for forking only: nothing is imported from here on."""
+        """Prepare for forking; from here on, nothing is imported."""
         # SIGCONT wakes a stopped server, which then notices that its caller has died.
         self._control(_SET_DEATH_SIGNAL, int(SIGCONT), 0, 0, 0)
         fcntl.fcntl(STATUS, fcntl.F_SETFL, fcntl.fcntl(STATUS, fcntl.F_GETFL) & ~os.O_ASYNC)
@@ -177,7 +177,8 @@ class Server:
         self._loop.watch(ERRANDS, self._errand)
         freeze()
         if self._siblings is not None:
-            # Handled before ends of processes: a spare that was taken and has then ended is not lost.
+            # Handle this before the ends of processes: a spare that was taken and has then ended was not
+            # lost.
             self._loop.watch(self._taken, self._note_taken)
             self._keep_spare()
 
@@ -227,7 +228,7 @@ class Server:
             os.close(descriptor)
 
     def _note_taken(self) -> None:
-        """Note that the spare has a request; fork the next one when it has finished its preparation."""
+        """Record that the spare has a request; fork the next one when it has finished its preparation."""
         for pid in memoryview(os.read(self._taken, 4096)).cast("i"):
             if pid == self._spare:
                 self._spare, self._beginner, self._lost = 0, pid, 0
@@ -277,7 +278,7 @@ class Server:
             self._orphaned(process, caller)
 
     def _reap(self, process: int, reply: socket.socket, caller: int) -> None:
-        """Report how a worker that is the server's own child has ended."""
+        """Report how a worker ended that is the server's own child."""
         pid = self._living.pop(process)
         self._off(process)
         if caller in self._loop.watched():
@@ -288,15 +289,16 @@ class Server:
         reply.close()
 
     def _orphaned(self, process: int, caller: int) -> None:
-        """Kill a worker whose requester has died or given up."""
+        """Kill a worker if the process that requested it has died or given up."""
         self._off(caller)
         pid = self._living[process]
         kernel.signal_all([*kernel.descendants(pid), pid], SIGKILL)
 
     def _close(self) -> NoReturn:
-        """End the server when its caller's socket closes: the caller is dying, or runs another program now.
+        """End the server because its caller's socket has closed: the caller is dying, or now runs another
+        program.
 
-        A dying process's files are closed a moment before its death can be seen.
+        The files of a dying process are closed a moment before its death can be seen.
         """
         if readable([CALLER], _LAST_SECONDS / 4):
             self._end_all()
@@ -315,7 +317,7 @@ class Server:
 
 
 def _answer(reply: socket.socket, message: Message) -> bool:
-    """Send an answer; return whether there is a reader."""
+    """Send an answer; return False if there is no reader."""
     try:
         channel.send(reply, message)
     except OSError:

@@ -1,11 +1,11 @@
-"""The servers of this process, each shared by all users with equal terms: pools and contexts.
+"""The servers of this process; pools and contexts with equal terms share one.
 
-A later user gets what was imported for the first. Terms are equal only if a server started now would be the
-same: its imports, the interpreter, the environment, the import path and the program's folder. The server
-itself says whether the files of its modules are unchanged.
+Later users get the modules that were imported for the first. Terms are equal only if a server started now
+would have the same imports, interpreter, environment, import path and program folder. The server itself says
+whether the files of its modules are unchanged.
 
-When its last user has released it, a server is kept for a moment, for a program that opens one pool after the
-other. Then it ends, so that nothing of a pool is left a second after the pool's end.
+When its last user has released it, a server is kept for a moment, for programs that open one pool after
+another. Then it ends, so that a second after a pool's end nothing of it is left.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class SharedServers:
         self._lock = threading.RLock()
         self._known: WeakValueDictionary[bytes, RunningServer] = WeakValueDictionary()
         self._kept: dict[RunningServer, _Keeping] = {}
-        """The servers without a user."""
+        """The servers that have no user."""
         self._is_over = False
-        # Before a fork no timer thread may be left, and no child may inherit servers that are about to end.
+        # At a fork no timer thread must exist, and no child must inherit servers that are about to end.
         os.register_at_fork(before=self.end_kept)
         with suppress(RuntimeError):
-            # This runs before threads are joined, but after the pools have ended, because they registered
+            # This runs before threads are joined, but after the pools have ended, because pools register
             # later.
             threading._register_atexit(self._end)  # type: ignore[attr-defined]
 
@@ -66,7 +66,7 @@ class SharedServers:
         return server, is_there
 
     def let_go(self, user: object, server: RunningServer, *, is_fit: bool, keep: bool) -> None:
-        """Release a server without other users: end it or, with `keep`, keep a fit one for a while."""
+        """Release a server without other users: end it or, with `keep`, keep it for a while if it is fit."""
         with self._lock:
             server.users.discard(user)
             if not is_fit:
@@ -77,7 +77,7 @@ class SharedServers:
         server.end()
 
     def _forget(self, server: RunningServer) -> None:
-        """Offer a server to no more users."""
+        """Stop offering a server to users."""
         for key in [key for key, known in self._known.items() if known is server]:
             del self._known[key]
 
@@ -97,7 +97,7 @@ class SharedServers:
     def _end_kept(self, keeping: _Keeping) -> None:
         with self._lock:
             if self._kept.get(keeping.server) is not keeping:
-                # Meanwhile another thread has taken the server, or is ending it.
+                # Another thread has taken the server meanwhile, or is ending it.
                 return
             del self._kept[keeping.server]
             self._forget(keeping.server)
@@ -120,7 +120,7 @@ class SharedServers:
 
 
 class _Keeping(threading.Thread):
-    """A timer thread that ends an unused server, unless the server is used again before."""
+    """A timer thread that ends an unused server unless the server is used again in time."""
 
     def __init__(self, server: RunningServer, end: Callable[[_Keeping], object]) -> None:
         super().__init__(name="kept server", daemon=True)
@@ -136,12 +136,12 @@ class _Keeping(threading.Thread):
 
 @cache
 def servers(home: int) -> SharedServers:
-    """Return the servers of the process with this number; a forked child begins with none."""
+    """Return the servers of the process with this number; a forked child starts with none."""
     return SharedServers()
 
 
 def _key(terms: dict[str, Any], modules: Sequence[str]) -> bytes:
-    """Return a key that is equal for servers that can replace each other."""
+    """Return a key that is equal for servers that can stand in for each other."""
     changes = terms.get("environment")
     told = {name: terms.get(name) for name in ("on_error", "main", "variables", "seeds")}
     return encode(

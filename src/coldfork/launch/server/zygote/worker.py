@@ -48,29 +48,30 @@ class Kit:
     ) -> None:
         self.mark = mark
         self.tied = tied
-        """Whether its parent's death may kill it: true if the main thread started the server."""
+        """Whether the death of its parent may kill it: only if the parent's main thread started the server.
+        """
         self.interrupt = interrupt
-        """The handler of SIGINT when the server had imported everything."""
+        """The handler of SIGINT at the time when the server had imported everything."""
         self.limits = limits
-        """The functions that set the pool sizes of its libraries."""
+        """The functions that set the sizes of its libraries' thread pools."""
         self.circumstances = circumstances
-        """The server's circumstances, in the form that a caller sends."""
+        """The server's own circumstances, in the form in which a caller sends them."""
         self.asking = asking
-        """The connection back to the server, for workers of this worker."""
+        """The connection to the server, for workers that this worker requests."""
         self.control = control
         self.terms = terms
-        """The terms of the server, for a worker that has to start another."""
+        """The terms of the server, in case the worker has to start another one."""
         self.made = made
         """The changes that the imports have made to the environment."""
         self.seeds = seeds
-        """The generators that are seeded anew, beside those that always are."""
+        """The generators that are seeded besides the usual ones."""
 
 
 def serve(status: socket.socket, requests: socket.socket, taking: int, kit: Kit) -> NoReturn:
     """Wait for the caller's next request, and do its work."""
     if kit.tied:
         die_with_parent(kit.control)
-    # The worker sends this itself, so that its parent learns of it even if the server is killed right now.
+    # The worker sends this itself, so that its parent hears of it even if the server is killed right now.
     with status:
         channel.send(status, {"is": "spare", "pid": os.getpid()})
     _get_ready(kit)
@@ -110,7 +111,7 @@ def work(
     ready: Callable[[], None] = lambda: None,
     child_of_server: bool = False,
 ) -> NoReturn:
-    """Do the work of a request, and end; `ready` is called when all preparations are done."""
+    """Do the work of a request, and end this process; `ready` is called when all preparations are done."""
     code = 1
     try:
         if child_of_server:
@@ -141,21 +142,21 @@ def work(
 
 
 def _get_ready(kit: Kit) -> None:
-    """Do the preparations that do not depend on a request, and rehearse those that do.
+    """Do the preparations that do not depend on a request, and try out those that do.
 
-    In the server's own circumstances the rehearsal changes nothing, but the pages that it writes to are
-    already copied when the request comes.
+    Tried out with the server's own circumstances they change nothing, but the pages that they write to are
+    then already copied when the request comes.
     """
     # Drop the server's exit functions: workers run only those that they register themselves.
     atexit._clear()
     atexit.register(util._exit_function)  # type: ignore[attr-defined]
-    # Under the same name, register a context that starts the workers of this worker.
+    # Register, under the same name, a context through which this worker starts workers of its own.
     register(Zygote(kit.terms, kit.asking).context)
     with os.fdopen(channel.holding("coldfork", kit.circumstances), "rb") as stream:
         circumstances: Circumstances = pickle.load(stream)
     circumstances.take_over((variables.MARK.encode(), kit.mark.encode()))
     kit.limits.restore(variables.HELD)
-    # New seeds for each forked process, whatever the request.
+    # Each forked process gets new seeds, whatever the request.
     renewal.redraw(kit.seeds)
 
 

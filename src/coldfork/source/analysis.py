@@ -64,7 +64,7 @@ class Request:
     overlays: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """Texts by absolute path, for files that differ from the disk or do not exist."""
     towards: frozenset[str] = frozenset()
-    """Names of packages: the observation lists the checked modules whose import can lead to theirs."""
+    """Names of packages: the observation lists the checked modules whose import can reach them."""
     roots: tuple[str, ...] = ()
     """The modules to follow, with their imports, if all others are known to have no effects."""
     whole: bool = False
@@ -105,7 +105,7 @@ class Analysis:
     def observe_on(
         self, machine: Profile, known: Catalogue, roots: tuple[str, ...], progress: Progress | None = None
     ) -> Observation:
-        """Find the effects of importing the `roots` on another machine."""
+        """Find the effects of importing the modules `roots` on another machine."""
         return self._observed(replace(self.request, profile=machine, catalogue=known, roots=roots), progress)
 
     def _observed(self, request: Request, progress: Progress | None) -> Observation:
@@ -124,10 +124,10 @@ def analyse(request: Request, progress: Progress | None = None) -> Observation:
 
 
 def at_length(work: Callable[[], T]) -> T:
-    """Return the result of `work`, an analysis that recurses deeply and creates long-lived objects."""
+    """Return the result of `work`, with a deeper recursion limit and without garbage collection."""
     collecting = gc.isenabled()
     recursion = sys.getrecursionlimit()
-    gc.disable()  # the data is a few large, long-lived trees, in which the collector would free nothing
+    gc.disable()  # the data is a few large, long-lived trees, in which the collector would find nothing
     sys.setrecursionlimit(max(recursion, _RECURSION))
     try:
         return with_room(work)
@@ -195,7 +195,7 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
         loader.abandon()
         raise
     loader.close()
-    # These objects refer to each other in cycles: only the garbage collector would free them otherwise.
+    # These objects refer to each other in cycles, and would otherwise stay until the garbage collector runs.
     program.close()
     unreadable, unparsed = answer.unreadable, 0
     if not request.roots:
@@ -231,8 +231,8 @@ def _observe(ground: Ground, progress: Progress | None, started: float) -> Obser
 
 
 def _packs(request: Request, found: Found, search: tuple[str, ...], program: Program) -> Packs | None:
-    """Return the cache files of a run, whose names reflect every dependency of the results except the
-    sources.
+    """Return the cache files of a run; their names depend on everything that the results depend on, except
+    the sources.
     """
     if request.cache is None and request.store is None:
         return None
@@ -284,7 +284,7 @@ def _answer(
         names = faults.attempt(lambda: affected_modules(results, roots, files, changed), set(files))
         affected = tuple(sorted(map(quotations.path_of, names)))
     effects: tuple[Effect, ...] = faults.attempt(reporter.effects, ())
-    if request.roots:  # findings independent of the machine were reported when all modules were analysed
+    if request.roots:  # findings for any machine were reported when all modules were analysed
         return Answer(
             effects,
             (),
@@ -328,7 +328,9 @@ def _pause(cancelled: Callable[[], bool] | None) -> Callable[[], None]:
 
 
 def _entry(entry: str, found: Found, program: Program) -> str:
-    """Return the module name of an entry, which may be the stem or the path of a file outside any package."""
+    """Return the module name of an entry; a file outside any package may also be named by its stem
+    or path.
+    """
     if program.finder.find(entry) is not None:
         return entry
     spelled = entry.removesuffix(".py")

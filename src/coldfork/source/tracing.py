@@ -30,7 +30,7 @@ from coldfork.source.values.wording import Wording, in_words, spelled
 
 _ENDS = {RETURNS: "returns", BREAKS: "leaves the loop", CONTINUES: "goes on with the next round"}
 _MOST_VALUES = 3
-"""At most this many values of one expression are reported: a loop may give it a thousand."""
+"""At most this many values of an expression are reported, because a loop may give it a thousand."""
 
 
 class Seen:
@@ -68,7 +68,7 @@ class Watch:
 
 
 class TracingEvaluator(Evaluator):
-    """An evaluator that runs blocks with a watched line statement by statement, recording each visit."""
+    """An evaluator that runs blocks with a watched line statement by statement, and records each visit."""
 
     def __init__(self, program: Program, watch: Watch) -> None:
         super().__init__(program)

@@ -1,4 +1,4 @@
-"""Follows the call of one function, and finds the accelerators that the call is certain to touch."""
+"""Follows a call of one function, and finds the accelerators that the call is certain to touch."""
 
 from __future__ import annotations
 
@@ -137,7 +137,9 @@ def _program(question: Question) -> Program:
 
 
 def _lasts(name: str, question: Question) -> bool:
-    """Return whether a value known while the program is imported is still the same in a forked child."""
+    """Return whether a value that was known when the program was imported is still the same in a forked
+    child.
+    """
     if any(word in name.lower() for word in _OF_THE_MOMENT):
         return False
     # PyTorch counts the devices once. A child forked before its parent has counted them finds none.
@@ -191,7 +193,9 @@ def _class(ev: Evaluator, program: Program, module: str, qualified: str) -> Clas
 
 
 def _function(program: Program, module: str, qualified: str, line: int, code: str, env: Env) -> Value:
-    """Return a function whose code in the process matches the source; unknown if the two differ."""
+    """Return the function at a place in the source; unknown if its code in the process differs from the
+    source.
+    """
     state = program.module(module)
     if state is None:
         return UNKNOWN
@@ -220,8 +224,8 @@ def _certain(program: Program, sites: tuple[Site, ...], trees: dict[str, ast.Mod
 
 
 def _way(link: Link) -> tuple[list[_Step], str]:
-    """Return the functions along the path, without the first, which represents the process; and the last
-    call.
+    """Return the functions along the path, except the first, which stands for the process; and the
+    last call.
     """
     steps: list[_Step] = []
     at: Link | None = link.following
@@ -272,7 +276,9 @@ def definition_of(tree: ast.Module, source: bytes, qualified: str, line: int, co
 
 
 def lowered(node: Definition) -> Code:
-    """Return the code of a function with all parameters positional, so that a caller can pass each one."""
+    """Return the code of a function with all its parameters made positional, so that a caller can pass each
+    one.
+    """
     code = _code(node)
     given = code.parameters
     more = [name for name in (given.star, given.double_star) if name is not None]

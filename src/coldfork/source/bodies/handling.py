@@ -9,12 +9,12 @@ from collections.abc import Iterator
 _RAISED = RuntimeError
 """The error that PyTorch raises in a forked child of a process that has used the device."""
 _LETS_THROUGH = ("torch", "open")
-"""The makers of `with` objects that never suppress errors."""
+"""Libraries whose objects, used in a `with` statement, never suppress errors."""
 _PLAIN_DECORATORS = ("staticmethod", "classmethod", "property", "override", "torch")
 
 
 def error_leaves(tree: ast.Module, line: int, *, called_by_name: bool) -> bool:
-    """Return whether an error raised at a line passes every `try` and `with` around it in the function.
+    """Return whether an error raised at a line escapes from every `try` and `with` around it in the function.
 
     `called_by_name` says that callers reach the function through its decorators.
     """
@@ -44,7 +44,7 @@ def _may_end(node: ast.AST, line: int, called_by_name: bool) -> bool:
 
 
 def _ends(handler: ast.ExceptHandler) -> bool:
-    """Return whether a handler may catch the error without raising it again."""
+    """Return whether a handler may catch the error and not raise it again."""
     return _catches(handler.type) and not isinstance(handler.body[-1], ast.Raise)
 
 
@@ -68,7 +68,7 @@ def _is_made_by(expression: ast.expr, roots: tuple[str, ...]) -> bool:
 
 
 def _leaves(node: ast.AST) -> bool:
-    """Return whether code in a `finally` may leave it by `return`, `break` or `continue`: this drops the
+    """Return whether code in a `finally` may leave it by `return`, `break` or `continue`, which discards the
     error.
     """
     return any(isinstance(one, (ast.Return, ast.Break, ast.Continue)) for one in ast.walk(node))
@@ -79,8 +79,8 @@ def _holding(node: ast.AST, line: int) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         first = getattr(child, "lineno", None)
         if first is None:
-            # Handlers' names, arguments and items of `with` have no position in the tree, but the nodes
-            # inside have.
+            # Handlers, arguments and items of `with` have no position in the tree, but the nodes inside them
+            # have.
             yield from _holding(child, line)
         elif first <= line <= (getattr(child, "end_lineno", None) or first):
             yield child

@@ -21,7 +21,9 @@ from coldfork.source.values.kinds import (
 )
 
 Given = ReadOnly[str, Any]
-"""Names with their values: `{"is": 3}` for a constant, `{"device": "cpu"}`, None for anything else."""
+"""Names with their values: `{"is": 3}` for a constant, `{"device": "cpu"}` for a device, None for anything
+else.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Question:
     closure: Given
     """The variables of the enclosing functions."""
     owner: tuple[str, str] | None
-    """Module and qualified name of the class whose object is called; None for a plain function."""
+    """The module and qualified name of the class whose method is called; None for a plain function."""
     attributes: Given
     """The attributes of the object whose method is called."""
     arguments: Given | None
@@ -54,11 +56,11 @@ class Question:
     classes: ReadOnly[str, ReadOnly[str, Given]]
     """The attributes of the classes in these modules."""
     files: ReadOnly[str, str]
-    """The files of modules that cannot be found by their name in a folder of `roots`."""
+    """The files of those modules that cannot be found by name in a folder of `roots`."""
     roots: tuple[str, ...]
     """The folders of the sources that may be followed."""
     search: tuple[str, ...]
-    """The folders of the libraries; only the libraries' versions are examined."""
+    """The folders of the libraries; only the libraries' versions are read there."""
     counted: bool
     """Whether PyTorch has counted the devices in the process."""
     profile: str
@@ -66,7 +68,7 @@ class Question:
 
     @classmethod
     def read(cls, said: ReadOnly[str, Any]) -> Question:
-        """Return the question contained in a message."""
+        """Parse a question from a message."""
         tuples = {name: tuple(said[name]) for name in ("roots", "search", "version")}
         owner = said["owner"]
         return cls(**{**said, **tuples, "owner": None if owner is None else tuple(owner)})

@@ -10,10 +10,10 @@ from coldfork.source.program.program import Program
 _MAKING = (b"__init__", b"__new__", b"__post_init__", b"__setstate__")
 """Methods that set attributes of the object under construction."""
 _ANY = ""
-"""Represents a name that the source does not show, as in `setattr(x, name, y)`."""
+"""Stands for a name that the source does not show, as in `setattr(x, name, y)`."""
 
-# A regular expression searches a whole program within milliseconds; parsing would take far longer. Text in a
-# comment or a string that looks like an assignment counts as one.
+# A regular expression searches a whole program within milliseconds; parsing would take far longer. Text that
+# looks like an assignment counts as one even in a comment or a string.
 _WRITE = re.compile(
     rb"""
     ^(?P<indent>[ \t]*)(?:async[ \t]+)?def[ \t]+(?P<function>\w+)[^(\n]*\(\s*(?P<first>\w*)
@@ -43,7 +43,7 @@ class WrittenNames:
         return self._read().get(module, frozenset())
 
     def writes(self, attribute: str) -> bool:
-        """Return whether some function sets an attribute of this name on anything but the object it
+        """Return whether a function sets an attribute of this name on any object but the one that it
         constructs.
         """
         self._read()

@@ -1,1 +1,1 @@
-"""Follows the import of one module over abstract values, and records the devices that it wakes."""
+"""Follows the import of one module with abstract values, and records the devices that it wakes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coldfork.source.evaluation.trace import Cut
 
-#: Statements to follow for one module, a call counting as several; the code after them is treated as unknown.
+# The statements to follow for one module, each call counting as several; code beyond is treated as unknown.
 _STATEMENTS = 20_000
 #: The limit for a program if a user, having edited one of its files, is waiting for the result.
 _STATEMENTS_IN_A_HURRY = 5_000
@@ -80,7 +80,7 @@ class Budget:
         return self.depth >= _DEEPEST or self.spent
 
     def ran_out(self, before: int) -> bool:
-        """Return True if a call began with nearly the full budget and used all of it."""
+        """Return True if a call began with nearly the full budget and used it up."""
         return self.spent and before > _STATEMENTS // 2
 
     @property

@@ -1,4 +1,4 @@
-"""Follows an import: runs lowered code over abstract values, and records every device that it may wake."""
+"""Follows an import: runs lowered code with abstract values, and records every device that it may wake."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ class Evaluator(Interpreter):
     ) -> tuple[tuple[Site, ...], tuple[SiteEdge, ...], tuple[Cut, ...], int, tuple[SiteStart, ...]]:
         """Return the wakes and imports of a module that is imported on its own.
 
-        Also return where following it ended early, how many of its lines call unknown code, and the processes
-        that it starts.
+        Also return where the analysis of the module ended early, how many of its lines call unknown code, and
+        the processes that it starts.
         """
         self.environment.begin(self._package_environments.environment(module))
         self.budget.begin(is_test(module.name, module.path), module.is_started and self.program.hurried)
@@ -173,7 +173,7 @@ class Evaluator(Interpreter):
             self.unknown_code = None
         return () if self.budget.cuts else tuple(frame.sites)
 
-    # -- the interface that the parts use; like methods, they take the evaluator as an argument --------
+    # -- the interface for the parts, whose functions take the evaluator as their first argument --------
 
     compare = compare_pair
     attribute = attributes.attribute

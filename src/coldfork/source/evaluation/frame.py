@@ -1,4 +1,4 @@
-"""One call or body being followed, and its outcome: records what is certain along each path."""
+"""A call or body that is being followed, and its outcome: records what is certain along each path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from coldfork.source.values.kinds import ClassRef, Env, Function, Value
 
 
 class CallResult(NamedTuple):
-    """The outcome of calling a function with certain arguments."""
+    """The outcome of calling a function with specific arguments."""
 
     value: Value
     wakes: tuple[Wake, ...]
@@ -46,7 +46,7 @@ class CallResult(NamedTuple):
     stays: Conditions = ()
     """The conditions for the program not to end in the call."""
     cut: Cut | None = None
-    """Where following the call ran out of budget."""
+    """The place where the budget for following the call ran out."""
     starts: tuple[Start, ...] = ()
     """The processes that the call starts."""
     made_up: bool = False
@@ -58,7 +58,7 @@ class CallResult(NamedTuple):
         return self.must if self.raise_must is None else self.must & self.raise_must
 
 
-#: Not raised by the program: a generator was followed only to its first `yield`, for `next`.
+# Not an exception of the program: a generator was followed only to its first `yield`, for `next`.
 PAUSED = "(paused)"
 
 
@@ -111,7 +111,7 @@ class Frame:
         self.toplevel: bool = False
         self.quiet: bool = False
         self.before: int = 0
-        """A line of the module body, if a name has to have the value that it has before this line; else 0."""
+        """A line of the module body, if names have the values that they had before this line; else 0."""
         self.conditions: Conditions = ()
         self.presumed: tuple[str, ...] = ()
         self.off: Condition | None = None
@@ -136,7 +136,9 @@ class Frame:
         """Presumptions along the nominal paths to a sink."""
         self.tries: int = 0
         self.partial: bool = False
-        """True once a loop was followed for one representative item: its results are incomplete."""
+        """True once a loop was followed for only one representative item, so that its results are
+        incomplete.
+        """
         self.first_yield_only: bool = False
         self.globals: frozenset[str] | set[str] = frozenset()
         self.nonlocals: frozenset[str] | set[str] = frozenset()
@@ -162,7 +164,7 @@ class Frame:
         return self.line, self.end_line, self.column, self.position, self.symbol
 
     def state(self) -> State:
-        """Return the current state, for `go_back`."""
+        """Return the current state, to which `go_back` can return."""
         names = None if self.env is None else self.env.names
         return State(
             self.env, names, self.cls, self.binds, self.conditions, self.presumed, self.off, self.must,
@@ -182,7 +184,7 @@ class Frame:
             self.env.names = state.names
 
     def enter(self, position: Position, symbol: str) -> tuple[Position, str]:
-        """Move to another position of a body; return the old position, which `leave` restores."""
+        """Move to another position of a body; return the old position, to which `leave` returns."""
         outer = self.position, self.symbol
         if self.toplevel:
             self.position, self.symbol = position, symbol
@@ -200,17 +202,19 @@ class Frame:
             self.conditions = _unique(self.conditions + conditions)
 
     def doubt(self, words: str) -> None:
-        """Make everything after this line uncertain: `words` is the condition for the program to continue."""
+        """Make everything after this line uncertain; `words` is the condition under which the program
+        continues.
+        """
         self.stay((Condition(words=f"{words} at line {self.line} of {self.module.plain}"),))
 
     def step(self, following: Link | None) -> Link:
-        """Return the current line as a link of a path, followed by `following`."""
+        """Return a link for the current line, followed by `following`."""
         kind = _KIND_OF.get(self.position, StepKind.CLASS_BODY) if self.toplevel else self.step_kind
         return Link(kind, self.symbol, self.module.name, self.line, following)
 
     def wake(self, wake: Wake, must: bool) -> None:
-        """Record a wake that the call at the current line leads to; the link of the wake
-        describes that call.
+        """Record a wake that the current line leads to; if a call leads there, the wake's link describes the
+        call.
         """
         if self.quiet:
             return

@@ -28,7 +28,7 @@ from coldfork.source.values.kinds import ClassRef, Env, Keywords, Union, Value, 
 
 
 class Disturbing(Protocol):
-    """Records which values code that cannot be followed may change."""
+    """Records which values may be changed by code that cannot be followed."""
 
     calls: int
 
@@ -36,10 +36,10 @@ class Disturbing(Protocol):
         """Record a call."""
 
     def met(self, *given: Value) -> None:
-        """Record that code which cannot be followed is given these values, and may run now."""
+        """Record that unknown code is given these values, and may run now."""
 
     def hand(self, *given: Value) -> None:
-        """Record that code which cannot be followed gets these values."""
+        """Record that unknown code gets these values."""
 
 
 class Interpreter(ABC):
@@ -64,9 +64,7 @@ class Interpreter(ABC):
     presumes: bool
     """Whether to presume whatever nearly always holds; otherwise every path counts as equally likely."""
     unknown_code: Disturbing | None
-    """Records which values code that cannot be followed may change; None if such code is presumed to change
-    none.
-    """
+    """Records which values unknown code may change; None if unknown code is presumed to change none."""
     first_yield_only: bool
     """Set for the generator that `next` is about to run."""
 
@@ -84,7 +82,7 @@ class Interpreter(ABC):
     def quietly(self, module: Module, env: Env | None, node: Node, before: int = 0) -> Value:
         """Return the value of an expression without recording its effects, which are reported elsewhere.
 
-        With `before`, a line of the module, names have the meaning that they have before that line runs.
+        With `before`, names have the values that they have before that line of the module runs.
         """
 
     @abstractmethod
@@ -121,7 +119,7 @@ class Interpreter(ABC):
     def decorated(
         self, module: Module, env: Env | None, value: Value, nodes: tuple[tuple[Node, int], ...]
     ) -> Value:
-        """Return a function or class with its decorators applied; the effects count where its
+        """Return a function or class with its decorators applied; their effects are recorded where the
         statement runs.
         """
 
@@ -193,13 +191,13 @@ class Interpreter(ABC):
 
     @abstractmethod
     def record_failure(self, failure: Failure) -> None:
-        """Record that the current code may fail; failures of one kind are joined, keeping what is certain in
-        all.
+        """Record that the current code may fail. Failures of one kind are joined into one, which keeps only
+        what is certain in all.
         """
 
     @abstractmethod
     def record_missing_name(self, frame: Frame, state: Module, name: str) -> None:
-        """Record that a package lacks a name imported from it, which presumably is a compiled module."""
+        """Record that a package lacks a name imported from it, which is presumably a compiled module."""
 
 
 #: Follows a call of a modelled function, and returns the result; None if the model does not apply.
@@ -223,7 +221,7 @@ def fail_at(ev: Interpreter, module: str, symbol: str, line: int, fault: str) ->
 
 
 def contain(ev: Interpreter, frame: Frame, problem: Exception, line: int = 0) -> None:
-    """Record an exception as a fault in coldfork itself, so that only the code being followed is lost."""
+    """Record an exception as a fault in coldfork itself; only the code being followed is lost."""
     if isinstance(problem, _ENDING):
         raise problem
     fail_at(ev, frame.module.name, frame.symbol, max(frame.line, frame.before, line, 1), describe(problem))

@@ -1,4 +1,4 @@
-"""Changes to objects that outlive a call; they are undone once the module that made them has been followed.
+"""Changes to objects that outlive a call. They are undone when the module that made them has been followed.
 
 Every module is followed as if it were the first to be imported. One module's changes to a registry or a
 singleton must not be visible when the next one is followed.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from coldfork.source.values.kinds import Instance, Mapping, Sequence, Value
 
-#: The object being changed; None for a variable, whose changes any code can see.
+# The object being changed; None for a variable, whose changes all code can see.
 Owner = Mapping | Sequence | Instance | None
 
 
@@ -23,7 +23,7 @@ class _Change(NamedTuple):
     exact: bool
     doubtful: bool
     shared: bool
-    """True if other calls than the one that changed the object can see the object."""
+    """True if the object can be seen outside the call that changed it."""
     owner: Owner
 
 
@@ -40,7 +40,7 @@ class Rebinding(NamedTuple):
 
     values: tuple[tuple[Any, Value], ...]
     generation: int
-    """The number of the resulting state."""
+    """The number of the state after that."""
 
 
 class Journal:
@@ -49,17 +49,17 @@ class Journal:
     def __init__(self) -> None:
         self._changes: list[_Change] = []
         self.outstanding: int = 0
-        """The number of changes that other code can see now: results based on them are valid for this module
-        only.
+        """The number of changes that other code can now see: results based on them are valid only for this
+        module.
         """
         self.shared: int = 0
-        """The number of changes so far that other calls can see: a call that makes one is not cached."""
+        """The number of changes so far that other calls can see; a call that makes one is not cached."""
         self.peculiar: int = 0
-        """The number of reads of bindings specific to the current module, and of changes to its
+        """The number of reads of bindings that are specific to the current module, plus changes of its
         environment.
         """
         self.generation: int = 0
-        """The number of the visible state; 0 if nothing has been changed."""
+        """The number of the current visible state; 0 if nothing has been changed."""
         self._generations = 0
 
     def note(self, target: Mapping | Sequence) -> None:
@@ -84,7 +84,7 @@ class Journal:
         self.generation = self._generations
 
     def note_peculiar(self) -> None:
-        """Count a reason other than a change for which a call must be followed anew for each module."""
+        """Count another reason, besides changes, for which a call must be followed again for each module."""
         self.shared += 1
         self.peculiar += 1
 
@@ -134,7 +134,7 @@ class Journal:
         self._changes += [change for change in behind if not change.shared]
 
     def keep(self, mark: Mark) -> None:
-        """Make the changes since `mark` permanent if each was made before other code could see the object."""
+        """Make those changes since `mark` permanent that were made before other code could see the object."""
         if self.is_as_at(mark):
             return
         behind = self._changes[mark.changes :]
@@ -142,7 +142,9 @@ class Journal:
         self._changes += [one for one in behind if one.shared or one.owner is None or not one.owner.shared]
 
     def settle(self, mark: Mark) -> None:
-        """Make the changes that a cached call made to its own objects permanent: its result contains them."""
+        """Make the changes permanent that a cached call made to its own objects, because its result contains
+        them.
+        """
         if self.is_as_at(mark):
             return
         behind = self._changes[mark.changes :]

@@ -1,8 +1,8 @@
-"""A cache of the results of calls, by their arguments; results that depend on unfinished ones are left out.
+"""A cache of the results of calls, by their arguments, except results that depend on unfinished ones.
 
-Functions call each other recursively, and names are bound to one another. A result derived from an unfinished
-answer is valid only inside the call or the name that the answer belongs to. So every call and every name
-being worked out has a level, and it is recorded which unfinished levels were used.
+Functions call each other recursively, and names are bound to one another. A result that was derived from an
+unfinished value is valid only inside the call or name to which that value belongs. So every call or name that
+is being worked out has a level, and the cache records which unfinished levels were used.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from coldfork.source.values.unions import alternatives
 #: Identifies a function by its module and its code.
 Place = tuple[str, int]
 
-#: Higher than any level: no unfinished value was needed.
+# Higher than every level: stands for no unfinished value.
 _NEVER = sys.maxsize
 #: Recursive calls of a function are followed to this depth.
 _RECURSION = 6
 
 
 class Memo:
-    """Finished results of calls, and the nesting levels of the calls and names being worked out."""
+    """The finished results of calls, and the nesting levels of the calls and names being worked out."""
 
     __slots__ = (
         "_cuts_outside", "_journal", "_levels_of", "_looked_at", "_passing", "_pending", "_reached",
@@ -48,30 +48,32 @@ class Memo:
         self._journal = journal
         self._results: dict[object, CallResult] = {}
         self._passing: dict[object, tuple[int, CallResult]] = {}
-        """Call results based on outstanding changes: valid until the next change."""
+        """Results of calls based on outstanding changes; they are valid until the next change."""
         self._rebinding: dict[object, tuple[CallResult, Rebinding]] = {}
         """Results of calls that rebind module variables, such as functions that create an object on first
         use.
         """
         self._states: set[int] = set()
-        """The journal's generations that result from these calls."""
+        """The numbers of the journal's states that result from these calls."""
         self._reached: dict[tuple[int, object], CallResult] = {}
-        """Call results in one of these generations; they are valid even while another module is followed."""
+        """Results of calls in one of these states; they stay valid even when another module is followed."""
         self._levels_of: dict[Place, list[int]] = {}
-        """Levels at which functions are being followed, by place."""
+        """The levels at which functions are being followed, by place."""
         self._pending: dict[object, int] = {}
         """The keys of calls that are being followed, with their levels."""
         self._looked_at: dict[int, int] = {}
-        """Sets of modules that were consulted."""
+        """The sets of modules that were consulted."""
         self.resolving: dict[object, int] = {}
         """Names that are being resolved, with the level at which they were met."""
         self.entry: dict[object, int] = {}
         """For a name that is being resolved, the binding being examined."""
         self.level: int = 0
         self.cut: int = _NEVER
-        """The outermost level whose unfinished answer was needed: results inside it may not be cached."""
+        """The outermost level whose unfinished value was used: results inside that level may not be
+        cached.
+        """
         self._cuts_outside: list[int] = []
-        """The value of `cut` for each enclosing level, innermost last, saved while something independent is
+        """For each enclosing level, innermost last, the value of `cut`, saved while something independent is
         worked out.
         """
 
@@ -82,7 +84,7 @@ class Memo:
         self._cuts_outside.clear()
 
     def same_set(self, consulted: int) -> int:
-        """Return one shared integer for equal sets of modules: most sets recur often, and one may take a
+        """Return one shared integer for equal sets of modules: most sets recur often, and each may take a
         kilobyte.
         """
         return self._looked_at.setdefault(consulted, consulted)
@@ -95,7 +97,7 @@ class Memo:
         return self.level
 
     def leave(self) -> None:
-        """Leave a level: results that depended on nothing unfinished except this level are finished now."""
+        """Leave a level: results that depended on no unfinished level except this one are finished now."""
         if self.cut >= self.level:
             self.cut = _NEVER
         self.level -= 1
@@ -111,9 +113,7 @@ class Memo:
         return self.cut > self.level
 
     def begin_apart(self) -> None:
-        """Begin to work out a value independently: unfinished values that were needed before do not affect
-        it.
-        """
+        """Begin to work out a value independently, unaffected by unfinished values that were used before."""
         self._cuts_outside.append(self.cut)
         self.cut = _NEVER
 
@@ -136,8 +136,8 @@ class Memo:
         return known
 
     def repeat(self, key: object, variables: dict[Any, Value]) -> CallResult | None:
-        """Return the cached result of a call after repeating its rebinding of module variables; None if other
-        state has changed.
+        """Return the cached result of a call, and repeat its changes to module variables; None if other state
+        has changed.
         """
         known = None if self._journal.outstanding else self._rebinding.get(key)
         if known is None:
@@ -182,8 +182,8 @@ class Memo:
     ) -> None:
         """Cache the result of a call that rebound module variables, having begun in an unchanged state.
 
-        Also cache the result of a call that changed nothing itself, but followed a call of this kind. The
-        call began at `since`.
+        Also cache the result of a call that changed nothing itself but came after such a call. `since` is the
+        journal's position when the call began.
         """
         journal = self._journal
         if self.cut < self.level or journal.peculiar != since.peculiar:
@@ -198,8 +198,8 @@ class Memo:
                 self._states.add(rebinding.generation)
 
     def remember(self, key: object, result: CallResult, shared_before: int, regardless: bool) -> bool:
-        """Cache the result of the call at this level if an equal call would have the same one; return True if
-        the entry is permanent.
+        """Cache the result of the call at this level if an equal call would have the same result; return True
+        if the entry is permanent.
 
         `shared_before` is the journal's count when the call began: a call that changes visible state is
         followed each time, unless `regardless` is given.
@@ -223,10 +223,10 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 class UnreadTexts:
-    """For each function, its text arguments that its first call did not read.
+    """For each function, the text arguments that its first call did not read.
 
-    Every module creates a logger under its own name, and every operator is registered under a name of its
-    own. The result of such a call is cached for all names at once.
+    For example, every module creates a logger under its own name. The result of such a call is cached for all
+    names at once.
     """
 
     def __init__(self) -> None:
@@ -241,8 +241,8 @@ class UnreadTexts:
         return tuple([GivenText(value) if is_text(value) else value for value in positional])  # type: ignore[arg-type]
 
     def for_any(self, key: Key) -> Key | None:
-        """Return the key that this call shares with all calls that differ only in texts that are
-        never read.
+        """Return the key that a call shares with all calls that differ from it only in texts that are never
+        read.
         """
         places = self._places.get(key[0])
         if not places:
@@ -269,7 +269,7 @@ class UnreadTexts:
 
 
 def _holds_no_text(result: CallResult) -> bool:
-    """Return whether the result of a call is certain not to contain any argument of the call."""
+    """Return whether a result is certain not to contain a text argument of its call."""
     return result.made_up or all(_is_plain(single) for single, _ in alternatives(result.value))
 
 
@@ -297,9 +297,9 @@ class UnproductiveCalls:
     """How often following each function was slow and showed nothing new, so that further calls may be
     skipped.
 
-    A decorator that writes documentation may take more steps than the rest of a module, for every class of a
-    large package, and always the same ones. If a call runs only functions that were followed before, and
-    finds nothing, the next one is skipped.
+    For every class of a large package, a decorator that writes documentation may take more steps than the
+    rest of the module, and always the same steps. If a call runs only functions that were followed before,
+    and wakes nothing, the next call is skipped.
     """
 
     def __init__(self) -> None:
@@ -309,7 +309,7 @@ class UnproductiveCalls:
         self._summaries: dict[Place, CallResult] = {}
 
     def begin(self, place: Place) -> int:
-        """Begin to follow a function; return the number of functions followed so far, including this one."""
+        """Start to follow a function; return the number of functions followed so far, including this one."""
         self._followed.add(place)
         return len(self._followed)
 
@@ -328,5 +328,5 @@ class UnproductiveCalls:
         return self._in_vain.get(place, 0) >= _ENOUGH
 
     def summary_of(self, place: Place) -> CallResult:
-        """Return a result in place of a skipped call: the imports that the last call of the function ran."""
+        """Return a result in place of a skipped call: the imports that the function's last call ran."""
         return self._summaries[place]

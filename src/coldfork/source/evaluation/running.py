@@ -1,5 +1,5 @@
-"""The state of an evaluator: the module being followed, its environment variables, and names already looked
-up.
+"""The state of an evaluator: the module being followed, its environment variables, and names looked up so
+far.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ENVIRONMENT = frozenset({"os.environ", "os.environ.keys()"})
 
 
 class EnvironmentVariables:
-    """The known state of `os.environ`; the value is None for a variable set to something unknown."""
+    """The known state of `os.environ`; a variable that is set to something unknown has the value None."""
 
     __slots__ = ("_devices", "key", "values")
 
@@ -31,7 +31,7 @@ class EnvironmentVariables:
         self.key: tuple[tuple[str, str | None], ...] = ()
         """The known state in the form that cache keys use."""
         self._devices: dict[str, str | None] = {}
-        """The default device after importing a module; None for one that leaves it unchanged."""
+        """The default device that importing each module sets; None if the module leaves it unchanged."""
 
     def begin(self, values: dict[str, str | None]) -> None:
         """Start over with the environment variables that are set when a module begins."""
@@ -39,8 +39,8 @@ class EnvironmentVariables:
         self.key = _key(self.values)
 
     def imported(self, module: Module) -> None:
-        """Adopt the default device that an imported module of the checked code sets, unless one is set
-        already.
+        """Adopt the default device that an imported module of the checked code sets, unless one is already
+        set.
         """
         if DEFAULT_DEVICE in self.values:
             return
@@ -62,7 +62,7 @@ def _key(values: dict[str, str | None]) -> tuple[tuple[str, str | None], ...]:
 
 
 def being_set(name: str) -> Condition:
-    """Return the condition that a variable is set, for a variable presumed to be unset."""
+    """Return the condition that a variable is set that is presumed to be unset."""
     words = f"the environment variable {name} is set"
     return Condition(words=words, presumes=f"{name} is unset", variable=name)
 
@@ -88,11 +88,11 @@ class RunningModule:
         self.env: Env | None = None
         """The variables that the body binds more than once."""
         self.rebound: dict[tuple[str, str], Value] = {}
-        """Module variables, of any module, that functions have rebound since the module began."""
+        """The variables of any modules that functions have rebound since this module began."""
         self.imported: set[Imported] = set()
-        """The lazy imports that reading a name in the body has run."""
+        """The lazy imports that have been run by reading a name in the body."""
         self.unfollowed: set[tuple[str, int]] = set()
-        """The lines that call code which cannot be followed, each with its module."""
+        """The lines with calls that cannot be followed, each with its module."""
 
     def begin(self, module: Module, env: Env) -> None:
         """Begin to follow another module."""
@@ -112,7 +112,7 @@ Key = tuple[str, str, str] | tuple[str, str, str, int]
 
 
 class Definitions:
-    """The values of names, and a single object for each top-level function and class of a module."""
+    """The values of names, with one object for each top-level function and class of a module."""
 
     __slots__ = ("_classes", "_codes", "_deriving", "_functions", "_program", "values")
 
@@ -121,13 +121,15 @@ class Definitions:
         self._functions: dict[tuple[str, int], Function] = {}
         self._classes = DefinedClasses()
         self._codes: dict[int, tuple[Node, Code]] = {}
-        """Code by the identity of its node, which is kept alive so that the identity stays unique."""
+        """Code by the identity of its node; the node is kept alive so that its identity stays unique."""
         self._deriving: dict[str, list[str]] | None = None
         self.values: dict[Key, tuple[Value | None, int]] = {}
         """The values found for names, each with the modules consulted for it."""
 
     def function(self, module: Module, node: Node, env: Env | None, owner: ClassRef | None) -> Function:
-        """Return the function that a DEF node defines; a single object for a module-level definition."""
+        """Return the function that a DEF node defines; for a module-level definition always the same
+        object.
+        """
         _, line, name, _decorators, _header, raw = node
         known = self._functions.get((module.name, line)) if env is None else None
         if known is None:
@@ -138,11 +140,15 @@ class Definitions:
         return known
 
     def class_ref(self, module: Module, node: Node, env: Env | None, within: str) -> ClassRef:
-        """Return the class that a CLASS node defines; a single object for a module-level definition."""
+        """Return the class that a CLASS node defines; for a module-level definition always the same
+        object.
+        """
         return self._classes.of(module, node, env, within)
 
     def code_for(self, node: Node, make: Callable[[Node], Code]) -> Code:
-        """Return the code made from a node; a single object for each node, because cache keys refer to it."""
+        """Return the code made from a node; always the same object for a node, because cache keys refer to
+        it.
+        """
         known = self._codes.get(id(node))
         if known is None:
             known = self._codes[id(node)] = node, make(node)

@@ -14,7 +14,7 @@ Woken = tuple[Wake | None, bool]
 
 
 def note_start(frame: Frame, start: Start, woken: Woken | None = None) -> None:
-    """Record a process that starts at the current line, directly or in the call there.
+    """Record a process that starts at the current line, directly or inside a call.
 
     For a process started earlier in the frame, `woken` is the surest wake before that start.
     """
@@ -66,7 +66,7 @@ def _surest_before(frame: Frame, start: Start, conditions: Conditions) -> Woken:
 
 
 def _alike(frame: Frame, conditions: Conditions) -> list[Wake]:
-    """Return the frame's wakes so far, except those on paths that these conditions exclude."""
+    """Return the frame's wakes so far, except those on paths that these conditions rule out."""
     wakes = [site.wake for site in frame.sites] if frame.toplevel else frame.wakes.values()
     return [wake for wake in wakes if not opposed(_together(wake.conditions, conditions))]
 
@@ -79,8 +79,8 @@ def _surest(frame: Frame, wakes: Iterable[Wake]) -> Woken:
 
 
 def _imports(frame: Frame, start: Start) -> tuple[Edge, ...]:
-    """Return the imports inside functions on the way to the start; those of the module body are reported
-    separately.
+    """Return the imports that functions run on the way to the start; those of the module body are found
+    elsewhere.
     """
     inside = tuple([edge._replace(link=frame.step(edge.link)) for edge in start.imports])
     return inside if frame.toplevel else (*frame.edges.values(), *inside)

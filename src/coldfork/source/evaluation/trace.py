@@ -1,5 +1,5 @@
-"""The results of following code: wakes with their paths, imports, process starts and failures; and which
-wakes to report.
+"""The results of following code: wakes with their paths, imports, process starts and failures; and which to
+report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Link(NamedTuple):
 
     @property
     def along(self) -> Iterator[Link]:
-        """This link and all following ones."""
+        """Return this link and all that follow it."""
         link: Link | None = self
         while link is not None:
             yield link
@@ -54,18 +54,18 @@ class Wake(NamedTuple):
 
     @property
     def surety(self) -> str:
-        """The accelerator, with a `+` for a context: the key under which this wake is recorded as certain."""
+        """The key under which this wake is recorded as certain: its accelerator, with a `+` for a context."""
         return f"{self.accelerator}+" if self.kind is EffectKind.CREATES_CONTEXT else self.accelerator
 
     @property
     def makes_sure(self) -> tuple[str, ...]:
-        """The keys of the wakes that are certain if this one is: a context implies a woken driver."""
+        """The keys of all wakes that are certain if this one is: a context implies a woken driver."""
         deeper = (f"{self.accelerator}+",) if self.kind is EffectKind.CREATES_CONTEXT else ()
         return (self.accelerator, *deeper)
 
     @property
     def possible(self) -> bool:
-        """True if a condition of the path is merely possible, such as the choice of an override."""
+        """True if some condition of the path is merely possible, such as the choice of an override."""
         return any(condition.possible for condition in self.conditions)
 
     @property
@@ -98,7 +98,7 @@ class Site(NamedTuple):
     wake: Wake
     certain: bool
     sure: bool = False
-    """True if the wake happens whenever this path is followed, whatever led to the path."""
+    """True if the wake happens whenever the path is followed, under whatever conditions that is."""
 
 
 class SiteEdge(NamedTuple):
@@ -115,9 +115,7 @@ class SiteEdge(NamedTuple):
     tried: bool = False
     """True inside a `try` that may handle a failure of the import."""
     behind: int = 0
-    """The number of wakes in the module that were recorded before this import, since both are in execution
-    order.
-    """
+    """The number of the module's wakes recorded before this import; both lists are in execution order."""
 
 
 class Trouble(NamedTuple):
@@ -126,7 +124,7 @@ class Trouble(NamedTuple):
     obstacle: Obstacle
     words: str
     link: Link | None = None
-    """The line that causes the trouble, if another line starts the process."""
+    """The line that causes the trouble, if it is not the line that starts the process."""
 
 
 class Start(NamedTuple):
@@ -138,7 +136,7 @@ class Start(NamedTuple):
     chosen: str
     """A description of the code that chose the method; empty if nothing did."""
     target: str
-    """The function that the child runs, or the variable that is set; empty if unknown."""
+    """The function that the child runs, or the name of the variable that is set; empty if unknown."""
     conditions: Conditions
     presumed: tuple[str, ...]
     link: Link
@@ -153,17 +151,17 @@ class Start(NamedTuple):
     """The surest way in which the child uses a device."""
     trouble: Trouble | None = None
     tasks: bool = False
-    """True if the processes are running already, and are given a task."""
+    """True if the processes already run and are given a task."""
     handled: bool = False
     """True inside a `try` that may handle an error."""
     by_default: bool = False
     """True if the code names no start method."""
     pool: tuple[str, int] | None = None
-    """Module and line at which the pool started, if another function gives it the task."""
+    """The module and line at which the pool started, if another function gives it the task."""
 
     @property
     def place(self) -> tuple[str, int, EffectKind, bool]:
-        """The module and line that start the process or give it a task, and the kind of the start."""
+        """The module and line that start the process or give it a task, and the kind of start."""
         link = self.link
         while link.following is not None and link.following.module is not None:
             link = link.following
@@ -171,9 +169,7 @@ class Start(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, bool, bool, bool, bool, int]:
-        """The sort key, smallest first: starts with a wake before and a use of a device in the child come
-        first.
-        """
+        """The sort key, smallest first: starts after a wake whose child uses a device come first."""
         told = (self.child is None, self.before is None, not self.sure)
         return (*told, self.trouble is None, self.off, len(self.conditions))
 
@@ -192,7 +188,7 @@ class SiteStart(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A possible exception: its condition, whether it is as likely as not, and its name."""
+    """A possible exception: its name, its condition, and whether it is as likely as not."""
 
     condition: Condition
     even: bool
@@ -201,7 +197,7 @@ class Failure(NamedTuple):
     """The wakes that are certain before the failure."""
 
     def joined(self, other: Failure) -> Failure:
-        """This failure joined with another of its kind: either may happen."""
+        """Return this failure joined with another of its kind, either of which may happen."""
         condition = self.condition
         if other.condition is not condition:
             condition = any_of(condition, other.condition) or condition
@@ -226,14 +222,14 @@ _CHANGING = Condition(words="the same test comes out both ways", possible=True)
 
 
 def kind_of(wake: Wake) -> Kind:
-    """Return the properties by which wakes are grouped: one wake of each group is reported."""
+    """Return the properties by which wakes are grouped; one wake of each group is reported."""
     return wake.accelerator, wake.kind, wake.unless
 
 
 def possible_together(conditions: Conditions) -> Conditions | None:
     """Return all conditions of a path; None if they contradict each other.
 
-    If the conditions hold only when a test changes its answer meanwhile, and it may, that is added as a
+    If they can all hold only because the answer of a test changes in between, that change is added as a
     condition.
     """
     if len(conditions) < 2:
@@ -245,9 +241,7 @@ def possible_together(conditions: Conditions) -> Conditions | None:
 
 
 def joined(known: Wake, found: Wake) -> Wake:
-    """Return two paths of the same kind as one: the better path, under the conditions for either one to be
-    taken.
-    """
+    """Return two paths of the same kind as one: the better path, with the condition that either is taken."""
     if not known.conditions and not known.off:
         return known  # the first certain one is reported
     better, other = (found, known) if found.order < known.order else (known, found)
@@ -263,8 +257,9 @@ def joined(known: Wake, found: Wake) -> Wake:
 def told(sites: Iterable[Site]) -> Iterator[Site]:
     """Yield the wakes to report for a module's lines, leaving out those that another wake covers.
 
-    A wake is covered by one whose condition holds wherever its own does; of two with the same condition the
-    deeper is reported, and a query, which wakes nothing, only if nothing else wakes.
+    A wake is covered by another whose condition holds whenever its own does. Of two wakes with the same
+    condition the deeper one is reported. A query, which wakes nothing, is reported only if nothing else
+    wakes.
     """
     lines: dict[tuple[int, str], dict[Kind, Site]] = {}
     for site in sites:

@@ -21,11 +21,11 @@ _SKIPPED = frozenset({
 _NEVER_MEANT = frozenset({"__pycache__", ".git", ".ipynb_checkpoints"})
 _NAMESPACE_PARENTS = frozenset({"src", "lib", "python"})
 _MOST_LOOKED_AT = 40
-"""No more than this many skipped folders are searched to count the files that are left out."""
+"""At most this many skipped folders are searched to count the files that are not checked."""
 
 
 class Found(NamedTuple):
-    """The checked modules: files by name, the folders that contain top-level packages, and files that are not
+    """The checked modules: files by name, the folders with top-level packages, and files that are not
     modules.
     """
 
@@ -33,17 +33,13 @@ class Found(NamedTuple):
     roots: tuple[str, ...]
     broken: tuple[tuple[str, str], ...]
     display: dict[str, str]
-    """The paths of plain files for reports, by module name; the path of any other file follows
-    from its name.
-    """
+    """The paths of plain files for reports, by module name; any other path follows from the module's name."""
     scripts: tuple[str, ...] = ()
-    """The plain files that were named on the command line: files beside them that they import are checked,
-    too.
-    """
+    """The plain files named on the command line; files beside them that they import are checked too."""
     left_out: tuple[LeftOut, ...] = ()
 
     def beside(self) -> dict[str, dict[str, str]]:
-        """Return, for each plain file, the plain files in its folder by the names under which it can import
+        """Return, for each plain file, the plain files in its folder, by the names under which it can import
         them.
         """
         folders: dict[str, dict[str, str]] = {}
@@ -70,8 +66,8 @@ class _Search:
         self.broken: list[tuple[str, str]] = []
         self.display: dict[str, str] = {}
         self.tops: set[str] = set()
-        """The folders whose files are top-level modules: folders that were given, and those that contain
-        programs or packages.
+        """The folders whose files are top-level modules: those that were given, and those with programs or
+        packages.
         """
         self.scripts: list[str] = []
         self.left_out: list[LeftOut] = []
@@ -83,7 +79,7 @@ class _Search:
             self.roots.append(folder)
 
     def enter(self, folder: str) -> bool:
-        """Return True when a folder is reached for the first time, by whatever links."""
+        """Return True the first time that a folder is reached, even if links lead to it."""
         real = os.path.realpath(folder)
         if real in self.seen:
             return False
@@ -121,8 +117,8 @@ class _Search:
             self.left_out.append(LeftOut(os.path.relpath(path), 1, f"{other} is checked as {name}"))
 
     def folder(self, folder: str, shown: str) -> None:
-        """Add a folder that is not a package: packages in it are top-level packages, files are
-        plain files.
+        """Add a folder that is not a package: packages in it are top-level packages, its files are plain
+        files.
         """
         if not self.enter(folder):
             return
@@ -174,7 +170,7 @@ class _Search:
         stem, suffix = os.path.splitext(file)
         is_module = suffix == ".py" and stem.isidentifier()
         is_top = folder in self.tops and stem not in self.files
-        # A file that only files in the same folder can import gets its path as a name, which no import can
+        # A file that only files in the same folder can import is named by its path, which no import can
         # spell.
         name = shown if not is_module else stem if is_top else shown.removesuffix(".py")
         if name not in self.files:
@@ -212,8 +208,8 @@ class _Search:
                 self.broken.append((entry.path, "a broken link"))
 
     def package_of(self, folder: str) -> tuple[str, str] | None:
-        """Return the folder that contains the top-level package, and the dotted name of `folder`; None
-        outside any package.
+        """Return the folder with the top-level package, and the dotted name of `folder`; None outside any
+        package.
         """
         if self.base is not None:
             inside = os.path.relpath(folder, self.base)
@@ -227,8 +223,8 @@ class _Search:
         return (root, os.path.relpath(folder, root).replace(os.sep, ".")) if root != folder else None
 
     def single(self, path: str, shown: str) -> None:
-        """Add a file named on the command line: as a module of its package if it is in one, else as a plain
-        file.
+        """Add a file named on the command line: as a module of its package, or as a plain file outside any
+        package.
         """
         folder, file = os.path.split(path)
         stem, suffix = os.path.splitext(file)
@@ -280,14 +276,16 @@ def discover(
             raise UsageError(f"{path}: no such file or folder")
     for name in search.scripts:  # Python adds a program's folder to its path
         search.add_root(os.path.dirname(search.files[name]))
-    for absolute in bare:  # last: a folder below a given one may be a namespace package
+    for absolute in bare:  # last, because a folder below a given one may be a namespace package
         search.add_root(absolute)
     roots, broken = tuple(search.roots), tuple(search.broken)
     return Found(search.files, roots, broken, search.display, tuple(search.scripts), tuple(search.left_out))
 
 
 def _portable(path: str, shown: str) -> str:
-    """Return the path of a plain file for reports: as given, unless it would differ between two clones."""
+    """Return a plain file's path for reports: as it was given, unless that would differ between two
+    clones.
+    """
     given = shown.replace(os.sep, "/")
     if not os.path.isabs(shown) and os.pardir not in given.split("/"):
         return given.removeprefix("./")

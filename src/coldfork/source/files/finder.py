@@ -13,8 +13,7 @@ from coldfork.source.files.reading import CannotRead, Reader
 from coldfork.source.files.started import imported, is_started
 
 _COMPILED = (".so", ".pyd", ".dylib")
-#: Modules that are never read, because they have built-in models: the standard library, and
-#: `typing_extensions`.
+# Modules that are not read, because coldfork models them: the standard library, and `typing_extensions`.
 _STANDARD = sys.stdlib_module_names | {"typing_extensions"}
 
 
@@ -89,7 +88,7 @@ class Finder:
                 found = self._in(self._search, name, False)
             elif found is not None and found.path is None and not found.compiled:
                 # A checked folder without `__init__` is only part of a namespace: a real package elsewhere
-                # takes precedence.
+                # has precedence.
                 real = self._in(self._search, name, False) if name not in _STANDARD else None
                 if name in _STANDARD:
                     found = None
@@ -125,7 +124,7 @@ class Finder:
 
 
 _MOST_FILES = 200
-"""The number of files to read to find the name under which modules of a folder are imported."""
+"""The number of files to read to find the name under which the modules of a folder are imported."""
 _MOST_UP = 8
 
 
@@ -138,7 +137,7 @@ class Namespaces:
         self._named: dict[str, bool] = {}
 
     def is_package(self, folder: str) -> bool:
-        """Return True if files in a folder, or the records of a distribution beside it, name the folder as a
+        """Return True if files in a folder, or the records of a distribution beside it, name it as a
         package.
         """
         name = os.path.basename(folder)
@@ -164,7 +163,7 @@ class Namespaces:
         return found
 
     def _tops_of_wheels(self, folder: str) -> frozenset[str]:
-        """Return the folders that contain modules according to the records of distributions in `folder`."""
+        """Return the folders with modules, according to the records of distributions in `folder`."""
         known = self._listed.get(folder)
         if known is None:
             records = [name for name in self._reader.names_in(folder) if name.endswith(".dist-info")]
@@ -174,7 +173,7 @@ class Namespaces:
         return known
 
     def _is_named_inside(self, folder: str, name: str) -> bool:
-        """Return True if a file below a folder uses the folder's name as a package in an import."""
+        """Return True if a file below a folder imports from a package with the folder's name."""
         known = self._named.get(folder)
         if known is None:
             spelled = name.encode()

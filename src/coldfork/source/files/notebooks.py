@@ -19,7 +19,7 @@ _PYTHON = ("python", "ipython", "xpython", "pyodide")
 
 
 class NotANotebook(Exception):
-    """Raised if a file is not a notebook that runs Python, with the reason in words."""
+    """Raised if a file is not a notebook that runs Python; the message gives the reason."""
 
 
 class Notebook(NamedTuple):
@@ -93,9 +93,7 @@ def _python(cell: bytes) -> list[bytes]:
 
 
 def _without_magics(lines: list[bytes]) -> list[bytes]:
-    """Blank the lines of magics, shell commands and help, with their continuations; `pass` keeps a block
-    valid.
-    """
+    """Blank the lines of magics, shell commands and help, with continuations; `pass` keeps blocks valid."""
     found: list[bytes] = []
     continued = False
     state = _Open()
@@ -115,7 +113,7 @@ def _without_magics(lines: list[bytes]) -> list[bytes]:
 
 
 def _as_statement(line: bytes, start: int) -> bytes:
-    """Return the code that a line magic runs, in its own columns, with `if 1:` in place of the magic."""
+    """Return the code that a line magic runs, in the same columns, with `if 1:` in place of the magic."""
     indent = line[: len(line) - len(line.lstrip())]
     return indent + b"if 1:".ljust(start - len(indent)) + line[start:]
 
@@ -135,7 +133,7 @@ _TOKENS = re.compile(rb"\\.|\"\"\"|'''|#.*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*
 
 
 def _open_behind(line: bytes, before: _Open) -> _Open:
-    """Return the quote and brackets that are open after a line, given those that are open before the line."""
+    """Return the quote and brackets that are open after a line, given those open before it."""
     quote, brackets, position = before.quote, before.brackets, 0
     while position < len(line):
         if quote:

@@ -1,8 +1,8 @@
-"""The cache of summaries and results: it can be deleted at any time, and every entry is checked before use.
+"""The cache of summaries and results. It can be deleted at any time; every entry is checked before use.
 
 A pack is one file: a header that names the format, a checksum, and marshalled plain data. A pack that is
-truncated, foreign or from another version of the tool is ignored. Packs are replaced as a whole, by renaming,
-so two simultaneous runs can only lose each other's additions, never mix them. Problems with the folder are
+truncated, foreign or from another version of coldfork is ignored. Packs are replaced as a whole, by renaming,
+so one of two simultaneous runs may lose its additions, but they are never mixed. Problems with the folder are
 ignored.
 """
 
@@ -28,7 +28,7 @@ def digest_of(*parts: object) -> str:
 
 
 def tool_digest() -> str:
-    """Return a digest that changes with every change to the code that makes summaries and results."""
+    """Return a digest of the code that makes summaries and results, which changes whenever the code does."""
     room = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     marks = []
     for folder, _, names in os.walk(room):
@@ -58,7 +58,7 @@ def load_pack(path: Path) -> Any:
 
 
 def save_pack(path: Path, data: Any) -> bool:
-    """Write a pack; return False if writing fails, which does no harm."""
+    """Write a pack; return False if writing fails, which does no harm to the run."""
     try:
         body = marshal.dumps(data)
         path.parent.mkdir(parents=True, exist_ok=True)

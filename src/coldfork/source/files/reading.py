@@ -21,7 +21,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class CannotRead(Exception):
-    """Raised if a file cannot be analysed: `reason` in words, with the position if known."""
+    """Raised if a file cannot be analysed: `reason` says why, with the position if it is known."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 0) -> None:
         super().__init__(reason)
@@ -90,8 +90,8 @@ class Reader:
         return raw if not path.endswith(SUFFIX) else self._notebook(raw).source
 
     def cell(self, path: str, line: int) -> tuple[int | None, int]:
-        """Return the cell of a notebook that contains a line, and the line within the cell; None and the line
-        for other files.
+        """Return the cell of a notebook that contains a line, and the line within it; None and the line
+        elsewhere.
         """
         if not path.endswith(SUFFIX):
             return None, line
@@ -101,7 +101,7 @@ class Reader:
             return None, line
 
     def raw(self, path: str) -> bytes:
-        """Return the content of a path as stored; for a notebook, JSON."""
+        """Return the content of a path as it is stored; for a notebook, that is JSON."""
         overlay = self._overlays.get(path)
         return read_bytes(path) if overlay is None else overlay
 
@@ -117,7 +117,7 @@ class Reader:
         return normalise(self.read_bytes(path))
 
     def stamp(self, path: str) -> Stamp | None:
-        """Return the size and times of a file: every edit changes at least one of them.
+        """Return the size and times of a file, at least one of which changes with every edit.
 
         An overlay's stamp is derived from its text, and never equals a file's.
         """
@@ -131,8 +131,8 @@ class Reader:
         return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def content_hash(self, path: str) -> bytes:
-        """Return the hash of a file's Python source, or of its raw content if there is none; of nothing if it
-        is unreadable.
+        """Return the hash of a file's Python source, or else of its raw content, or of nothing if it is
+        unreadable.
         """
         try:
             return hash_of(self.read_bytes(path))
@@ -151,7 +151,7 @@ def hash_of(raw: bytes) -> bytes:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the content of a file by four system calls, which matters for thousands of files."""
+    """Return the content of a file with four system calls, which matters for thousands of files."""
     try:
         descriptor = os.open(path, _FLAGS)
         try:
@@ -194,7 +194,7 @@ def _end_of_second_line(raw: bytes) -> int:
 
 
 def _recode(raw: bytes, declared: re.Match[bytes]) -> bytes:
-    """Return the source in UTF-8, with its encoding declaration blanked, since it no longer applies."""
+    """Return the source in UTF-8, with its encoding declaration blanked because it no longer applies."""
     name = declared.group(1).decode("ascii", "replace")
     if name.lower() in _UTF8:
         return raw

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from coldfork.source.files.site_packages import DIST_INFO, names_in, normalised, text_of
 
 Required = dict[str, tuple[str, ...]]
-"""The specifiers that a project names, by normalised distribution; one of them applies."""
+"""The version specifiers that a project names, by normalised distribution; at least one of them applies."""
 
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*\(?([^;#@()]*)\)?")
 _FILES = ("pyproject.toml", "setup.cfg", "setup.py", "PKG-INFO")
@@ -19,7 +19,7 @@ _POETRY = re.compile(r"^([\^~])\s*(\d+(?:\.\d+)*)$")
 
 
 class _Line(NamedTuple):
-    """A requirement as written in a file."""
+    """A requirement as it is written in a file."""
 
     text: str
     optional: bool
@@ -27,7 +27,7 @@ class _Line(NamedTuple):
 
 
 def requirements(paths: Iterable[Path]) -> Required:
-    """Return the versions that the projects and wheels of these paths allow, including those of extras."""
+    """Return the versions that the projects and wheels of these paths allow, including their extras."""
     found: dict[str, dict[str, None]] = {}
     bounded: set[str] = set()
     anything: set[str] = set()
@@ -40,7 +40,7 @@ def requirements(paths: Iterable[Path]) -> Required:
             found.setdefault(name, {})[specifier] = None
         if not line.optional and _holds_here(line.text.partition(";")[2]):
             (bounded if specifier else anything).add(name)
-    # An extra's limits do not bind users without the extra, if the project itself allows any version.
+    # The limits of an extra do not bind users without the extra, if the project itself allows any version.
     free = anything - bounded
     return {name: tuple(specifiers) for name, specifiers in found.items() if name not in free}
 
@@ -87,11 +87,13 @@ class _Homes:
 
     def __init__(self) -> None:
         self._speaks: dict[Path, bool] = {}
-        """For each folder, whether it contains a project file."""
+        """For each folder, whether there is a project file in it."""
         self._beside: dict[Path, list[Path]] = {}
         """For each folder, the metadata folders of distributions in it."""
         self._wheels: dict[Path, dict[str, list[Path]]] = {}
-        """For each folder, the names in it with the metadata of the distributions that list them."""
+        """For each folder, the names in it that distributions list, with the metadata of those
+        distributions.
+        """
 
     def of(self, path: Path) -> Iterator[Path]:
         """Yield the folders that contain the project files of one path."""
@@ -107,8 +109,8 @@ class _Homes:
             yield here
 
     def _metadata(self, folder: Path, checked: Path) -> Iterator[Path]:
-        """Yield the metadata of the wheel that contains a package: the only one in the folder, or the one
-        that lists the package.
+        """Yield the metadata of the wheel with a package: the only one in the folder, or those that list the
+        package.
         """
         if folder not in self._beside:
             found = (name for name in sorted(names_in(folder)) if DIST_INFO.match(name))
@@ -124,7 +126,7 @@ class _Homes:
 
 
 def _listed(distributions: Iterable[Path]) -> dict[str, list[Path]]:
-    """Return the top-level names that some distributions list, each with the distributions that list it."""
+    """Return the top-level names that distributions list, each with the distributions that list it."""
     found: dict[str, list[Path]] = {}
     for one in distributions:
         for name in dict.fromkeys(re.findall(r"^([^/,\n]+)[/,]", text_of(one / "RECORD"), re.MULTILINE)):
@@ -195,7 +197,7 @@ def _in_pyproject(text: str) -> Iterator[_Line]:
 
 
 def _from_poetry(version: str) -> str:
-    """Return a version in standard notation for one in Poetry's: `^2.1` becomes `>=2.1,<3`."""
+    """Convert a version from Poetry's notation to the standard one: `^2.1` becomes `>=2.1,<3`."""
     matched = _POETRY.match(version.strip())
     if matched is None:
         plain = version.strip()

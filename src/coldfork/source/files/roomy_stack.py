@@ -1,9 +1,10 @@
 """Calls a function with enough space on Python's own stack for deeply nested calls.
 
 CPython keeps the frames of Python functions in chunks of 16 kB, allocates another when one is full, and frees
-it as soon as the call that needed it returns. The analyser constantly calls deeply and returns: chunks were
-allocated and freed tens of thousands of times a run, each with fresh pages. A frame larger than a chunk gets
-one with a power of two as its size; the rest of it serves the other frames.
+it as soon as the call that needed it returns. The analyser keeps calling deeply and returning, so chunks
+would be allocated and freed tens of thousands of times in a run, each time with fresh pages. But a frame that
+is larger than a chunk gets a chunk of its own, whose size is a power of two, and the rest of that chunk
+serves other frames.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Words of eight bytes, just over half a megabyte: Python then allocates a whole one, of which nearly half
-#: stays free for the calls. Untouched pages take no memory.
+# In words of eight bytes: just over half a megabyte. Python then allocates a whole megabyte, of which nearly
+# half is left for the calls. Untouched pages take no memory.
 _WORDS = 66_000
 
 

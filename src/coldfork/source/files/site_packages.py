@@ -25,16 +25,14 @@ class Environment(NamedTuple):
 
 
 def search_path(python: Path | None, site_packages: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders in which to look for dependencies, including those of `.pth` files and editable
+    """Return the folders to search for dependencies, including those of `.pth` files and editable
     installs.
     """
     return environment(python, site_packages).folders
 
 
 def environment(python: Path | None, site_packages: Sequence[Path]) -> Environment:
-    """Return the environment that is named, else active, else in `.venv`, else the one that
-    coldfork runs in.
-    """
+    """Return the environment that was named, or the active one, or the one in `.venv`, or coldfork's own."""
     origin = Origin.NAMED
     if site_packages:
         for folder in site_packages:
@@ -54,7 +52,7 @@ def environment(python: Path | None, site_packages: Sequence[Path]) -> Environme
 
 
 def _folders_of(python: Path) -> list[Path]:
-    """Return the site-packages folders of an interpreter, judging by its location: `bin/python` beside
+    """Return an interpreter's site-packages folders, judging by its location: `bin/python`,
     `lib/python3.x`.
     """
     if not python.exists():
@@ -90,15 +88,13 @@ def _under_prefix(prefix: Path) -> list[Path]:
 
 
 def _folders_of_default() -> tuple[list[Path], Origin]:
-    """Return the folders of the active environment, of `.venv`, or of the environment that
-    coldfork runs in.
-    """
+    """Return the folders of the active environment, of `.venv`, or of coldfork's own environment."""
     active = os.environ.get("VIRTUAL_ENV")
     candidates = [(Path(active), Origin.ACTIVE)] if active else []
     for prefix, origin in (*candidates, (Path(".venv"), Origin.NEIGHBOUR)):
         found = _under_prefix(prefix)
         if found:
-            # coldfork's own environment may be active without containing the packages of the checked code.
+            # coldfork's own environment may be the active one, yet lack the packages of the checked code.
             ours = origin is Origin.ACTIVE and os.path.realpath(prefix) == os.path.realpath(sys.prefix)
             return found, Origin.OWN if ours else origin
     own = [Path(p) for p in sys.path if p.endswith(("site-packages", "dist-packages")) and os.path.isdir(p)]
@@ -106,8 +102,8 @@ def _folders_of_default() -> tuple[list[Path], Origin]:
 
 
 def _mounted(folder: Path) -> list[Path]:
-    """Return the folders that the `.pth` files of a site-packages folder add; code in these files
-    is not run.
+    """Return the folders that the `.pth` files in a site-packages folder add; code in these files is
+    not run.
     """
     found = []
     for name in sorted(names_in(folder)):
@@ -128,7 +124,7 @@ _MAPPING = re.compile(r"^MAPPING\b[^=]*=\s*(\{.*?\})\s*$", re.MULTILINE | re.DOT
 
 
 def _editable_finders(folder: Path) -> list[Path]:
-    """Return the folders of editable installs, read from the finders that setuptools generates without
+    """Return the folders of editable installs, read from setuptools' generated finders without
     running them.
     """
     found = []
@@ -169,8 +165,8 @@ def text_of(file: Path) -> str:
 
 
 def versions(search: Sequence[Path]) -> dict[str, str]:
-    """Return the versions of the installed distributions by normalised name, read from the names of their
-    metadata folders.
+    """Return the versions of the installed distributions, by normalised name, from their metadata folders'
+    names.
     """
     found: dict[str, str] = {}
     for folder in search:
@@ -201,7 +197,7 @@ class Distributions:
             for folder in self._search:
                 for name in sorted(names_in(folder)):
                     matched = DIST_INFO.match(name)
-                    # coldfork's own entry points wake nothing, and the report must not depend on whether
+                    # coldfork's own entry points wake nothing, and reports must not depend on whether
                     # coldfork is installed.
                     if matched is not None and matched.group(1) != "coldfork":
                         self._read(folder / name / "entry_points.txt")
@@ -224,7 +220,7 @@ class Distributions:
 
 
 _MOST_FILES = 200
-"""The number of files that are read: more of them hardly ever import anything else."""
+"""At most this many files are read; further ones rarely import anything else."""
 _STATEMENT = re.compile(
     rb"^([ \t]*)(?:from[ \t]+([A-Za-z_]\w*)[\w.]*[ \t]+import\b"
     rb"|import[ \t]+([A-Za-z_][\w.]*(?:[ \t]*,[ \t]*[A-Za-z_][\w.]*)*))",
@@ -232,12 +228,11 @@ _STATEMENT = re.compile(
 )
 _REQUIRES = re.compile(r"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)([^\n]*)", re.MULTILINE)
 _TOOLS = ("coldfork", "pip", "setuptools", "wheel")
-"""Packages that an environment made only for coldfork contains besides coldfork's dependencies."""
+"""Packages that are in any environment made only for coldfork, besides coldfork's dependencies."""
 
 
 def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
-    """Return True if these folders contain at least half of the packages that the code under the paths
-    imports.
+    """Return True if the folders contain at least half of the packages that the code under the paths imports.
 
     Packages that are installed only for coldfork do not count, unless the code imports no others.
     """
@@ -250,9 +245,7 @@ def serves(folders: Sequence[Path], paths: Sequence[Path]) -> bool:
 
 
 def _imported(paths: Iterable[Path]) -> frozenset[str]:
-    """Return the packages that modules of the code import at their top level, or, if there are none, in
-    functions.
-    """
+    """Return the packages that the code imports at the top level of modules or, if none, in functions."""
     always: set[str] = set()
     sometimes: set[str] = set()
     for file in _some_files(paths):
@@ -303,7 +296,7 @@ def _is_in(package: str, folders: Sequence[Path]) -> bool:
 
 
 def _brought_along(folders: Sequence[Path]) -> frozenset[str]:
-    """Return the top-level names in an environment that were installed only because coldfork needs them."""
+    """Return the top-level names in an environment that are there only because coldfork needs them."""
     places = {
         normalised(matched.group(1)): folder / name
         for folder in folders

@@ -1,6 +1,4 @@
-"""The names that represent started programs and modules whose functions are called; and the names
-of tests.
-"""
+"""Names that stand for started programs and for modules whose functions are called; and names of tests."""
 
 from __future__ import annotations
 
@@ -15,28 +13,28 @@ _DOT = "/"
 
 
 def started(name: str) -> str:
-    """Return the name that represents a module run as a program."""
+    """Return the name that stands for a module run as a program."""
     return f"{name}:{_MAIN}"
 
 
 def command(module: str, function: str) -> str:
-    """Return the name that represents a module run by a command, which calls this function."""
+    """Return the name that stands for a module run by a command that calls this function."""
     return f"{module}:{function.replace('.', _DOT)}"
 
 
 def offering(name: str) -> str:
-    """Return the name that represents a module whose functions are called one by one."""
+    """Return the name that stands for a module whose functions are called one by one."""
     return f"{name}:{_CALLED}"
 
 
 def is_offering(name: str) -> bool:
-    """Return whether a name represents a module whose functions are called one by one."""
+    """Return whether a name stands for a module whose functions are called one by one."""
     return name.endswith(f":{_CALLED}")
 
 
 def is_started(name: str) -> bool:
-    """Return whether a name represents a program, or a module whose functions are called, and not
-    an import.
+    """Return whether a name stands for a program or a module whose functions are called, not for an
+    import.
     """
     _, colon, behind = name.partition(":")
     return bool(colon) and "." not in behind  # with a dot: a name inside a program
@@ -48,14 +46,12 @@ def imported(name: str) -> str:
 
 
 def is_main(name: str) -> bool:
-    """Return whether a name represents a module that runs as `__main__`."""
+    """Return whether a name stands for a module that runs as `__main__`."""
     return name.endswith(f":{_MAIN}")
 
 
 def called(name: str) -> str:
-    """Return the function that a command calls, from the name that represents it; empty for any
-    other name.
-    """
+    """Return the function called by the command that a name stands for; empty for any other name."""
     return "" if is_main(name) or is_offering(name) else name.partition(":")[2].replace(_DOT, ".")
 
 

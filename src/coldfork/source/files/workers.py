@@ -46,10 +46,10 @@ class Worker:
             self._requests.write(_LENGTH.pack(len(body)) + body)
             self._requests.flush()
         except OSError:
-            pass  # without an answer, the caller does the work itself
+            pass  # if no answer comes, the caller does the work itself
 
     def answer(self) -> Iterator[Any]:
-        """Yield the result of the last request, item by item; it ends early if the worker dies."""
+        """Yield the results of the last request, one by one; they end early if the worker dies."""
         while True:
             try:
                 head = self._answers.read(_LENGTH.size)
@@ -85,7 +85,7 @@ def _serve(work: Work, requests: int, answers: int) -> None:
     gc.disable()
     with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
         while head := incoming.read(_LENGTH.size):
-            # The parent reads only after doing its own share, so all items are computed before any is sent.
+            # The parent reads only after it has done its own share, so compute all items before sending any.
             for item in list(work(marshal.loads(incoming.read(_LENGTH.unpack(head)[0])))):
                 body = marshal.dumps(item)
                 outgoing.write(_LENGTH.pack(len(body)) + body)
@@ -94,8 +94,8 @@ def _serve(work: Work, requests: int, answers: int) -> None:
 
 
 def can_fork() -> bool:
-    """Return True if this process may fork helpers: the platform supports it, and no other thread
-    is running.
+    """Return True if this process may fork helpers: the platform allows it, and no other thread is
+    running.
     """
     import threading
 

@@ -14,7 +14,7 @@ Plain = Callable[[Data], Data]
 
 
 def as_it_is(data: Data) -> Data:
-    """Return the data unchanged, because it can be written to a file without conversion."""
+    """Return the data unchanged: it can be written to a file as it is."""
     return data
 
 
@@ -23,14 +23,14 @@ class Store(Protocol):
 
     @property
     def ready(self) -> Ready | None:
-        """The summaries unpacked so far, if the store keeps them."""
+        """Return the summaries unpacked so far, if the store keeps them."""
 
     def load(self, pack: Path, kin: str = "") -> Data:
         """Return the data of a pack, or of one whose name begins with `kin`; empty if neither can be read."""
 
     def save(self, pack: Path, data: Data, plain: Plain = as_it_is, kin: str = "") -> None:
-        """Store a pack, replacing those whose names begin with `kin`; `plain` converts the data
-        for a file.
+        """Store a pack in place of those whose names begin with `kin`; `plain` converts the data for
+        a file.
         """
 
 
@@ -50,7 +50,7 @@ class OnDisk:
 class Held:
     """A store that keeps packs in memory: read from disk on first use, and written on request.
 
-    Data is kept as given: objects need not be serialised and rebuilt for every request.
+    Data is kept as it is given, so objects need not be serialised and rebuilt for every request.
     """
 
     def __init__(self, disk: Store | None) -> None:
@@ -60,8 +60,8 @@ class Held:
         self.ready: Ready = Ready()
 
     def load(self, pack: Path, kin: str = "") -> Data:
-        # If a module was added or removed, there is only a pack of the program as it was before, with the
-        # same `kin`.
+        # If a module was added or removed, the only pack is that of the earlier program, which has the same
+        # `kin`.
         alike = (data for other, data in self._packs.items() if kin and other.name.startswith(kin))
         held = self._packs.get(pack) or next(alike, None)
         if held is None:

@@ -1,4 +1,4 @@
-"""Reads the modules of an analysis; those missing from the cache are parsed, in several processes if that is
+"""Reads the modules of an analysis. Those missing from the cache are parsed, in several processes if that is
 faster.
 """
 
@@ -15,21 +15,23 @@ from coldfork.source.files.workers import Worker, can_fork
 from coldfork.source.syntax.outline import Outline, outline_of
 from coldfork.source.syntax.summary import Summary, summarise, unreadable
 
-#: With fewer bytes to parse, distributing the work costs more than it saves.
+# If there are fewer bytes to parse, distributing the work costs more than it saves.
 _WORTH_SHARING = 150_000
 _WORTH_A_WORKER = 1_200_000
 _MOST_WORKERS = 4
 _UNPACKING = 0.08
-"""This process's extra work for taking over the helpers' results, as a fraction of its share."""
+"""The extra work of this process to take over the helpers' results, as a fraction of its share."""
 _SHOWN_PARTS = 3
 #: The stamp and hash of a file when it was read, its outline as plain data, and its summary as bytes.
 Stored = tuple[Stamp, bytes, tuple[Any, ...], bytes]
 _MOST_UNPACKED = 8_000_000
-"""Up to this many bytes of source read by this process itself, summaries are not packed, to save time."""
+"""Summaries stay unpacked, to save time, until this process has read more bytes of source than this."""
 _MOST_READY = 3_000_000
-"""A session keeps this many bytes of packed summaries unpacked as well."""
+"""A session keeps packed summaries unpacked as well, up to this many packed bytes."""
 _MOST_SOURCE = 4_000_000
-"""This many bytes of source stay in memory: a file whose functions are followed is needed again soon."""
+"""This many bytes of source stay in memory, because a file whose functions are followed is soon
+needed again.
+"""
 
 
 def _read(
@@ -37,7 +39,7 @@ def _read(
 ) -> tuple[Summary, Outline, bytes]:
     """Return the summary and outline of a file, and, if `remembering`, the hash of its content.
 
-    The file itself may have changed since.
+    All three belong to the same content, even if the file changes meanwhile.
     """
     raw = digest = b""
     try:
@@ -61,7 +63,7 @@ def _packed(
 
 
 class Ready:
-    """Summaries that a session has unpacked, since many requests need the same few."""
+    """Summaries that a session has unpacked, because many requests need the same few."""
 
     def __init__(self) -> None:
         self._summaries: dict[bytes, Summary] = {}
@@ -97,7 +99,7 @@ class Loader:
     ) -> None:
         self.reader: Reader = reader or Reader()
         self.stored: dict[str, Stored] = {}
-        """The facts to keep for the next run, if this run caches anything."""
+        """The facts to store for the next run, if this run caches anything."""
         self.changed: bool = False
         """True once there is something new to store."""
         self._remembering = remembering
@@ -114,7 +116,7 @@ class Loader:
         self._sources: dict[str, bytes] = {}
         self._workers: list[Worker] | None = None
         self.pause: Callable[[], None] = lambda: None
-        """Called before a file is read; may end the analysis."""
+        """Called before a file is read; it may end the analysis."""
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a module."""
@@ -184,8 +186,8 @@ class Loader:
     def _record(
         self, path: str, before: Stamp | None, digest: bytes, outline: tuple[Any, ...], packed: bytes
     ) -> None:
-        """Keep the outline and summary of a file, and store them in the cache under the stamp that the file
-        had before reading.
+        """Keep a file's outline and summary, and store them in the cache under the stamp from before it was
+        read.
         """
         self.read += 1
         self._outlines[path] = Outline(*outline)
@@ -275,8 +277,6 @@ def _size(before: Stamp | None) -> int:
 
 
 def _shown(path: str) -> str:
-    """Return the part of a path that identifies the file to a user: inside an installed package, all below
-    its root.
-    """
+    """Return the part of a path that a user recognises: in an installed package, all below its root."""
     _, installed, inside = path.rpartition("-packages/")
     return inside if installed else "/".join(path.split("/")[-_SHOWN_PARTS:])

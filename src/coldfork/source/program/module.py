@@ -1,4 +1,4 @@
-"""One module of an analysis: its summary, its functions, and the code of those that have been followed."""
+"""One module of an analysis: its summary, its functions, and the code of the functions followed so far."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Module:
         self.located: Located = located
         self.path: str = located.path or ""
         self.own: bool = located.own
-        plain = name if ":" not in name else imported(name)  # every answer creates thousands of modules
+        plain = name if ":" not in name else imported(name)  # one analysis creates thousands of modules
         self.plain: str = plain
         """The name by which other code imports the module."""
         self.package: str = plain if located.is_package else plain.rpartition(".")[0]
@@ -65,10 +65,10 @@ class Module:
         self.broken: tuple[str, int, int] | None = None
         """The first function of this module that does not parse: the reason, the line and the column."""
 
-    if not TYPE_CHECKING:  # a type checker would accept any name because of it
+    if not TYPE_CHECKING:  # otherwise a type checker would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Return an attribute that is unpacked when first read; later reads find it without calling this
+            """Return an attribute that is unpacked at its first use; later uses find it without this
             method.
             """
             if name not in ("summary", "lazy"):
@@ -150,7 +150,9 @@ def defined(module: Module) -> list[Defined]:
 
 
 def holding(functions: list[Defined], lines: Iterable[int]) -> list[Defined]:
-    """Return the functions that contain these lines; a line between two functions counts for the first."""
+    """Return the functions that contain these lines; a line between two functions counts for the
+    first one.
+    """
     firsts = [one.line for one in functions]
     found = {bisect_right(firsts, line) - 1 for line in lines}
     return [functions[index] for index in sorted(found) if index >= 0]

@@ -21,7 +21,7 @@ _NOTHING: Environment = {}
 
 
 class _Walk(NamedTuple):
-    """The environment variables after importing a package, and at the beginning of each of its modules."""
+    """The environment variables after a package's import, and at the beginning of each of its modules."""
 
     at_start: dict[str, Environment]
     final: Environment

@@ -14,7 +14,7 @@ from coldfork.source.program.module import Files, Module
 from coldfork.source.program.project import Project
 from coldfork.source.syntax.nodes import Code
 
-#: Represents the class hierarchy across all modules, as one of the dependencies of a result.
+# Stands for the class hierarchy of all modules among the dependencies of a result.
 HIERARCHY = "*"
 _NO_PROJECT = Project()
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def proceed() -> None:
-    """Do nothing: used as `pause` by an analysis that cannot be cancelled."""
+    """Do nothing; this is the `pause` of an analysis that cannot be cancelled."""
 
 
 class Program:
@@ -52,16 +52,14 @@ class Program:
         self.hurried = False
         """True if a user is waiting after an edit: programs are followed less far."""
         self.pause: Callable[[], None] = proceed
-        """Called before a function is followed; may end the analysis."""
+        """Called before a function is followed; it may end the analysis."""
         self.consulted: int = 0
-        """Modules consulted since this was last cleared, a bit each: the dependencies of a result."""
+        """The modules consulted since this was last cleared, one bit each: the dependencies of a result."""
         self.bits: dict[str, int] = {HIERARCHY: 1}
         self.inside_missing: dict[str, int] = {}
-        """For names inside a missing module, or inside a module without submodules: the bit of
-        that module.
-        """
+        """For names inside a missing module or a module without submodules: the bit of that module."""
         self.derived: dict[str, tuple[str, ...]] = {}
-        """For every module of the analysis, the bases of its top-level classes: last parts of names."""
+        """For every module of the analysis, the last parts of the names of its top-level classes' bases."""
         self.unparsed: list[Module] = []
         """Modules with a function that does not parse."""
 
@@ -91,8 +89,8 @@ class Program:
         return bit
 
     def _bare_above(self, name: str) -> str | None:
-        """Return the ancestor of a missing module that has to change before the module can exist; None if
-        there is none.
+        """Return the ancestor of a missing module that must change before the module can exist; None without
+        one.
         """
         top, within, _ = name.partition(".")
         if not within or self.finder.find(name) is not None:
@@ -104,7 +102,7 @@ class Program:
         return above if located is not None and not located.folders else None
 
     def module(self, name: str) -> Module | None:
-        """Return the module of this name; None if its Python source is not at hand."""
+        """Return the module with this name; None if its Python source is not at hand."""
         try:
             state = self._modules[name]
         except KeyError:
@@ -131,7 +129,7 @@ class Program:
         return [state for state in self._modules.values() if state is not None]
 
     def broken_among(self, consulted: int) -> list[tuple[str, tuple[str, int, int]]]:
-        """Return the consulted modules that contain a function with a syntax error, and that error."""
+        """Return the consulted modules in which a function has a syntax error, each with that error."""
         return [(s.name, s.broken) for s in self.unparsed if s.broken is not None and s.bit & consulted]
 
     def entry_points(self, group: str) -> tuple[tuple[str, str], ...]:

@@ -74,9 +74,7 @@ def _listed(text: str) -> Iterator[str]:
 
 
 def _tables(folder: Path, word: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the tables `project` and `tool.poetry` of a `pyproject.toml`; empty unless its text contains a
-    word.
-    """
+    """Return the tables `project` and `tool.poetry` of a `pyproject.toml`; empty if its text lacks a word."""
     text = text_of(folder / "pyproject.toml")
     document = toml_of(text) if word in text else {}
     return table(document, "project"), table(table(document, "tool"), "poetry")
@@ -114,7 +112,7 @@ def _defaults_differ(roots: Iterable[str], tops: frozenset[str]) -> bool:
 
 
 def _supported(folder: Path) -> Iterator[str]:
-    """Yield the supported versions stated in each file of a folder, the most authoritative file first."""
+    """Yield the supported versions that each file of a folder states, the most authoritative file first."""
     if not DIST_INFO.match(folder.name):
         project, poetry = _tables(folder, "python")
         for stated in (project.get("requires-python"), table(poetry, "dependencies").get("python")):

@@ -1,1 +1,1 @@
-"""From the effects that each module has itself to the effects of importing it."""
+"""From the effects that each module has by itself to the effects of importing it."""

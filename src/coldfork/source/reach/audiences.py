@@ -1,4 +1,4 @@
-"""The audience of a module: users who import the package, or only those who build, test or try it."""
+"""The audience of a module: users, who import the package, or only those who build, test or try it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _EXAMPLES = frozenset({
 #: More names of folders of examples; these count only if a program is inside.
 _PROGRAMS = frozenset({"experiments", "recipes"})
 _SCRIPTS = frozenset({"bin", "scripts", "tools"})
-#: Audiences whose modules the library and the build do not import: one that they do import changes its
-#: audience.
+# Audiences whose modules neither the library nor the build imports; a module that they do import changes
+# audience.
 _NARROW = frozenset({Audience.EXAMPLE, Audience.TEST})
 #: The file names that setuptools, Poetry and Sphinx run.
 _BUILDS = frozenset({"build.py", "conf.py", "setup.py"})
-#: A file inside a package that builds the package, if nothing in the package imports it.
+# A file with this name in a package builds the package, if nothing in the package imports it.
 _BUILDER = "build.py"
 _IMPORTING = (nodes.BY_IMPORT, nodes.BY_FROM)
 
@@ -42,7 +42,7 @@ class Audiences:
         self._above: dict[str, str] = {}
 
     def modules(self, waking: Iterable[str]) -> tuple[CheckedModule, ...]:
-        """Return the checked modules with their audiences; only `waking` modules are examined for being
+        """Return the checked modules with their audiences; only `waking` modules are examined as possible
         programs.
         """
         paths = {name: self._quotations.path_of(name) for name in self._found.files}
@@ -51,7 +51,7 @@ class Audiences:
         self._lift(audiences)
         self._set_aside(audiences, paths)
         for name in waking:
-            builds = paths[name].rpartition("/")[2] == _BUILDER  # it builds the package around it
+            builds = paths[name].rpartition("/")[2] == _BUILDER  # it builds the package that contains it
             if audiences[name] is Audience.LIBRARY and builds and not self._is_imported(name):
                 audiences[name] = Audience.BUILD
             if audiences[name] is Audience.LIBRARY and self._is_program(name):
@@ -71,7 +71,7 @@ class Audiences:
 
     def _by_place(self, name: str, path: str) -> Audience:
         plain = name in self._found.display
-        # For a package, the folders above it count; the names of folders inside it mean less.
+        # For a package, the folders above it count; names of folders inside it mean less.
         folders = path if plain else f"{self._folders_above(name, path)}{path.partition('/')[0]}/"
         if is_test(name, path) or is_test(name, folders):
             return Audience.TEST
@@ -82,8 +82,8 @@ class Audiences:
         return Audience.SCRIPT if path.endswith(".ipynb") else Audience.LIBRARY
 
     def _folders_above(self, name: str, path: str) -> str:
-        """Return the folders between a given path and the top-level package, such as `examples/`; empty if
-        there are none.
+        """Return the folders between a given path and the top-level package, such as `examples/`; empty
+        without any.
         """
         root = self._found.files[name].removesuffix(f"/{path}")
         known = self._above.get(root)
@@ -93,7 +93,7 @@ class Audiences:
         return known
 
     def _lower(self, audiences: dict[str, Audience]) -> None:
-        """Assign plain files that only build scripts import to the audience of the build."""
+        """Assign plain files that only build scripts import to the build."""
         pending = [name for name, known in audiences.items() if known is Audience.BUILD]
         while pending:
             builder = pending.pop()
@@ -106,7 +106,7 @@ class Audiences:
                     pending.append(name)
 
     def _lift(self, audiences: dict[str, Audience]) -> None:
-        """Assign everything that the library imports to the library, and everything that the build imports to
+        """Assign everything that the library imports to the library, and what the build imports to
         the build.
         """
         narrow = {name: self._own_importers(name) for name, one in audiences.items() if one in _NARROW}
@@ -120,7 +120,7 @@ class Audiences:
                     audiences[name], changed = widest, True
 
     def _set_aside(self, audiences: dict[str, Audience], paths: dict[str, str]) -> None:
-        """Assign modules in a package's folder of examples to the examples, if nothing outside the folder
+        """Assign modules in a package's folder of examples to the examples, if only that folder
         imports them.
         """
         folders: dict[str, list[str]] = {}
@@ -166,9 +166,7 @@ class Audiences:
         return any(how not in _IMPORTING for entries in binds.values() for how, *_ in entries)
 
     def _parses_command_line(self, name: str) -> bool:
-        """Return True if importing the module ends the process, unless the command line is meant for the
-        module.
-        """
+        """Return True if importing the module ends the process unless the command line is meant for it."""
         module = self._program.module(name)
         body = module.summary.body if module is not None else ()
         return any(map(_parses_command_line, walk(body)))
@@ -181,8 +179,8 @@ class Audiences:
 
 
 def _folder_of_examples(path: str) -> str:
-    """Return the outermost folder of examples in a path, including the folders above it; empty if there is
-    none.
+    """Return the outermost folder of examples in a path, with the folders above it; empty if there
+    is none.
     """
     parts = path.split("/")[:-1]
     named = (at for at, part in enumerate(parts) if part in _EXAMPLES or part in _PROGRAMS)

@@ -1,5 +1,5 @@
-"""Converts the cached results of a run to bytes: the effects of each module, and the answer for
-all of them.
+"""Converts the cached results of a run to bytes: the effects of each module, and the answer for all
+modules.
 """
 
 from __future__ import annotations
@@ -151,21 +151,19 @@ def _to_edge(data: Any) -> Edge:
 
 
 class Translation:
-    """Translates sets of modules, one bit each, from an earlier run or another process to this program's
-    bits.
-    """
+    """Converts sets of modules, one bit each, from another run or process to the bits of this program."""
 
     def __init__(self, names: list[str], program: Program) -> None:
         self._same = list(program.bits)[: len(names)] == names
         self._bits = [program.bit(name) for name in names]
         self._same = self._same or list(program.bits) == names
         self._eights: dict[tuple[int, int], int] = {}
-        """The translations of eight neighbouring bits, by position and value: many sets have the
-        same ones.
+        """The converted bits for each position and value of eight neighbouring bits: many sets share
+        these.
         """
 
     def __call__(self, mask: int) -> int:
-        """Return the set of modules in the bits that this program uses."""
+        """Return a set of modules in the bits of this program."""
         if self._same:
             return mask
         translated = 0
@@ -195,16 +193,16 @@ class Answer(NamedTuple):
     absent: tuple[str, ...] = ()
     """Packages that the checked code imports unconditionally, and that were not found."""
     affected: tuple[str, ...] | None = None
-    """The paths of the checked modules that the changes can affect; None if not requested."""
+    """The paths of the checked modules that the changes can affect; None if that was not asked."""
     checked: tuple[CheckedModule, ...] = ()
     imports: tuple[Import, ...] = ()
     unset: tuple[tuple[str, str], ...] = ()
-    """Packages with the environment variables without which some of their imports were not followed."""
+    """Packages, with the environment variables without which some of their imports were not followed."""
     unfinished: tuple[Unfinished, ...] = ()
     leading: tuple[str, ...] = ()
-    """The checked modules whose import can lead to that of a requested package."""
+    """The checked modules whose import can lead to the import of a requested package."""
     unfollowed: int = 0
-    """The number of lines in the checked code that call, during import, code which cannot be followed."""
+    """The number of lines in the checked code that call, during import, code that cannot be followed."""
 
 
 def encode_answer(answer: Answer) -> Any:

@@ -1,4 +1,4 @@
-"""The order in which an import runs wakes and other imports, and which wake always precedes another."""
+"""The order in which an import runs wakes and other imports, and which wakes always precede others."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class Event(NamedTuple):
 
 
 class ExecutionOrder:
-    """The order of events: during the import of the entries, or within each module if there are
-    no entries.
-    """
+    """The order of events: during the import of the entries or, without entries, within each module."""
 
     def __init__(self, results: Mapping[str, ModuleResult], entries: Sequence[str]) -> None:
         self._results = results
@@ -43,7 +41,7 @@ class ExecutionOrder:
         return self._turns[module, event]
 
     def _count(self, entries: Iterable[str]) -> None:
-        """Number the events of an import, in Python's order: a module runs when first imported, after its
+        """Number the events of an import in Python's order: a module runs at its first import, after its
         packages.
         """
         names = (name for entry in entries for name in targets(entry, ""))
@@ -59,9 +57,7 @@ class ExecutionOrder:
                 running.append(self._run(step))
 
     def _run(self, module: str) -> Iterator[str | tuple[str, Event]]:
-        """Yield the events of a module in execution order, each import followed by the modules that it may
-        run.
-        """
+        """Yield a module's events in execution order, each import followed by the modules that it may run."""
         result = self._results[module]
         for event in _events(result):
             yield module, event
@@ -82,11 +78,11 @@ def _events(result: ModuleResult) -> Iterator[Event]:
 
 
 def sameness(effect: Effect) -> tuple[object, ...]:
-    """Return the key by which effects are deduplicated: a line, or the line that an import wakes."""
+    """Return the key by which effects are deduplicated: a line, or for an import the line that it wakes."""
     if effect.imported is None:
         return effect.path, effect.accelerator, effect.line, effect.kind
     waking = next((s for s in reversed(effect.chain.steps) if s.line is not None), effect.chain.sink)
-    if waking.path == effect.path:  # no source of the dependency is at hand
+    if waking.path == effect.path:  # the source of the dependency is not at hand
         return effect.path, effect.accelerator, effect.imported.module.partition(".")[0]
     return effect.path, effect.accelerator, effect.imported.own, waking.path, waking.line
 
@@ -151,8 +147,8 @@ class Preceding:
 
 
 def _parting(one: Link | None, other: Link | None) -> tuple[str, int, int]:
-    """Return the module of the function in which two paths from one line diverge, and the line of each path
-    there.
+    """Return the module and function in which two paths from one line part, and the line of each
+    path there.
     """
     while one is not None and other is not None and one.symbol == other.symbol and one.module == other.module:
         if one.line != other.line:
@@ -213,7 +209,7 @@ def _leads_past(block: Sequence[ast.stmt], earlier: int, later: int) -> bool:
 
 
 def _header_runs(statement: ast.stmt, line: int) -> bool:
-    """Return whether everything that a statement has on a line is evaluated whenever the statement runs."""
+    """Return whether everything on a line of a statement is evaluated whenever the statement runs."""
     if any(_holds(inner, line) for block in _blocks(statement) for inner in block):
         return False
     held = [part for part in _header(statement) if _holds(part, line)]
@@ -251,7 +247,7 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 
 def _is_evaluated(part: ast.AST, line: int) -> bool:
-    """Return whether evaluating an expression always evaluates all parts of the expression on a line."""
+    """Return whether evaluating an expression always evaluates all of its parts that are on a line."""
     if not _holds(part, line) or isinstance(part, _OPTIONAL):
         return False
     optional: Sequence[ast.AST] = ()

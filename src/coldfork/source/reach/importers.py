@@ -30,7 +30,7 @@ def importers_of(results: Mapping[str, ModuleResult]) -> Importers:
 
 
 def importer_counts(names: Iterable[str], importers: Importers, own: Container[str]) -> dict[str, int]:
-    """Return, for each of `names`, how many modules in `own` import it, directly or indirectly."""
+    """Return, for each of `names`, the number of modules in `own` that import it, directly or indirectly."""
     counts: dict[str, int] = {}
     for name in names:
         seen: set[str] = set()
@@ -59,7 +59,8 @@ def leading_to(packages: Iterable[str], importers: Importers) -> frozenset[str]:
 def imports_towards(
     seeds: Iterable[str], importers: Importers, reaches: Reaches, environment: Environments
 ) -> list[tuple[str, SiteEdge, str]]:
-    """Return the imports through which importing a module leads to one of the seeds, each with its target.
+    """Return the imports through which the import of a module leads to one of the seeds, each with its
+    target.
 
     Of several imports of the same module, the surest is returned; of equally sure ones, the first.
     """
@@ -95,7 +96,7 @@ def affected(
 ) -> set[str]:
     """Return the modules of `files` that changed, or whose results depend on a changed module.
 
-    A deleted file affects the modules that still look for it.
+    A deleted file affects the modules that still import it.
     """
     program = results.program
     touched = _changed_names(program, folders, files, changed)
@@ -123,7 +124,7 @@ def affected(
 def _changed_names(
     program: Program, folders: Sequence[str], files: dict[str, str], changed: Sequence[str]
 ) -> set[str]:
-    """Return the names under which the changed files are, or were, modules."""
+    """Return the names of the modules that the changed files contain, or contained."""
     paths = set(changed)
     stems = {_stem(path) for path in paths}
     roots = [os.path.realpath(folder) for folder in folders]
@@ -136,9 +137,7 @@ def _changed_names(
 
 
 def _places(path: str) -> Iterator[str]:
-    """Yield the path of a file with its folder's links resolved, and the path of the file itself if it is a
-    link.
-    """
+    """Yield the path of a file with its folder's links resolved and, if it is a link, its own real path."""
     yield os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     yield os.path.realpath(path)
 

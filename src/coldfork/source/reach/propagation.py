@@ -45,7 +45,7 @@ class Reached(NamedTuple):
 Reaches = dict[str, dict[str, Reached]]
 #: For each module, its importers with the line of the import.
 Importers = dict[str, list[tuple[str, SiteEdge]]]
-#: Returns the environment variables that are set when a line of a module runs.
+# Returns the environment variables that are set when a line of a module runs.
 Environments = Callable[[str, int], Mapping[str, str | None]]
 
 
@@ -55,8 +55,8 @@ _OWN = (-1, 0)
 
 @cache
 def targets(edge: str, importer: str) -> tuple[str, ...]:
-    """Return the modules that importing `edge` runs, outermost package first, except packages that contain
-    the importer.
+    """Return the modules that importing `edge` runs, outermost package first, without packages around the
+    importer.
     """
     names = with_packages(edge)
     inside = 0
@@ -97,8 +97,8 @@ def _installed(site: SiteEdge, link: Link) -> tuple[Condition, ...]:
 
 
 def runs_again(importer: str, link: Link | None) -> bool:
-    """Return True if a path runs the body of the importer, or of a package that contains it, which is already
-    running.
+    """Return True if a path runs the body of the importer or a package around it, which is running
+    already.
     """
     while link is not None:
         body = link.kind not in (StepKind.CALL, StepKind.CONSTRUCT)
@@ -109,7 +109,7 @@ def runs_again(importer: str, link: Link | None) -> bool:
 
 
 def _entered(target: str, link: Link) -> Link:
-    """Return the first link of a module's wake as part of the importer's path."""
+    """Return the first link of a module's wake as a part of the importer's path."""
     if link.kind is StepKind.SINK:
         return link
     return link._replace(kind=StepKind.IMPORT, symbol=target)
@@ -164,7 +164,7 @@ def reach(
     places = {id(edge): place for result in results.values() for place, edge in enumerate(result.edges)}
 
     def offer(name: str, reached: Reached, place: tuple[int, int]) -> None:
-        """Add a path to the queue, unless a better one is settled; of equal paths, the first in the module's
+        """Add a path to the queue unless a better one is settled; of equal paths, the first in the
         text wins.
         """
         known = settled.get(name, {}).get(reached.wake.accelerator)
@@ -195,10 +195,10 @@ def reach(
 def _first_executed(
     settled: Reaches, results: Mapping[str, ModuleResult], environment: Environments
 ) -> Reaches:
-    """Return the paths, replacing the shortest path to a certain wake by the path that runs first.
+    """Return the paths, with the shortest path to each certain wake replaced by the path that runs first.
 
-    A module's path leads only through modules nearer to the device, and by the shortest path through equally
-    near ones, so that import cycles end.
+    A module's path leads only through modules that are nearer to the device; through equally near ones it
+    takes the shortest path, so that import cycles end.
     """
     chosen: Reaches = {}
     every = [(name, one) for name, here in settled.items() for one in here.values()]

@@ -49,7 +49,7 @@ class Quotations:
         """Return conditions in words; a test in the source is quoted."""
         wanted = together(conditions)
         own = [one for one in wanted if not _is_taking(one)]
-        # Which value was taken says little if the source also has a test of its own.
+        # Naming the value that was taken says little if the source also has a test of its own.
         wanted = tuple(own) or wanted
         words = list(dict.fromkeys(word for one in wanted if (word := self._words(one, len(wanted) > 1))))
         if not words:
@@ -62,9 +62,7 @@ class Quotations:
         return " and ".join(words)
 
     def _words(self, condition: Condition, among: bool) -> str:
-        """Return one condition in words, in brackets if it is `among` others and would otherwise
-        be misread.
-        """
+        """Return a condition in words, in brackets if it would be misread `among` others."""
         if condition.every:
             return self.words_of(condition.every) or ""
         if condition.some:
@@ -121,9 +119,7 @@ class Quotations:
         return known
 
     def path_of(self, module: str) -> str:
-        """Return the path of a module for reports: from its top-level package on, or as given for a plain
-        file.
-        """
+        """Return a module's path for reports: from its top-level package on, or as given for a plain file."""
         module = imported(module)
         shown = self._display.get(module)
         if shown is not None:
@@ -136,7 +132,7 @@ class Quotations:
 
 
 def _is_taking(condition: Condition) -> bool:
-    """Return whether a condition only states which of several values was taken."""
+    """Return whether a condition merely says which of several values was taken."""
     parts = condition.every or condition.some
     return all(map(_is_taking, parts)) if parts else condition.words.startswith(TAKING)
 

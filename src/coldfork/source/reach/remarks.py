@@ -1,4 +1,4 @@
-"""The parts of an answer other than effects: unreadable and unfinished files, missing packages, ignore
+"""The parts of an answer other than effects: unreadable or unfinished files, missing packages, ignore
 comments.
 """
 
@@ -23,7 +23,7 @@ from coldfork.source.reach.results import Results
 from coldfork.source.syntax.syntax_errors import TOO_DEEP, Trouble, trouble_in
 
 _LARGEST = 256_000_000
-"""Larger files are not searched at all."""
+"""Larger files are not searched for data at all."""
 #: Tokens of a file that contains only data, matched from the first byte to the last: names may only be
 #: assigned to.
 _DATA = re.compile(
@@ -98,15 +98,13 @@ class Remarks:
         return Unreadable(path, line, column, reason, own, too_large, invalid, text)
 
     def _is_data(self, path: str, reason: str) -> bool:
-        """Return whether a file that is too large to be followed contains only data, which wakes
-        no device.
-        """
+        """Return whether a file that is too large to be followed holds only data, which wakes no device."""
         if reason == TOO_DEEP:
             return holds_only_data(self._program.read_source(path))
         return reason == TOO_LARGE and is_table(path)
 
     def unfinished(self) -> tuple[Unfinished, ...]:
-        """Return the modules that were followed only in part."""
+        """Return the modules that were only partly followed."""
         found: dict[object, Unfinished] = {}
         for followed, result in (*self._results.items(), *self._programs.items()):
             name = imported(followed)
@@ -137,10 +135,10 @@ class Remarks:
         return tuple(found)
 
     def absent(self) -> tuple[str, ...]:
-        """Return the packages that the modules need but that were not found, the most imported first.
+        """Return the packages that the modules need and that were not found, the most imported first.
 
-        An import in a `try`, under an `if` or in a function may be optional, and imports of tests do not
-        concern users.
+        Imports in a `try`, under an `if` or in a function do not count, because they may be optional; imports
+        by tests do not count, because they do not concern users.
         """
         program = self._program
         counts: Counter[str] = Counter()
@@ -157,33 +155,33 @@ class Remarks:
 
 
 _DEFINITION = b"def"
-"""A file without this word has been read completely for its imports."""
+"""A file without this word was read completely when its imports were followed."""
 _FIRST = 4_000_000
-"""The bytes of source to read in a run if no earlier run has read any."""
+"""The number of bytes of source to read if no earlier run has read any."""
 _PORTION = 1_000_000
-"""The bytes of source to read in each later run of a command."""
+"""The number of bytes of source to read in each later run of a command."""
 _MORSEL = 60_000
-"""The bytes of source to read per request in a session, while a user waits."""
+"""The number of bytes of source to read for each request in a session, while a user waits."""
 
 #: For each path, the stamp of the file when it was read, and its syntax error if it has one.
 Read = dict[str, tuple[Stamp, Trouble | None]]
 
 
 class Told(NamedTuple):
-    """The files with syntax errors, and the number of files still to be read."""
+    """The files with syntax errors, and the number of files that are still to be read."""
 
     troubles: dict[str, Trouble]
     """By path, the reason why a file does not parse."""
     left: int
-    """The number of files that have not been read to their end yet."""
+    """The number of files that have not been read to their end."""
 
 
 class WholeFiles:
-    """Checks the whole text of files for syntax errors, and remembers which files earlier runs have checked.
+    """Checks files as a whole for syntax errors, and remembers which files earlier runs have checked.
 
-    Following imports reads the parts of a file that an import runs, and skips the bodies of uncalled
-    functions. Reading them all costs half as much as everything else together, so it is done once per file,
-    and for large trees in portions, the most recently changed file first.
+    Following imports skips the bodies of functions that are not called. Reading these as well takes half as
+    long as everything else together, so it is done only once for each file, and for large trees in portions,
+    the most recently changed file first.
     """
 
     def __init__(self, store: Store, pack: Path | None) -> None:
@@ -235,7 +233,8 @@ def with_troubles(
             reason, line, column = troubles[path]
             shown = quotations.path_of(name)
             whole = Unreadable(shown, line, column, reason, invalid=True, text=quotations.line(name, line))
-            # The line of the error is more precise than the function that following an import has met.
+            # The line of the error is more precise than the line of the function, which following an import
+            # reports.
             if shown not in told or told[shown].line <= line:
                 told[shown] = whole
     return tuple(sorted(told.values(), key=lambda one: one.path))

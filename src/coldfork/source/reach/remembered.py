@@ -1,8 +1,8 @@
-"""The results of earlier runs: all are read before the analysis, and all are written after it.
+"""The results of earlier runs, which are read before the analysis and written after it.
 
 There are three packs, on disk or held by a session: summaries of files, results of modules, and whole
-answers. A result is valid while the modules consulted for it are unchanged; an answer, while all the results
-it rests on are valid, which its token records.
+answers. A result is valid while the modules consulted for it are unchanged. An answer is valid while all
+results that it is based on are valid, which its token records.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from coldfork.source.program.program import Program
 from coldfork.source.reach.encoding import Answer, Translation, decode_answer, encode, encode_answer
 from coldfork.source.reach.results import Outcome, Results, has_source, read_ahead, record_bases
 
-#: The answers kept for the same sources, one per set of entries; the oldest are dropped beyond this number.
+# The number of answers kept for the same sources, one for each set of entries; the oldest are dropped.
 _MOST_ANSWERS = 16
 
-#: The location of a module, and the stamp and hash that prove its file unchanged; None for a missing module.
+# The location of a module, with the stamp and hash that show whether its file is unchanged; None if it is
+# missing.
 Place = tuple[str, Stamp | None, bytes] | None
 
 
@@ -35,9 +36,9 @@ class Packs(NamedTuple):
     environment: str
     """Identifies the environment in which the results were found."""
     question: str
-    """Identifies the request that the answer is for."""
+    """Identifies the request that the answer belongs to."""
     kin: str
-    """The name prefix of other modules' results that are also valid here, as far as nothing changed."""
+    """The prefix of the names of other packs whose results are also valid here, unless a module changed."""
 
 
 class Remembered:
@@ -52,13 +53,15 @@ class Remembered:
         """The results that are still valid."""
         self._places: dict[str, Place] = {}
         self._token: str | None = None
-        """Identifies the results while all of them are valid; None as soon as one changed."""
+        """Identifies the results while all of them are valid; None as soon as one has changed."""
         self._answers: dict[str, Any] = {}
 
     # -- before the work ----------------------------------------------------------------------------
 
     def recall(self) -> Answer | None:
-        """Return the cached answer if nothing has changed; else load those results that are still valid."""
+        """Return the cached answer if nothing has changed; otherwise load the results that are still
+        valid.
+        """
         packs = self._packs
         if packs is None:
             return None
@@ -105,7 +108,7 @@ class Remembered:
         return changed
 
     def _hierarchy_changed(self, names: list[str], before: dict[str, tuple[str, ...]], changed: int) -> int:
-        """Return 1 if changed modules, or modules that they now import, alter the class hierarchy."""
+        """Return 1 if changed modules, or modules that they now import, alter the class hierarchy; else 0."""
         program = self._program
         touched = [name for index, name in enumerate(names) if changed >> index & 1]
         level = [name for name in touched if has_source(program, name)]
@@ -113,7 +116,7 @@ class Remembered:
         record_bases(program)
         derived = program.derived
         altered = any(derived.get(name, ()) != before.get(name, ()) for name in {*touched, *derived})
-        # Classes of modules that are no longer imported stay: they can only add possible paths.
+        # Classes of modules that are no longer imported stay, because they can only add possible paths.
         program.derived = {name: at for name, at in before.items() if name not in touched} | derived
         return int(altered)
 

@@ -117,9 +117,7 @@ class Reporter:
         return self.inherited.environment_at(state, line) if state is not None else {}
 
     def _blamed_imports(self) -> dict[str, tuple[Reached, ...]]:
-        """Return the modules whose import the catalogue knows to wake a device, and that have no
-        source here.
-        """
+        """Return the modules without source here whose import wakes a device according to the catalogue."""
         blamed: dict[str, tuple[Reached, ...]] = {}
         for name, facts in self.program.catalogue.imports.items():
             if name in self.results:
@@ -149,8 +147,8 @@ class Reporter:
                 yield replace(effect, turn=turns.get(_line_of(site), 0))
 
     def _imported(self, name: str, result: ModuleResult, above: tuple[Condition, ...]) -> Iterable[Effect]:
-        """Yield the effects of imports that wake: of dependencies, in a package's `__init__`, and under a
-        test by the author.
+        """Yield the effects of waking imports: of dependencies, in a package's `__init__`, or under the
+        author's test.
         """
         path = self._quotations.path_of(name)
         in_init = path.endswith("/__init__.py")
@@ -195,7 +193,7 @@ class Reporter:
 
     @staticmethod
     def _leads_back(name: str, link: Link | None) -> bool:
-        """Return True if a chain passes through the module at whose line it would be reported."""
+        """Return True if a chain passes through the module in which it would be reported."""
         while link is not None:
             if link.module == name:
                 return True
@@ -203,7 +201,7 @@ class Reporter:
         return False
 
     def _at(self, name: str, site: Site | SiteEdge, make: Callable[[], Effect]) -> tuple[Effect, ...]:
-        """Return the effect of a line; none if coldfork fails to report it."""
+        """Return the effect of a line; none if coldfork itself fails to report it."""
         path = self._quotations.path_of(name)
         return self._faults.attempt(lambda: (make(),), (), name, path, site.line, site.symbol)
 
@@ -242,12 +240,14 @@ class Reporter:
             presumed=_unsaid(wake.presumed, conditions, verdict),
             imported=imported,
             test=is_test(name, path),
-            remedy=wake.remedy if imported is None else None,  # the import itself is to be changed
+            remedy=wake.remedy if imported is None else None,  # the remedy is to change the import itself
             ahead=self._preceding.of(wake.link),
         )
 
     def _with_counts(self, effects: list[Effect]) -> list[Effect]:
-        """Return the effects, adding how many modules import each package reported for re-exporting."""
+        """Return the effects; a package that is reported for re-exporting gets the number of its
+        importers.
+        """
         names = {e.module for e in effects if e.imported is not None and e.imported.own}
         if not names:
             return effects
@@ -268,7 +268,7 @@ class Reporter:
         return tuple(audiences.plain()) if told is None else told
 
     def imports(self, effects: Iterable[Effect]) -> tuple[Import, ...]:
-        """Return the imports that lead to a waking line, or to an import of a package that wakes a device."""
+        """Return the imports that lead to a waking line or to the import of a package that wakes a device."""
         seeds = {e.module for e in effects if e.kind in WAKING and not (e.imported and e.imported.own)}
         return self._faults.attempt(lambda: self._towards(seeds), ())
 
@@ -311,5 +311,5 @@ def _unsaid(
 
 
 def _line_of(site: Site) -> tuple[int, str]:
-    """Return the key of an effect; effects of the same line on the same device share the key."""
+    """Return the key of an effect; effects on the same device that share a line have the same key."""
     return site.line, site.wake.accelerator

@@ -1,4 +1,4 @@
-"""The effects of each module by itself; modules without a cached result are followed in lanes."""
+"""The effects of each module by itself; modules without a cached result are followed in groups, the lanes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from coldfork.source.reach.encoding import Translation, decode, encode
 from coldfork.source.reach.propagation import ModuleResult, targets
 from coldfork.source.values.conditions import variable_of
 
-#: Fewer modules than this are followed before a second process has even started.
+# Fewer modules than this are followed before a second process could even have started.
 _WORTH_A_WORKER = 250
-#: This many alphabetical neighbours stay in one lane, because they consult the same modules.
+# This many alphabetical neighbours stay in one lane, because they consult the same modules.
 _HANDFUL = 32
 _MOST_LANES = 2
-"""Lanes are followed independently, and each in the same order everywhere.
+"""Lanes are followed independently, each in an order that is always the same.
 
-With recursive calls, the facts known about one can affect the results of another. So the answer may depend on
-the lanes, but never on the number of processes. Further lanes would repeat each other's work.
+With recursive calls, what is known of one module can affect the results of another. So the answer may depend
+on the lanes, but never on the number of processes. More lanes would repeat each other's work.
 """
 
 #: Code that could not be read while a module was followed: the module, the reason, the line and the column.
@@ -61,20 +61,20 @@ class Results:
         self._faults = faults
         self._make = evaluator
         self._held = held
-        """Whether results stay in memory, so that they need not be unpacked again."""
+        """Whether unpacked results stay in memory, so that they need not be unpacked again."""
         self.known = known
-        """Known results, including those of modules that have not been reached yet."""
+        """Known results, including those of modules that this run has not reached yet."""
         self.by_name: dict[str, ModuleResult] = {}
-        """The results of the checked modules, and of all modules that they import."""
+        """The results of the checked modules and of all modules that they import."""
         self.programs: dict[str, ModuleResult] = {}
-        """The effects of the programs among the checked modules when they are started."""
+        """The effects of starting the programs among the checked modules."""
         self.evaluated: bool = False
-        """True once an unknown module was followed."""
+        """True once a module without a known result was followed."""
         self._checked: Mapping[str, str] = MappingProxyType({})
         self._optional: dict[str, tuple[str, str]] = {}
         self._named: dict[str, bool] = {}
         self._unimported: Set[str] = frozenset()
-        """Modules from which no other one imports anything, as far as their imports tell."""
+        """Modules that no other module imports, as far as imports show."""
         self._evaluator: Evaluator | None = None
 
     @property
@@ -88,7 +88,7 @@ class Results:
 
     @property
     def unset(self) -> tuple[tuple[str, str], ...]:
-        """Return packages with the environment variables without which their imports were not followed."""
+        """Return packages, with the environment variables without which their imports were not followed."""
         left = (where for target, where in self._optional.items() if target not in self.by_name)
         return tuple(sorted(set(left)))
 
@@ -98,15 +98,15 @@ class Results:
         progress: Progress | None = None,
         checked: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Follow the roots, and all modules that they import, unless their results are known already.
+        """Follow the roots and all modules that they import, except those whose results are known.
 
-        Modules outside the `checked` files import as they do when no environment variable is set for it: the
-        modules that PyTorch imports to debug itself are as large as those it always imports. A variable that
-        the checked files name is theirs to set.
+        Modules outside the `checked` files are followed as if no environment variable were set to make them
+        import more: for example, the modules that PyTorch imports to debug itself are as large as those that
+        it always imports. A variable that the checked files name may be set.
         """
         self._checked = checked
         level = self._expanded(roots)
-        if not self.known:  # the first run: following all possible imports at once distributes the work best
+        if not self.known:  # in a first run, following all possible imports at once distributes the work best
             ahead = self._faults.attempt(
                 lambda: read_ahead(self.program, self.loader, level, progress),
                 Ahead(frozenset(level), frozenset()),
@@ -227,10 +227,10 @@ class Results:
         apart: bool,
         progress: Progress | None,
     ) -> None:
-        """Follow this process's lanes while the helpers follow theirs, then add the helpers' results."""
+        """Follow this process's lanes while helpers follow theirs, then add the helpers' results."""
         for hand, worker in enumerate(workers, 1):
             worker.ask(hand)
-        # The first lane comes last, so this process keeps the same state, whichever processes followed the
+        # The first lane comes last, so that this process keeps the same state whichever process followed the
         # others.
         for name in self._along(ours[::-1], apart):
             self.known[name] = self._evaluate_one(name)
@@ -281,11 +281,11 @@ def _lanes(names: Sequence[str]) -> list[list[str]]:
 
 
 class Ahead(NamedTuple):
-    """The names of the modules that were read before any module was followed."""
+    """The names found by reading modules before any module was followed."""
 
     names: Set[str]
     imported: Set[str]
-    """The names that imports mention, of modules or of their contents."""
+    """The names that imports mention: of modules or of their contents."""
 
 
 def read_ahead(

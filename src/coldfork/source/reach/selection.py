@@ -13,9 +13,9 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
     """Return the checked modules to follow as programs: those with a main guard, and those that commands
     call.
 
-    If no checked code mentions processes, running them would show nothing, and they are skipped. Functions
-    that mention processes are also called by themselves, except `again`, for another machine, on which hardly
-    any of them depends.
+    If no checked code mentions processes, running the programs would show nothing, and they are skipped.
+    Functions that mention processes are also called on their own, but not `again` for another machine,
+    because hardly any of them depends on the machine.
     """
     modules = {name: module for name in checked if (module := program.module(name)) is not None}
     outlines = {name: module.outline for name, module in modules.items()}
@@ -41,7 +41,7 @@ def programs(program: Program, checked: Iterable[str], again: bool = False) -> l
 
 
 def _commands(module: Module) -> list[str]:
-    """Return a module's commands; a function that only receives a command line counts if it mentions
+    """Return a module's commands; a function that merely receives a command line counts if it mentions
     processes.
     """
     outline = module.outline

@@ -1,4 +1,4 @@
-"""The process starts of programs and imports, reported as effects of the lines that start processes."""
+"""The process starts in programs and imports, reported as effects of the lines that start processes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Starts:
                 if before is not None and _for_children(start, result.starts):
                     for_children.add((told.module, told.line))
                     continue
-                # More is known about a program than about a function with unknown callers.
+                # More is known of a program than of a function whose callers are unknown.
                 complete = before is not None and start.child is not None
                 apart = (not complete, start.trouble is None, is_offering(name))
                 order = (*apart, start.child is None, before is None, *start.order, not is_started(name))
@@ -88,7 +88,7 @@ class Starts:
     # -- wakes before a start -----------------------------------------------------------------------------
 
     def _before(self, name: str, result: ModuleResult, site: SiteStart) -> _Before | None:
-        """Return the surest wake before a start: in a call, or in an import."""
+        """Return the surest wake before a start, by a call or by an import; None if there is none."""
         start = site.start
         own = None if start.before is None else _Before(start.before, start.sure)
         if own is not None and own.sure:
@@ -114,8 +114,8 @@ class Starts:
     # -- effects ------------------------------------------------------------------------------------------
 
     def _told(self, name: str, start: Start, before: _Before | None) -> Effect | None:
-        """Return the effect of the last checked line on the path to a start; None if there is no
-        such line.
+        """Return the effect of the last line of checked code on the path to a start; None if there is no such
+        line.
         """
         link, way = self._own_link(start.link), self._quotations.chain(start.link)
         if link is None or link.module is None or link.line is None:
@@ -126,7 +126,8 @@ class Starts:
         path = self._quotations.path_of(module)
         chain = self._quotations.chain(link)
         conditions = self._conditions(start, before)
-        if contradiction(conditions):  # such a test may differ between calls or processes
+        # such a test may have different answers in different calls or processes
+        if contradiction(conditions):
             return None
         verdict = _verdict(start, before, conditions)
         return Effect(
@@ -194,8 +195,8 @@ class Starts:
 
 
 def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
-    """Return where the processes of a start began: for a task of a pool, where the pool was made; None if
-    that was not seen.
+    """Return where the processes of a start began: for a pool's task, where the pool was made; None if
+    unseen.
     """
     if site.start.pool is None:
         return site
@@ -204,18 +205,18 @@ def _beginning(site: SiteStart, sites: Iterable[SiteStart]) -> SiteStart | None:
 
 
 def _beside(name: str, start: Start) -> bool:
-    """Return whether a line that sets the start method is reported for other callers, too,
-    besides a program.
-    """
+    """Return whether a line that sets the start method is reported for other callers besides programs."""
     return start.does is EffectKind.SETS_START_METHOD and start.trouble is None and is_offering(name)
 
 
 def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
-    """Return whether a function, or a helper of it, sets the devices of the processes that it starts."""
+    """Return whether a function, or a helper that it calls, sets the devices of the processes that
+    it starts.
+    """
     if start.does is not EffectKind.SETS_VISIBILITY:
         return False
     *callers, own = _frames(start.link)
-    # The module level of a program is no such caller: it may start processes for any other reason.
+    # The module level of a program does not count: it may start processes for any other reason.
     above = [link for link in callers[-1:] if link.symbol not in ("__main__", link.module)]
     functions = {(link.module, link.symbol) for link in (own, *above)}
     return any(
@@ -227,7 +228,7 @@ def _for_children(start: Start, sites: Iterable[SiteStart]) -> bool:
 
 
 def _is_process(start: Start) -> bool:
-    """Return whether a process was started for its own work, and not as a worker of a data loader."""
+    """Return whether a process was started for work of its own, and not as a worker of a data loader."""
     *_, end = start.link.along
     return not end.symbol.startswith("DataLoader")
 
@@ -268,7 +269,7 @@ class StartMethods:
         }
 
     def held(self, name: str, result: ModuleResult, site: SiteStart) -> Start:
-        """Return a start, replacing the default method by the one that an earlier import has set."""
+        """Return a start in which the method that an earlier import has set replaces the default method."""
         start = site.start
         if not self._setting or not start.by_default:
             return start
@@ -284,7 +285,7 @@ class StartMethods:
         return start._replace(does=does, method=method, chosen=chosen, by_default=False)
 
     def _set_by(self, imports: Iterable[str]) -> Start | None:
-        """Return the first start method that these imports set, directly or through their packages and
+        """Return the first start method that these imports set, including their packages and further
         imports.
         """
         seen: set[str] = set()

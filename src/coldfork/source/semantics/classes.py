@@ -30,7 +30,7 @@ class Member(NamedTuple, Generic[C, Found]):
 
 
 class Hierarchy(ABC, Generic[C, Found]):
-    """Looks up members in classes and their bases; the only implementation of Python's order."""
+    """Looks up members in classes and their bases; only this class implements Python's order."""
 
     @abstractmethod
     def order(self, cls: C) -> Sequence[C]:
@@ -38,7 +38,7 @@ class Hierarchy(ABC, Generic[C, Found]):
 
     @abstractmethod
     def held(self, cls: C, name: str) -> Found | None:
-        """Return the attribute of this name that the class itself has, not one of its bases."""
+        """Return the attribute with this name that the class itself has, not one of its bases."""
 
     def behind(self, cls: C, after: C) -> Iterator[C]:
         """Return the classes that `super()` searches in a method of `after`."""
@@ -61,12 +61,12 @@ class Hierarchy(ABC, Generic[C, Found]):
 def linearised(cls: C, bases: Sequence[C], orders: Sequence[Sequence[C]]) -> tuple[C, ...]:
     """Return the method resolution order of a class, given the orders of its bases."""
     if len(bases) == 1:
-        return (cls, *orders[0])  # nothing to merge for most classes
+        return (cls, *orders[0])  # for most classes there is nothing to merge
     return (cls, *_merged([*map(list, orders), list(bases)]))
 
 
 def _merged(orders: list[list[C]]) -> list[C]:
-    """Return the C3 merge of these orders; if they contradict each other, the first base takes precedence."""
+    """Return the C3 merge of these orders; if they contradict each other, the first base has precedence."""
     merged: list[C] = []
     while orders := [order for order in orders if order]:
         heads = (order[0] for order in orders)
@@ -77,9 +77,7 @@ def _merged(orders: list[list[C]]) -> list[C]:
 
 
 class DefinedClasses:
-    """Keeps one object for each class outside functions; a class inside a function is a new
-    object each time.
-    """
+    """Keeps one object for each class outside functions; a class in a function is a new object each time."""
 
     __slots__ = ("_classes",)
 
@@ -110,9 +108,7 @@ CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "dict":
 
 
 def belongs(own: type, name: str) -> bool | None:
-    """Return whether objects of one class are instances of another, given its dotted name; None if that is
-    unknown.
-    """
+    """Return whether objects of one class are instances of another, given by dotted name; None if unknown."""
     parent, _, last = name.rpartition(".")
     module = _MODULES.get(parent)
     if module is None:
@@ -126,8 +122,7 @@ def belongs(own: type, name: str) -> bool | None:
 def _is_class_of_a_library(name: str) -> bool:
     """Return whether a name looks like a class of a library, of which no built-in value is an instance.
 
-    Names that Python gives to its abstract classes, and those of unions such as `ArrayLike`, are
-    inconclusive.
+    The answer is None for names of Python's abstract classes, and of unions such as `ArrayLike`.
     """
     top, _, rest = name.partition(".")
     last = rest.rpartition(".")[2]

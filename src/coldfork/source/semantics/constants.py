@@ -17,9 +17,9 @@ LARGEST = 5_000
 _WIDEST = 10_000
 #: A width or a precision that is large, or is itself an argument of the format.
 _WIDE = re.compile(r"\d{4}|\*|\{[^{}]*\{")
-#: The kind of a list whose order is unknown; such a list is not a constant.
+# The kind of a list whose order is unknown, so that it is not a constant.
 UNORDERED = "unordered"
-#: The kind of a list of which only the first items are known; its last item represents all others.
+# The kind of a list of which only the first items are known; the last of them stands for all others.
 STARTED = "started"
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
@@ -44,7 +44,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "is": lambda one, other: type(one) is type(other) and one == other,
     "is not": lambda one, other: type(one) is not type(other) or one != other,
 }
-#: Makes a container of some items; a dictionary is made of two lists instead.
+# Makes a container from items; only a dictionary is made from two lists instead.
 _CONTAINERS: dict[str, Callable[[Iterable[Any]], object]] = {"list": list, "tuple": tuple, "set": set}
 
 
@@ -76,14 +76,12 @@ def compare(name: str, left: object, right: object) -> bool | None:
     """Return the result of comparing two constants; None if Python raises an error."""
     try:
         return bool(_COMPARISONS[name](left, right))
-    except (TypeError, ValueError):  # ValueError: `-1 in b"a"`, as -1 is no byte
+    except (TypeError, ValueError):  # ValueError, as for `-1 in b"a"`, because -1 is no byte
         return None
 
 
 def combine(name: str, left: object, right: object) -> Const | None:
-    """Return the result of arithmetic on two constants; None if it is too large, or Python raises
-    an error.
-    """
+    """Return the result of arithmetic on two constants; None if it is too large or Python raises an error."""
     if name not in _ARITHMETIC or _is_long(name, left, right):
         return None
     try:
@@ -112,15 +110,14 @@ def _is_long(name: str, left: object, right: object) -> bool:
 
 
 def is_format_wide(text: str | bytes) -> bool:
-    """Return True for a format that may make a long text of a short value."""
+    """Return True for a format that may make a long text from a short value."""
     return _WIDE.search(text if isinstance(text, str) else text.decode("latin-1")) is not None
 
 
 def is_nested_too_large(items: tuple[object, ...]) -> bool:
-    """Return True if tuples nested in each other have too many items in total, counting repeated ones each
-    time.
+    """Return True if nested tuples have too many items in total, where shared items count each time.
 
-    Comparing and hashing them visits every one of these.
+    Comparing or hashing them visits every item.
     """
     if not any(isinstance(item, tuple) for item in items):
         return False

@@ -1,4 +1,4 @@
-"""`match` statements: which cases can run, given what is known about the subject."""
+"""`match` statements: which cases can run, given the facts known about the subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Case, Node
 
 V = TypeVar("V")
-#: Classes whose positional pattern binds the subject itself: `int(x)`.
+# Classes for which a positional pattern, as in `int(x)`, binds the subject itself.
 SELF_MATCHING = frozenset(
     {"bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"}
 )
@@ -20,14 +20,14 @@ class Elements(NamedTuple, Generic[V]):
     """The facts about a subject of `match` that matter if it is a sequence."""
 
     sequence: bool | None
-    """Whether the subject is a sequence; a text is not one here."""
+    """Whether the subject is a sequence; in patterns, a text is not one."""
     items: Sequence[V] = ()
     exact: bool = False
-    """True if the subject is a sequence and has no other items."""
+    """True if the subject is a sequence with no other items than these."""
 
 
 class Candidate(NamedTuple, Generic[V]):
-    """A case that can run; in the last candidate, None represents that no case matches."""
+    """A case that can run; None in the last candidate means that no case matches."""
 
     case: Case | None
     taken: dict[int, bool]
@@ -40,7 +40,7 @@ class Matching(ABC, Generic[V]):
     """Finds the cases of a `match` that can run, for subjects that are fully, partly or not known."""
 
     def candidates(self, subjects: Sequence[V], cases: Iterable[Node]) -> Iterator[Candidate[V]]:
-        """Yield the cases that can run for any of the subjects, in order, evaluating guards on the way."""
+        """Yield the cases that can run for any of the subjects, in order; guards are evaluated on the way."""
         left = dict.fromkeys(range(len(subjects)), True)  # True if the subject certainly reaches this case
         for case in map(Case._make, cases):
             matched: dict[int, bool | None] = {}
@@ -72,7 +72,7 @@ class Matching(ABC, Generic[V]):
         yield Candidate(None, left, {})
 
     def matches(self, pattern: Node, subject: V, bound: dict[str, V]) -> bool | None:
-        """Return whether a pattern matches, None if unknown; the names that it binds go to `bound`."""
+        """Return whether a pattern matches; None if unknown. The names that it binds are added to `bound`."""
         match pattern:
             case (nodes.CASE_VALUE, expression):
                 return self.equals(subject, expression)
@@ -216,7 +216,7 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def elements(self, subject: V) -> Elements[V]:
-        """Return what is known about the subject as a sequence."""
+        """Return the facts about the subject that matter if it is a sequence."""
 
     @abstractmethod
     def entry(self, subject: V, key: Node) -> tuple[bool | None, V]:
@@ -228,8 +228,8 @@ class Matching(ABC, Generic[V]):
 
     @abstractmethod
     def match_arguments(self, cls: Node) -> Sequence[str | None] | None:
-        """Return the attributes that positional patterns of a class test; None stands for the
-        subject itself.
+        """Return the attributes that a class's positional patterns test; None stands for the subject
+        itself.
         """
 
     @abstractmethod

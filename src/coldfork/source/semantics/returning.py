@@ -1,11 +1,11 @@
 """Library functions that are certain to return, and never block.
 
-A function that is not listed here may wait until the process is ended, or end it itself.
+A function that is not listed here may wait until the process is ended, or may end it itself.
 """
 
 from __future__ import annotations
 
-# The longest prefix that matches the called name decides; the result of a call is named like the call.
+# The longest matching prefix of the called name decides; the result of a call is named like the call.
 _COMES_BACK = frozenset({
     "abc", "argparse", "array", "ast", "asyncio.run", "atexit", "base64", "binascii", "bisect",
     "builtins", "calendar", "cmath", "codecs", "collections", "colorsys", "configparser", "contextlib",
@@ -50,7 +50,7 @@ _MADE = frozenset({"threading", "multiprocessing", "queue", "concurrent", "async
 
 
 def comes_back(name: str) -> bool:
-    """Return whether a call of this function, given by its dotted name, is certain to return."""
+    """Return whether a call of this function, named by its dotted name, is certain to return."""
     at = plain = name.replace("()", "").replace(".__enter__.", ".").removesuffix(".__init__")
     while at:
         if at in _COMES_BACK or at in _WAITS:

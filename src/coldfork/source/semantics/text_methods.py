@@ -90,7 +90,7 @@ def partial_text_method(text: PartialText, name: str, positional: Values, keywor
 
 
 def _stripped(text: PartialText, name: str, characters: object) -> Value:
-    """Return the result of `strip` and similar methods, as far as the known characters decide it."""
+    """Return the result of `strip` or a similar method, as far as the known characters determine it."""
     if characters is not None and not isinstance(characters, str):
         return UNKNOWN
     start, end = text.start, text.end
@@ -104,7 +104,7 @@ def _stripped(text: PartialText, name: str, characters: object) -> Value:
 
 
 def _replaced(text: PartialText, old: str, new: str) -> Value:
-    """Return the result of `replace`; unknown if a replaced text may extend into the unknown part."""
+    """Return the result of `replace`; unknown if a text to replace may extend into the unknown part."""
     if not old:
         return UNKNOWN
     done, _, rest = text.start.rpartition(old) if old in text.start else ("", "", text.start)
@@ -137,7 +137,7 @@ def _any(outcomes: list[bool | None]) -> Value:
 
 
 def _split(text: PartialText, separator: object) -> Value:
-    """Return the result of `split`: the parts that are known, then an unknown number of others."""
+    """Return the result of `split`: the known parts, followed by an unknown number of others."""
     if not isinstance(separator, str) or not separator or separator not in text.start:
         return UNKNOWN
     *first, _ = text.start.split(separator)

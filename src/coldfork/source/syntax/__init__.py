@@ -1,1 +1,1 @@
-"""From the bytes of a file to its summary: plain data that describes the effects of importing the file."""
+"""From the bytes of a file to its summary: plain data that describes what importing the file does."""

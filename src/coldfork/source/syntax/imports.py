@@ -50,8 +50,7 @@ def may_be_listed(source: bytes, target_version: tuple[int, int]) -> bool:
 
 
 def declare(tree: ast.Module, source: bytes, target_version: tuple[int, int]) -> frozenset[str]:
-    """Mark the lazy imports of a module; return the names that they bind, and the submodules that they
-    import.
+    """Mark the lazy imports of a module; return the names that they bind and the submodules that they import.
 
     A misplaced `lazy import` makes the whole file invalid, as it does in Python.
     """
@@ -195,7 +194,9 @@ class Found(NamedTuple):
 
 @cache
 def _pattern() -> re.Pattern[bytes]:
-    """Return the pattern of an import statement, compiled on first use: compiled skeletons do without it."""
+    """Return the pattern of an import statement, compiled on first use because compiled skeletons never need
+    it.
+    """
     return re.compile(
         rb"(?:import (?P<modules>%(path)b%(as)b(?:, ?%(path)b%(as)b)*+)"
         rb"|from (?P<dots>\.*+)(?P<source>%(path)b)?+ import "
@@ -206,7 +207,7 @@ def _pattern() -> re.Pattern[bytes]:
 
 
 def plain_import(source: bytes, start: int, end: int) -> Found | None:
-    """Return the import statement that begins at the start of a line; None for an unusual form."""
+    """Return the import statement that begins at the start of a line; None if it has an unusual form."""
     found = _pattern().match(source, start, end)
     if found is None:
         return None

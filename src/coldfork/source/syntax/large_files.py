@@ -1,8 +1,7 @@
-"""Parses a large file in parts, so that its whole tree never exists, and leaves most entries of large tables
-out.
+"""Parses a large file in parts, so that its whole tree never exists, and omits most entries of large tables.
 
-The tree of a generated file takes a hundred times the space of its text. A table of constants runs nothing,
-and one with thousands of interchangeable entries says no more than its first entry.
+The tree of a generated file takes a hundred times the space of its text. A table of constants runs no code,
+and thousands of interchangeable entries say no more than the first one.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from coldfork.source.syntax.newer.parsing import parse_as_is
 LARGE = 200_000
 _PART = 60_000
 _LONG_RUN = 4_000
-"""Of a run of entries longer than this many bytes only the first is kept."""
+"""In a run of entries that is longer than this many bytes, only the first is kept."""
 # Matches the start of a statement at module level, but not a line that continues another statement.
 _BEGINNING = re.compile(rb"^(?!(?:else|elif|except|finally)\b)[A-Za-z_@]", re.MULTILINE)
 
@@ -32,8 +31,8 @@ def is_large(text: bytes) -> bool:
 def statements(text: bytes) -> Iterator[ast.stmt]:
     """Yield the statements of a module, parsing each part when it is needed.
 
-    Raises SyntaxError if a part does not parse, which says nothing about the whole: a part is cut off at a
-    line that looks like the beginning of a statement, and counts as complete if the parser accepts it.
+    Raises SyntaxError if a part does not parse, even though the whole may be valid: a part ends before a line
+    that looks like the beginning of a statement, and counts as complete if the parser accepts it.
     """
     start = line = 0
     while start < len(text):
@@ -53,12 +52,12 @@ def statements(text: bytes) -> Iterator[ast.stmt]:
 
 
 def _parse(part: bytes, line: int) -> ast.Module:
-    """Return the tree of a part, with `line` lines before it; a long part has its tables shortened."""
+    """Return the tree of a part that begins after `line` lines; a long part has its tables shortened."""
     before = b"\n" * line
     if len(part) > 2 * _PART:
         shorter = without_tables(part)
         if shorter is not part:
-            with suppress(SyntaxError):  # unpacking may be invalid in the shortened text
+            with suppress(SyntaxError):  # in the shortened text, unpacking may be invalid
                 return parse_as_is(before + shorter)
     return parse_as_is(before + part)
 
@@ -72,8 +71,8 @@ def _end(text: bytes, wanted: int) -> int:
 def without_tables(text: bytes) -> bytes:
     """Return the text without long runs of constants in containers; lines and columns stay the same.
 
-    An entry that unpacks a number replaces them: it is not a container, so the rest is not mistaken for all
-    items.
+    An entry that unpacks a number replaces each run. It is no container, so the analysis does not take the
+    remaining entries for all.
     """
     token, entry = _token(), _entry()
     parts: list[bytes] = []
@@ -99,7 +98,7 @@ def without_tables(text: bytes) -> bytes:
 
 
 def _blank(text: bytes, start: int, end: int, used: int) -> bytes:
-    """Return blanks in place of a part of the text, except the first `used` columns, keeping line ends."""
+    """Return blanks, with the same line ends, for a part of the text after its first `used` columns."""
     last = text.rfind(b"\n", start, end)
     if last < 0:
         return b" " * (end - start - used)
@@ -115,8 +114,8 @@ _CONSTANT = (
 
 
 def _nested(depth: int) -> bytes:
-    """Return the pattern of a constant, or of containers of constants nested to this depth, with the space
-    after it.
+    """Return the pattern of a constant, or of constants in containers nested to this depth, with space after
+    it.
     """
     if not depth:
         return _CONSTANT
@@ -135,8 +134,8 @@ def _entry() -> re.Pattern[bytes]:
 
 @cache
 def _token() -> re.Pattern[bytes]:
-    """Return the pattern of a string, comment or run of entries; this keeps entries inside a string from
-    matching.
+    """Return the pattern of a string, comment or run of entries, so that entries inside strings do
+    not match.
     """
     item = _nested(2)
     return re.compile(

@@ -1,11 +1,11 @@
 """The compact form of source that the evaluators follow: nested tuples, which `marshal` loads quickly.
 
-Every node is a tuple whose first item is one of the numbers below; `fields` describes the others, and `walk`
-uses it to find the nodes inside a node. Lines are the file's own lines. Blocks are tuples of statements.
-Anything that cannot matter at import time has been left out by `lowering`.
+Every node is a tuple whose first item is one of the numbers below; `walk.FIELDS` describes the other items.
+Lines are the file's own lines. Blocks are tuples of statements. Anything that cannot matter at import time
+has been left out by `lowering`.
 
-The views at the end name fields that are read in many places: `Class._make(node).binds`. A node that is taken
-apart on the spot is unpacked: `_, line, test, body, orelse, span = node`.
+The named tuples at the end give names to fields that are read in many places: `Class._make(node).binds`.
+Elsewhere nodes are unpacked: `_, line, test, body, orelse, span = node`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ DELETE = 51
 LOADS = 52  # the dotted names that annotations read
 ASYNC_FOR = 53
 ASYNC_WITH = 54
-LAZY_IMPORT = 55  # from Python 3.15 on: binds a name, whose first reading runs the import
+LAZY_IMPORT = 55  # from Python 3.15 on: binds a name; the first use of the name runs the import
 LAZY_FROM = 56
 FAULT = 57  # a statement that coldfork failed to read
 MAIN = 58  # runs only if the module is the program: `if __name__ == "__main__"`
@@ -201,7 +201,9 @@ def place_of(call: Node) -> tuple[int, int, int]:
 
 
 def called(node: Node) -> Node:
-    """Return the name of a decorator or base; for a call such as `@decorator(...)`, that of the function."""
+    """Return the name of a decorator or base; for a call such as `@decorator(...)`, that of the called
+    function.
+    """
     if node[0] != CALL:
         return node
     _, function, *_ = node

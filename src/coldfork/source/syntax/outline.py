@@ -1,4 +1,4 @@
-"""The facts about a file that are needed for every module: few, so that its full summary can stay packed.
+"""The few facts about a file that are needed for every module, so that the full summary can stay packed.
 
 Each process follows only part of a large tree, and most modules are followed once and never needed again.
 """
@@ -17,13 +17,13 @@ from coldfork.source.syntax.variables import VISIBILITY, sets_variables
 
 #: Every file that starts processes through a known function contains one of these texts.
 _STARTING = (b"multiprocessing", b"ProcessPool", b"DataLoader")
-#: Functions that start processes, or decide how processes start.
+# Functions that start processes, or decide how they start.
 _CALLED = (b"Process", b"Pool", b"ProcessPoolExecutor", b"set_start_method", b"get_context")
 _ANY_CALLED = b"|".join(_CALLED)
 _VARIABLES = tuple(name.encode() for name in sorted(VISIBILITY))
-#: Every file with a line about processes contains one of these texts, which can be searched for quickly.
+# Every file with a line about processes contains one of these texts, which are quick to search for.
 _ABOUT_PROCESSES = (b"DataLoader", *_VARIABLES, *(name + end for name in _CALLED for end in (b"(", b" ")))
-#: Matches text in lines that start processes, or decide how they start or which devices they see.
+# Matches text in lines that start processes, or that decide how they start or which devices they see.
 _DECIDING = re.compile(
     rb"\b(?:%s)\s*\(|DataLoader\s*[(,)]|[\"'](?:%s)[\"']" % (_ANY_CALLED, b"|".join(_VARIABLES))
 )
@@ -35,7 +35,7 @@ _ANY_ASKING = re.compile(b"|".join(_ASKING))
 #: Matches text in lines that choose the start method.
 _CHOOSING = re.compile(rb"[\"'](?:fork|forkserver|spawn)[\"']|get_context|(?i:start_method)|MULTIPROC_METHOD")
 
-#: Matches a call that passes a function to a command line parser, which calls that function for a command.
+# Matches a call that passes a function to a command line parser, which will call it for some command.
 _HANDING = re.compile(rb"\bset_defaults\(\s*\w+\s*=\s*(\w+)\s*[,)]|\b(?:Fire|app\.run)\(\s*(\w+)\s*[,)]")
 #: Matches the definition of a function that receives a parsed command line.
 _GIVEN = re.compile(rb"^(?:async )?def (\w+)\([^)]*:\s*(?:argparse\.)?Namespace\b", re.MULTILINE)
@@ -60,7 +60,7 @@ class Outline(NamedTuple):
     starts_processes: bool
     """Whether the file mentions functions that start processes."""
     deciding: tuple[int, ...]
-    """The lines that start processes, or decide how they start and which devices they see."""
+    """The lines that start processes, or that decide how they start or which devices they see."""
     asking: tuple[int, ...]
     """The lines that ask whether a framework has made a context, if the file names a start method."""
     choosing: tuple[int, ...]
@@ -93,9 +93,7 @@ def outline_of(summary: Summary, source: bytes) -> Outline:
 
 
 def _commands(summary: Summary, source: bytes) -> Iterator[str]:
-    """Yield the functions of a file that are commands: those with a command decorator, or passed
-    to a parser.
-    """
+    """Yield a file's functions that are commands: those with a command decorator, or passed to a parser."""
     if not any(word in source for word in (b"command", b"set_defaults(", b"Fire(", b"app.run(")):
         return
     handed = {(found[1] or found[2]).decode() for found in _HANDING.finditer(source)}
@@ -116,7 +114,7 @@ def _given(source: bytes) -> tuple[str, ...]:
 
 
 def _deciding(source: bytes) -> Iterator[int]:
-    """Yield the lines of a file that start processes or decide how, including uses under other names."""
+    """Yield the lines of a file that start processes or decide how, also under other names."""
     if not any(word in source for word in _ABOUT_PROCESSES):
         return
     yield from _lines(_DECIDING, source)

@@ -30,7 +30,7 @@ class Scope:
         self.stars: list[Node] = parent.stars if parent else []
         self.loads: dict[str, int] = parent.loads if parent else {}
         self.annotations: list[Node] = []
-        """The annotations of names that are evaluated only when they are read, as statements."""
+        """Annotations that are evaluated only when someone reads them, as statements."""
 
     def bind(self, name: str, how: int, payload: Any, line: int) -> None:
         """Record one binding of `name`."""
@@ -42,12 +42,12 @@ class Scope:
 
 
 def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
-    """Return True if evaluating the expression cannot affect a device; reading a name in `lazy` can, as it
-    imports.
+    """Return True if evaluating the expression cannot affect a device; reading a name in `lazy` can, by an
+    import.
     """
     opcode = node[0]
     if opcode == nodes.CONST or (opcode == nodes.NAME and not lazy):
-        return True  # true of nearly all expressions, which are checked for every assignment
+        return True  # true of nearly all expressions, and checked for every assignment
     if opcode == nodes.NAME:
         _, name, _ = node
         return name not in lazy
@@ -59,8 +59,8 @@ def boring(node: Node, lazy: frozenset[str] = frozenset()) -> bool:
 
 
 def prune(block: Block, scope: Scope, lazy: frozenset[str] = frozenset()) -> Block:
-    """Drop statements that only bind a name with no other binding: a lookup finds the value without running
-    them.
+    """Drop statements that only bind a name that nothing else binds: a lookup finds its value
+    without them.
     """
     return tuple([node for node in block if not _only_binds(node, scope, lazy)])
 
@@ -130,7 +130,7 @@ def is_main_test(node: ast.expr) -> bool:
 
 
 def bind_opaquely(lowered: Node, scope: Scope | None, names: set[str]) -> Node:
-    """Bind names to a statement that has to run to show their values."""
+    """Bind names to a statement that must be run to find their values."""
     if scope is not None:
         for name in sorted(names):
             scope.bind(name, nodes.BY_STATEMENT, lowered, line_of(lowered))

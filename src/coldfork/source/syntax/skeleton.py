@@ -1,10 +1,10 @@
 """Blanks the function bodies of a module, so that only the code that an import runs has to be parsed.
 
-Bodies are most of a file, and an import runs few of them: they are parsed one by one when a call reaches
-them. Blanking works on bytes and keeps every line where it was. Doubtful code is left alone, and the caller
-discards a skeleton that does not parse in favour of the whole file.
+Most of a file consists of function bodies, few of which an import runs, so each is parsed only when a call
+reaches it. Blanking works on bytes and keeps every line where it was. Doubtful code is left as it is. If a
+skeleton does not parse, the caller parses the whole file instead.
 
-`native/skeleton.c` does the same in a sixth of the time, if it was compiled. Change both together; the tests
+If it was compiled, `native/skeleton.c` does the same in a sixth of the time. Change both together; the tests
 compare them.
 """
 
@@ -41,17 +41,17 @@ class Skeleton(NamedTuple):
 
     text: bytes
     spans: dict[int, tuple[int, int]]
-    """For the line of each function the byte offsets of its `def` line and of its end."""
+    """For each function, by line, the offsets of its `def` line and of its end."""
     header_names: dict[bytes, int]
     runs: dict[int, list[int]]
-    """The lines of consecutive functions, by the first, which are replaced by `first = second = 0`.
+    """The lines of consecutive functions, by the line of the first; `first = second = 0` replaces them.
 
-    This parses faster, and represents functions without decorator and header.
+    The assignment parses faster, and stands for functions without decorators and headers.
     """
     imports: dict[int, list[PlainImport]]
-    """Consecutive imports of the module, by the line of the first, which are replaced by `pass`.
+    """Consecutive imports of the module, by the line of the first; `pass` replaces them.
 
-    No other statement is allowed exactly where an import is, so code that Python rejects stays rejected.
+    `pass` is allowed exactly where an import is, so code that Python rejects stays rejected.
     """
 
 
@@ -64,13 +64,13 @@ class _Writer:
         self.spans: dict[int, tuple[int, int]] = {}
         self.names: dict[bytes, int] = {}
         self.position = 0
-        """The source is written up to here."""
+        """The source has been written up to this offset."""
         self._parts: list[bytes] = []
         self._line, self._counted = 1, 0
         self._met: set[bytes] = set()
         self._runs: dict[int, list[int]] = {}
         self._run: tuple[bytes, int, int] | None = None
-        """The run just written: its indentation, the part with its names, the line of its first function."""
+        """The latest run: its indentation, the part with its names, and the line of its first function."""
         self._imports: dict[int, list[PlainImport]] = {}
 
     def headed(self, indent: bytes, start: int, body: int, end: int) -> None:
@@ -110,7 +110,7 @@ class _Writer:
         self.position = end
 
     def _count(self, offset: int) -> int:
-        """Return the line of an offset, which must not be smaller than the previous one."""
+        """Return the line of an offset, which must not be smaller than in the previous call."""
         self._line += self.source.count(b"\n", self._counted, offset)
         self._counted = offset
         return self._line
@@ -153,8 +153,8 @@ def _blank(token: re.Match[bytes]) -> bytes:
 
 
 def skeleton(source: bytes) -> Skeleton | None:
-    """Blank the function bodies of `source`, whose line ends are normalised; None if all of it has to be
-    parsed.
+    """Blank the function bodies of `source`, whose line ends are normalised; None if it must be
+    parsed whole.
     """
     if compiled_skeleton is None:
         return interpreted_skeleton(source)
@@ -163,7 +163,7 @@ def skeleton(source: bytes) -> Skeleton | None:
 
 
 def interpreted_skeleton(source: bytes) -> Skeleton | None:
-    """Return the same result as the compiled function, for use if there is no C compiler."""
+    """Do the same as the compiled function; for use without a C compiler."""
     if b"\f" in source:
         return None
     placed = triple_quoted(source)
@@ -216,8 +216,8 @@ def _note_names(header: bytes, line: int, names: dict[bytes, int], met: set[byte
 
 
 def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
-    """Return the offset of the first body line, and the header if stripping it loses no call; None if that is
-    unclear.
+    """Return the offset of the first body line, and the header if it can be stripped without losing a call;
+    None if unclear.
     """
     common = _PLAIN_HEADER.match(source, position)
     if common is not None and common.end() - position <= _LONGEST_HEADER:
@@ -244,7 +244,8 @@ def _header(source: bytes, position: int) -> tuple[int, bytes | None] | None:
         if opened == text.count(b")") and text.count(b"[") == text.count(b"]"):
             if not _HEADER_END.search(text[text.rfind(b"\n") + 1 :]) or b"\\" in text:
                 return None
-            # A header is kept if it may contain a call, type parameters or a lambda, which have to be parsed.
+            # Headers that may contain a call, type parameters or a lambda are kept, because these must be
+            # parsed.
             strip = (
                 opened == 1
                 and not calls
@@ -284,5 +285,5 @@ def words(source: bytes) -> int:
 
 
 def interpreted_words(source: bytes) -> int:
-    """Return the same result as the compiled function, for use if there is no C compiler."""
+    """Do the same as the compiled function; for use without a C compiler."""
     return sum(1 << bit for bit, word in enumerate(WORDS) if word in source)

@@ -41,7 +41,7 @@ class Summary(NamedTuple):
     ignores: tuple[tuple[Any, ...], ...]
     error: tuple[str, int, int] | None = None
     lazy: frozenset[str] = frozenset()
-    """The names that lazy imports bind, and the dotted ones of the submodules that they name."""
+    """The names that lazy imports bind, and the dotted names of the submodules that they import."""
     deferred: bool = False
     """True if annotations are evaluated only when they are read."""
 
@@ -52,9 +52,7 @@ def unreadable(reason: str, line: int = 1, column: int = 0) -> Summary:
 
 
 def summarise(raw: bytes, target_version: tuple[int, int]) -> Summary:
-    """Return the summary of a file, given its bytes; for a file that cannot be analysed, the summary has the
-    reason.
-    """
+    """Return the summary of a file, given its bytes; if it cannot be analysed, the summary says why."""
     try:
         return _summarise(normalise(raw), target_version)
     except CannotRead as problem:
@@ -70,8 +68,8 @@ def _summarise(source: bytes, target_version: tuple[int, int]) -> Summary:
     written_out = bool(held & FUTURE) and _POSTPONED.search(source) is not None
     deferred = target_version >= (3, 14) and not written_out
     postponed = deferred or written_out
-    # A file that may have lazy imports is parsed as a whole: one in a function is a syntax error, and default
-    # values in a header may read a lazily imported name.
+    # A file that may have lazy imports is parsed whole: a lazy import in a function is a syntax error, and
+    # default values in a header may read a lazily imported name.
     lazily = bool(held & LAZY) and (may_be_listed(source, target_version) or may_be_spelt(source))
     blanked = None if lazily else skeleton(source)
     if blanked is not None and not blanked.spans and not blanked.imports:
@@ -110,7 +108,7 @@ def _rebound(source: bytes) -> set[str]:
     """Return the names that functions of a module declare `global`."""
     found: set[str] = set()
     at = -1
-    while (at := source.find(b"global", at + 1)) >= 0:  # faster than a regular expression for the line
+    while (at := source.find(b"global", at + 1)) >= 0:  # faster than a regular expression for lines
         before = source[source.rfind(b"\n", 0, at) + 1 : at]
         match = _GLOBAL.match(source, at) if before and not before.strip(b" \t") else None
         if match is not None:
@@ -121,7 +119,7 @@ def _rebound(source: bytes) -> set[str]:
 def _lower_quietly(
     source: bytes, blanked: Skeleton | None, target_version: tuple[int, int], postponed: bool, deferred: bool
 ) -> tuple[Context, Block, Scope] | None:
-    """Lower the skeleton of a file, or its full source, without warnings; None if it is not valid Python."""
+    """Lower a file's skeleton, or its full source, without warnings; None if it is not valid Python."""
     text = source if blanked is None else blanked.text
     in_parts = is_large(text)
     if blanked is None and not in_parts:
@@ -174,7 +172,7 @@ class IgnoreMark(NamedTuple):
 
 
 def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
-    """Return the ignore comments, each with the lines of its statement; similar text in a string does not
+    """Return the ignore comments, each with its statement's lines; similar text in a string does not
     count.
     """
     if b"coldfork:" not in source or not _IGNORE.search(source):
@@ -211,7 +209,7 @@ def find_ignore_comments(source: bytes) -> list[IgnoreMark]:
 
 
 def _extent(line: int, extents: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the lines of the statement that contains `line`; a comment on its own line belongs to the next
+    """Return the lines of the statement with `line`; a comment on its own line belongs to the next
     statement.
     """
     for first, last in extents:

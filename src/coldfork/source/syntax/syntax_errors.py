@@ -34,8 +34,8 @@ _NEWER = (
 
 
 def parse(source: bytes) -> ast.Module:
-    """Return the tree of a file; raise `CannotRead` with the reason, and the version of Python that could
-    read the file.
+    """Return the tree of a file; raise `CannotRead` with the reason, and the Python version that could read
+    it.
     """
     try:
         return parse_any(source)
@@ -49,8 +49,8 @@ def parse(source: bytes) -> ast.Module:
 def trouble_in(source: bytes) -> Trouble | None:
     """Return the reason why a file does not parse; None if it does.
 
-    Python's symbol table is used, which takes half the time of a tree. A rejected file may use newer syntax,
-    which the other parser knows.
+    This makes Python's symbol table, which takes half as long as a tree. A rejected file is then tried with
+    the parser for newer syntax.
     """
     try:
         with warnings.catch_warnings():
@@ -71,9 +71,7 @@ def trouble_in(source: bytes) -> Trouble | None:
 
 
 def refuse_python_2(listed: ast.Tuple, target_version: tuple[int, int] | None) -> None:
-    """Reject Python 2's `except A, b:`, unless it may be the list of two exceptions allowed from Python 3.14
-    on.
-    """
+    """Reject Python 2's `except A, b:`, unless it may be the list of exceptions that Python 3.14 allows."""
     first, *others = listed.elts
     if target_version is None or target_version >= (3, 14) or len(others) != 1:
         return
@@ -98,7 +96,7 @@ def explain_body(source: bytes, start: int, end: int) -> str:
 
 
 def _explain(error: SyntaxError, source: bytes) -> str:
-    """Return the reason why a file does not parse, naming the Python that could read it if that is clear."""
+    """Return why a file does not parse, and the Python version that could read it if that is clear."""
     lines = source.splitlines()
     line = lines[(error.lineno or 1) - 1] + b"\n" if 0 < (error.lineno or 1) <= len(lines) else b""
     running = sys.version_info[:2]

@@ -15,13 +15,13 @@ INLINE = re.compile(
 
 
 def triple_quoted(source: bytes) -> tuple[list[int], list[int]] | None:
-    """Return the starts and ends of all triple-quoted strings; None if it is unclear whether quotes open a
-    string.
+    """Return the starts and ends of all triple-quoted strings; None if it is unclear which quotes
+    open one.
     """
     starts: list[int] = []
     ends: list[int] = []
     position = 0
-    # Two plain searches take a fifth of the time of one search for either kind.
+    # Two plain searches take a fifth of the time of one search for both kinds.
     double, single = source.find(_DOUBLE), source.find(_SINGLE)
     while double >= 0 or single >= 0:
         quotes = _DOUBLE if 0 <= double < single or single < 0 else _SINGLE
@@ -58,8 +58,8 @@ def _ahead(source: bytes, position: int, double: int, single: int) -> tuple[int,
 
 
 def _skip_inline(source: bytes, start: int, at: int) -> int | None:
-    """Skip one-line strings and comments from `start`; return the position at or after `at` that this
-    reaches.
+    """Skip one-line strings and comments from `start` on; return the position, at or after `at`, where this
+    ends.
     """
     position = start
     while position < at:

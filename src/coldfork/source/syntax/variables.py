@@ -6,7 +6,7 @@ from coldfork.source.syntax import nodes
 from coldfork.source.syntax.nodes import Block, Node
 
 Environment = dict[str, str | None]
-"""Texts by variable; None for one that is set to something not written out."""
+"""The texts of variables; None for a variable that is set to something other than a literal."""
 #: The variables that restrict the devices of a process; a driver reads them when it is woken.
 VISIBILITY = frozenset(
     {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}
@@ -72,7 +72,7 @@ def _is_environ(node: Node) -> bool:
 
 
 def _device(node: Node) -> str | None:
-    """Return the name of the device that a constant gives."""
+    """Return the name of a device that a constant gives."""
     match node:
         case (nodes.CONST, str(text)):
             return f"torch.device({text})"

@@ -140,7 +140,8 @@ FIELDS: dict[int, tuple[tuple[str, Holds], ...]] = {
 def children(node: Node) -> list[Node]:
     """Return the nodes directly inside a node that run when the node runs.
 
-    Of a function, those are its decorators, default values and annotations: its code runs when it is called.
+    For a function, these are its decorators, default values and annotations: its code runs only when it is
+    called.
     """
     return [child for index, find in _FINDERS[node[0]] for child in find(node[index])]
 

@@ -1,1 +1,1 @@
-"""The values that names may have, and the conditions of each."""
+"""The values that names may have, each with its condition."""

@@ -1,6 +1,4 @@
-"""The conditions under which a path is taken: tests quoted from the source, or words; and how
-they combine.
-"""
+"""The conditions of a path: tests quoted from the source, or words; and how conditions combine."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import Any, NamedTuple
 
 from coldfork.source.syntax.nodes import NO_SPAN
 
-#: If there are more paths, only the conditions that all of them share are kept.
+# With more paths than this, only the conditions that all of them share are kept.
 _MOST_WAYS = 8
 #: The meaning of a test, independent of its wording: nested tuples, with None for an unknown part.
 Meaning = tuple[Any, ...]
@@ -23,11 +21,11 @@ class Condition(NamedTuple):
     negated: bool = False
     words: str = ""
     presumes: str = ""
-    """The presumption made on nominal paths, which do not need this condition."""
+    """What is presumed on nominal paths, where this condition does not hold."""
     possible: bool = False
     """True for the choice of an override in a call that may be dispatched to several."""
     variable: str = ""
-    """The environment variable that has to be set for this condition to hold."""
+    """The environment variable that must be set for this condition to hold."""
     means: Meaning | None = None
     """The meaning of a quoted test: tests with the same meaning have the same outcome along one chain."""
     every: tuple[Condition, ...] = ()
@@ -76,9 +74,7 @@ def together(conditions: Conditions) -> Conditions:
 
 
 def either(ways: Iterable[Conditions]) -> Conditions:
-    """Return the conditions for at least one of several paths to be taken; empty if one path needs no
-    condition.
-    """
+    """Return the conditions for at least one of several paths to be taken; empty if some path has none."""
     left = _reduced([_literals(way) for way in _spliced(ways)])
     if not left or not all(left):
         return ()
@@ -103,8 +99,8 @@ def implies(known: Conditions, wanted: Conditions) -> bool:
 
 
 def contradiction(conditions: Conditions) -> bool | None:
-    """Return None if these conditions can all hold; else True, or False if a test may change its answer so
-    that they can.
+    """Return None if these conditions can all hold; else True, or False if they can because a test may change
+    its answer.
     """
     asked = {one for condition in conditions for one in _asked(condition)}
     found = _denied(asked)
@@ -117,15 +113,13 @@ def contradiction(conditions: Conditions) -> bool | None:
 
 
 def opposed(conditions: Conditions) -> bool:
-    """Return whether two of these are opposite outcomes of one test, assuming that the test runs
-    only once.
-    """
+    """Return whether two of these are opposite outcomes of one test, if it runs only once."""
     asked = set(together(conditions))
     return contradiction(conditions) is not None or any(negated(one) in asked for one in asked)
 
 
 def _denied(asked: set[Literal]) -> bool | None:
-    """Return whether opposite outcomes of a test are needed whose answer cannot change; None if none are
+    """Return whether opposite outcomes are needed of a test whose answer cannot change; None if none are
     needed.
     """
     outcomes = [is_settled(subject) for subject, denied in asked if denied and (subject, False) in asked]
@@ -149,12 +143,12 @@ def presumed_together(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[st
 
 
 def presumptions(condition: Condition | None) -> tuple[str, ...]:
-    """Return the presumptions behind taking a path on which this condition does not hold."""
+    """Return what is presumed on a path where this condition does not hold."""
     if condition is None:
         return ()
     if condition.some:
         return tuple(dict.fromkeys(said for part in condition.some for said in presumptions(part)))
-    if condition.every:  # one of them not holding is enough
+    if condition.every:  # it is enough that one of them does not hold
         return next((said for said in map(presumptions, condition.every) if said), ())
     return (condition.presumes,) if condition.presumes and not condition.negated else ()
 
@@ -167,7 +161,9 @@ def variable_of(conditions: Conditions) -> str:
 
 
 def literal(condition: Condition) -> Literal:
-    """Return the subject of a condition, and whether it is negated; equal for conditions of equal meaning."""
+    """Return the subject of a condition, and whether it is negated; conditions of equal meaning have equal
+    results.
+    """
     if condition.some:
         return ("some", tuple(map(literal, condition.some))), False
     if condition.every:
@@ -189,7 +185,7 @@ def _literals(way: Conditions) -> dict[Literal, Condition]:
 
 
 def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
-    """Return the paths, replacing a condition that combines paths by these paths."""
+    """Return the paths; those that a combined condition stands for replace it."""
     found: list[Conditions] = []
     for way in ways:
         choices = [one for one in way if one.some]
@@ -202,10 +198,10 @@ def _spliced(ways: Iterable[Conditions]) -> list[Conditions]:
 
 
 def _reduced(ways: list[dict[Literal, Condition]]) -> list[dict[Literal, Condition]]:
-    """Return an equivalent and smaller set of paths: a path that needs more than another one is dropped.
+    """Return an equivalent, smaller set of paths, without paths that need more than another one.
 
-    If one path needs the opposite of another's condition, and otherwise only conditions that the other needs
-    too, the other's condition can be dropped.
+    If a path needs the opposite of a condition of another path, but otherwise only conditions that the other
+    needs too, the other path's condition can be dropped.
     """
     changed = len(ways) <= 2 * _MOST_WAYS
     while changed:
@@ -243,12 +239,12 @@ def _is_vague(meaning: Meaning) -> bool:
 
 
 def _asked(condition: Condition) -> list[Literal]:
-    """Return the single tests in a condition, each with the outcome that it needs."""
+    """Return the single tests in a condition, each with the outcome that is needed."""
     if condition.every:
         return [one for part in condition.every for one in _asked(part)]
     if condition.words:
         return [literal(condition)] if condition.variable or condition.presumes or condition.means else []
-    # A test known only by its position may test other values the next time.
+    # A test that is known only by its position may test other values the next time.
     found: list[Literal] = []
     pending = [(condition.means, condition.negated)] if condition.means is not None else []
     while pending:

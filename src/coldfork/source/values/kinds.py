@@ -75,8 +75,8 @@ class ModuleRef(Value):
 
 
 class External(Value):
-    """An object without source, known only by its dotted name; `()` in the name stands for a
-    call's result.
+    """An object without source, known only by its dotted name; `()` in the name stands for a call's
+    result.
     """
 
     __slots__ = ("is_module", "name")
@@ -94,7 +94,7 @@ class External(Value):
 
 #: The positional arguments of a call, or the items of a container.
 Values = tuple[Value, ...]
-#: The keyword arguments of a call; those that `**` passes under unknown names are under None.
+# The keyword arguments of a call; None is the key of those that `**` passes under unknown names.
 Keywords = dict[str | None, Value]
 
 
@@ -156,7 +156,7 @@ class ClassRef(Value):
         self.binds: dict[str, tuple[Node, ...]] = self.statement.binds
         self.env: Env | None = env
         self.scope: Env | None = env
-        """The scope in which the bases are looked up: a class inside a class sees the outer body."""
+        """The scope in which the bases are looked up; for a class inside a class, this is the outer body."""
         self.linear: Values | None = None
         self.linear_mask: int = 0
         self.meta: Value | None = None
@@ -164,13 +164,11 @@ class ClassRef(Value):
         self.members: dict[str, Instance] = {}
         """Members of an enumeration, one object each."""
         self.outside: dict[str, Value] | None = None
-        """Attributes set after the class body, by code that is being followed."""
+        """Attributes that followed code has set after the class body."""
 
 
 class Instance(Value):
-    """An object of a known class; `open` if the class is known only from an annotation, so a subclass is
-    possible.
-    """
+    """An object of a known class; `open` if an annotation gave the class, so that it may be a subclass."""
 
     __slots__ = ("attributes", "cls", "open", "shared")
 
@@ -187,7 +185,7 @@ class Instance(Value):
 
 
 class Attributes(Value):
-    """The `__dict__` of an object, as a value."""
+    """The `__dict__` of an object, used as a value."""
 
     __slots__ = ("owner",)
 
@@ -202,7 +200,7 @@ class Attributes(Value):
 
 
 class ClassEnv(Env):
-    """The names of a class body, looked up when needed; the body can see them, its methods cannot."""
+    """The names of a class body, looked up when needed; its methods cannot see them."""
 
     __slots__ = ("cls",)
 
@@ -277,9 +275,7 @@ class Partial(Value):
 
 
 class Lazy(Value):
-    """A generator, coroutine or context manager, whose body runs when it is consumed; or a
-    `partialmethod`.
-    """
+    """A generator, coroutine or context manager, whose body runs when it is used; or a `partialmethod`."""
 
     __slots__ = ("call", "kind")
 
@@ -342,5 +338,5 @@ class Union(Value):
         return hash(self.alternatives)
 
 
-#: Kinds of values that are equal only if they are identical, so that one can be looked up among known keys.
+# Values that are equal only if identical, so that one can be looked up among known keys.
 SETTLED = (Const, Function, ClassRef, ModuleRef)

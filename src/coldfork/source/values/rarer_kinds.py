@@ -23,7 +23,7 @@ from coldfork.source.values.kinds import (
 
 
 class GivenText(Const):
-    """A constant text passed to a call; `read` is set once a result may depend on its content."""
+    """A constant text passed to a call; `read` is set when a result may depend on its content."""
 
     __slots__ = ("_text", "read")
 
@@ -38,9 +38,9 @@ class GivenText(Const):
         return self.unwatched.value
 
     def look(self) -> None:
-        """Mark the text as read, here and in the calls that have passed it on."""
+        """Mark the text as read, here and in the calls that passed it on."""
         text: Const = self
-        while isinstance(text, GivenText):  # not recursive: ten thousand calls may have passed it on
+        while isinstance(text, GivenText):  # not recursive, because ten thousand calls may have passed it on
             text.read = True
             text = text._text
 
@@ -54,12 +54,12 @@ class GivenText(Const):
 
 
 def unwatched(value: Value) -> Value:
-    """Return the form of a value that is used in cache keys."""
+    """Return the form of a value that cache keys use."""
     return value.unwatched if type(value) is GivenText else value
 
 
 def is_text(value: Value) -> bool:
-    """Return True for a constant text; this does not count as reading its content."""
+    """Return True for a constant text; the content does not count as read."""
     return isinstance(value, Const) and type(unwatched(value).value) is str  # type: ignore[attr-defined]
 
 
@@ -100,19 +100,19 @@ class Imported(NamedTuple):
     name: str | None
     """The name taken from the module; None for `import module`."""
     alias: bool
-    """For `import a.b`: whether an `as` makes the name mean the submodule."""
+    """For `import a.b`: whether the name stands for the submodule because of an `as`."""
     declared: bool
     """False if `__lazy_modules__` decides whether the import is lazy."""
     line: int
 
     @classmethod
     def of_module(cls, module: str, alias: bool, declared: bool, line: int) -> Imported:
-        """Return the import that `lazy import module` puts off."""
+        """Return the import that `lazy import module` postpones."""
         return cls(module, 0, None, alias, declared, line)
 
     @classmethod
     def of_name(cls, source: str | None, level: int, name: str, declared: bool, line: int) -> Imported:
-        """Return the import that `lazy from source import name` puts off."""
+        """Return the import that `lazy from source import name` postpones."""
         return cls(source, level, name, True, declared, line)
 
 
@@ -157,11 +157,11 @@ class Work(Value):
 
     def __init__(self, context: Context | None, calls: tuple[Call, ...] = ()) -> None:
         self.context: Context | None = context
-        """The context of the processes; None for the default one at the time when they start."""
+        """The context of the processes; None means the default one at the time when they start."""
         self.calls: tuple[Call, ...] = calls
-        """The calls that every process makes, besides later tasks."""
+        """The calls that every process makes, apart from later tasks."""
         self.made_at: tuple[str, str, int] | None = None
-        """The module, function and line where a pool was made, because its processes start there."""
+        """The module, function and line where a pool was made, which is where its processes start."""
         self.woken: Any = None
         """The surest wake before the pool was made."""
         self.starts: frozenset[str] = frozenset({"start"})
@@ -171,7 +171,7 @@ class Work(Value):
         self.daemonic: bool = False
         """True if the processes are daemons, which may not start processes themselves."""
         self.told: bool = False
-        """True if values that cannot be sent to the processes have been reported."""
+        """True if the values that cannot be sent to the processes have already been reported."""
 
 
 class Shared(Value):
@@ -197,7 +197,7 @@ class Call:
 
 
 def class_of_processes(value: Value) -> Value:
-    """Return the class that `context.Process` refers to; any other value unchanged."""
+    """Return the class that `context.Process` refers to; return any other value unchanged."""
     if not isinstance(value, Method) or value.name != "Process" or not isinstance(value.receiver, Context):
         return value
     method = "" if value.receiver.by_default else value.receiver.method

@@ -16,7 +16,7 @@ _CONVERSION = re.compile(r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-+ #0-9.*]*)[hlL]
 
 
 class PartialText(Value):
-    """A text or path with a known beginning and a known end, either of which may be empty, and any text
+    """A text or path of which the beginning and end are known, each possibly empty, but not the text
     between.
     """
 
@@ -44,7 +44,7 @@ def partial(start: str, end: str, is_path: bool = False) -> Value:
 
 
 def written(value: Value) -> PartialText | str | None:
-    """Return the text of a value inside a longer text; None if it is unknown."""
+    """Return the text that a value has inside a longer text; None if it is unknown."""
     if isinstance(value, Const):
         return str(value.value)
     if isinstance(value, External):
@@ -83,8 +83,8 @@ def ending(parts: Sequence[Value], is_path: bool = False) -> PartialText | None:
 
 
 def appended(left: Value, right: Value) -> Value | None:
-    """Return the text that joins two values, as far as it is known; None if they cannot be texts, or nothing
-    is known.
+    """Return the text that joins two values, as far as it is known; None if nothing is known or they are no
+    texts.
     """
     if not (_may_be_text(left) and _may_be_text(right)) or (isinstance(left, External) and not end_of(right)):
         return None
@@ -105,8 +105,8 @@ def _may_be_text(value: Value) -> bool:
 
 
 def percent(text: str, given: Value, items: Sequence[Value] | None) -> Value:
-    """Return `text % given`; `items` are the arguments if `given` is a tuple. A complicated format gives
-    unknown.
+    """Return `text % given`; `items` are the arguments if `given` is a tuple. Unknown if the format is
+    complicated.
     """
     parts: list[Value] = []
     arguments = iter((given,) if items is None else items)
@@ -170,26 +170,24 @@ def _agree(one: str, other: str) -> bool:
 
 
 def holds(text: PartialText, part: Value) -> bool | None:
-    """Return True if a known part of the text contains `part`; otherwise None, as it is unknown."""
+    """Return True if a known part of the text contains `part`; otherwise None, because it is unknown."""
     if isinstance(part, Const) and isinstance(part.value, str):
         return True if part.value in text.start or part.value in text.end else None
     return None
 
 
 def is_within(text: PartialText, whole: str) -> bool | None:
-    """Return False if a known part of the text does not occur in `whole`; otherwise None, as it
-    is unknown.
-    """
+    """Return False if a known part of the text is not in `whole`; otherwise None, because it is unknown."""
     return None if text.start in whole and text.end in whole else False
 
 
 _DEVICE = "torch.device("
-#: Marks the end of the known part of a device's name.
+# Marks where the known part of a device's name ends.
 _AND_SO_ON = "…"
 
 
 def device_named(text: Value) -> External | None:
-    """Return the device that `torch.device(text)` makes, as far as it is known; a device stays the same."""
+    """Return the device that `torch.device(text)` makes, as far as it is known; return a device unchanged."""
     if isinstance(text, Const) and isinstance(text.value, (str, int)) and not isinstance(text.value, bool):
         return External(f"{_DEVICE}{text.value})")
     if isinstance(text, PartialText) and text.start:

@@ -1,4 +1,4 @@
-"""Values that may be one of several: joining them, taking them apart, and testing their truth."""
+"""Values that may be one of several: how they are joined, taken apart and tested."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ _PATHS = frozenset({"pathlib.Path()", "pathlib.PurePath()"})
 
 
 def alternatives(value: Value) -> tuple[tuple[Value, Condition | None], ...]:
-    """Return the alternatives of a value, each with its condition or None; other values have one
-    alternative.
-    """
+    """Return the alternatives of a value, each with its condition or None; other values have just one."""
     if type(value) is Union:
         return value.alternatives
     return ((value, None),)
@@ -65,7 +63,7 @@ def union(values: Iterable[Value], condition: Condition | None = None) -> Value:
 
 
 def _shortened(found: dict[Value, Condition | None]) -> Value:
-    """Return a value with fewer alternatives; an unknown value replaces some, first of all those off the
+    """Return a value with fewer alternatives: unknown replaces some, preferably those off the
     nominal path.
     """
     nominal: list[tuple[Value, Condition | None]]
@@ -111,9 +109,7 @@ def under(value: Value, condition: Condition | None) -> Value:
 
 
 def needing(value: Value, *conditions: Condition | None) -> Value:
-    """Return the value, adding these conditions only to alternatives that are off the nominal
-    path already.
-    """
+    """Return the value with these conditions added to alternatives that are already off the nominal path."""
     if type(value) is not Union or not any(conditions):
         return value
     needed = all_of(*conditions)
@@ -129,8 +125,8 @@ def joined(results: list[tuple[Value, Condition | None]]) -> Value:
 
 
 def each_text(parts: Parts[Value], make: Callable[[Parts[Value]], Value]) -> Value:
-    """Return the results of `make` for all combinations of alternatives; if these are too many, its result
-    for the parts as a whole.
+    """Return the results of `make` for all combinations of alternatives; if too many, the result for the
+    whole parts.
     """
     ways = [alternatives(part) for part in parts]
     combinations = prod(map(len, ways))

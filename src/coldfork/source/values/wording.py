@@ -1,4 +1,4 @@
-"""Expressions and values in words, for users who want to see the values that the analysis has found."""
+"""Expressions and values in words, for users who want to see the values that the analysis found."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _single(value: Value, words_of: Wording, depth: int) -> str:
 
 
 def spelled(node: Node) -> str:
-    """Return an expression as source text, omitting less important inner parts."""
+    """Return an expression as source text, without its less important inner parts."""
     text = _spelled(node)
     return text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - len(_ELSE)]}{_ELSE}"
 

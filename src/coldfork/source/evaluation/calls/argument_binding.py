@@ -27,7 +27,7 @@ _MOST_COMBINATIONS = 8
 
 
 def first_union(positional: Values, keywords: Keywords, combinations: int) -> int | str | None:
-    """Return the position or name of the first argument that is worth following one alternative at a time;
+    """Return the position or name of the first argument whose alternatives are worth following one by one;
     None if there is none.
     """
     most = _MOST_COMBINATIONS // combinations
@@ -41,7 +41,9 @@ def first_union(positional: Values, keywords: Keywords, combinations: int) -> in
 
 
 def _tells(value: Union) -> bool:
-    """Return whether following a call once per alternative may show more than following it once for all."""
+    """Return whether following a call once for each alternative may show more than following it once
+    for all.
+    """
     return not any(type(single) is Unknown and condition is None for single, condition in value.alternatives)
 
 

@@ -31,7 +31,7 @@ _FIELDS = frozenset({"attrib", "ib"})
 def construct(
     ev: Interpreter, frame: Frame, cls: ClassRef, positional: Values, keywords: Keywords, by_meta: bool = True
 ) -> Value:
-    """Return the result of calling a class, which the knowledge base may describe."""
+    """Return the result of calling a class, which the catalogue may describe."""
     facts: tuple[Fact, ...] = ()
     if cls.module.name.partition(".")[0] in ev.known_libraries:
         symbol = known_effects.original_name(f"{cls.module.name}.{cls.qualified}")
@@ -96,7 +96,7 @@ def _initialise(
 def _is_generated(ev: Interpreter, cls: ClassRef) -> bool:
     """Return whether a class has a generated `__init__` that takes the values of its fields.
 
-    Various decorators generate such an `__init__` for a class without bases.
+    Various decorators generate such an `__init__` for classes that have no bases.
     """
     bases = linear(ev, cls)
     own = [base for base in bases if isinstance(base, ClassRef)]

@@ -67,7 +67,7 @@ def apply(ev: Interpreter, frame: Frame, value: Value, decorators: Decorators, s
 
 
 def decorated(ev: Interpreter, module: Module, env: Env | None, value: Value, nodes: Nodes) -> Value:
-    """Return a function or class with its decorators applied, when it is looked up by name."""
+    """Return a function or class, looked up by its name, with its decorators applied."""
     frame = Frame(module, env)
     frame.quiet = True
     ev.failing.append({})
@@ -111,7 +111,7 @@ def _applied(ev: Interpreter, frame: Frame, decorator: Value, value: Value) -> V
 
 
 def _is_trusted(ev: Interpreter, decorator: Value) -> bool:
-    """Return whether calling the object that a decorator returns is sure to run the decorated function."""
+    """Return whether a call of the object that a decorator returns is sure to run the decorated function."""
     if not isinstance(decorator, External):
         return not isinstance(decorator, Unknown)
     top = decorator.name.partition(".")[0]

@@ -38,8 +38,8 @@ _ACCEPTED = Condition(words="the command line is one that the parser accepts")
 
 
 def known_result(ev: Interpreter, symbol: str) -> Value:
-    """Return the result of a library function: its value in the catalogue, else an object known
-    only by name.
+    """Return the result of a library function: its value in the catalogue, or an object of which only the
+    name is known.
     """
     known = ev.catalogue.values.get(f"{symbol}()")
     if known is not None:
@@ -58,7 +58,7 @@ def call_external(ev: Interpreter, frame: Frame, name: str, positional: Values, 
     if name.startswith("importlib.metadata.EntryPoint[") and name.endswith("].load"):
         return _load_entry_point(ev, frame, name[len("importlib.metadata.EntryPoint[") : -len("].load")])
     if name == pytorch.TENSOR.name:
-        return pytorch.TENSOR  # the fields of a named tuple of tensors may also be methods of a tensor
+        return pytorch.TENSOR  # a field of a named tuple of tensors may be named like a method of a tensor
     if "()" in name:
         return _external_method(ev, frame, symbol, positional, keywords)
     if not name.startswith("builtins."):
@@ -107,7 +107,7 @@ def _external_method(
         tensor = pytorch.tensor_of_method(receivers, method)
         if tensor is not None:
             return tensor
-    if name.removesuffix("()") in ev.catalogue.waiting:  # the last argument is that of the call's result
+    if name.removesuffix("()") in ev.catalogue.waiting:  # the last argument belongs to the call of the result
         known_effects.record_call(ev, frame, name, positional[:-1], keywords)
     elif name in ev.catalogue.calls:
         known_effects.record_call(ev, frame, name, positional, keywords)
@@ -119,7 +119,9 @@ def _external_method(
 def _module_method(
     ev: Interpreter, frame: Frame, module: Instance, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call a method of one of torch's modules: moving it touches a device only if it holds a tensor."""
+    """Call a method of one of torch's modules: moving the module touches a device only if it holds a
+    tensor.
+    """
     if name in torch_modules.REGISTERING:
         given = dict(zip(("name", "held"), positional, strict=False))
         held = given.get("held") or next((value for key, value in keywords.items() if key != "name"), None)
@@ -152,7 +154,7 @@ def _module_method(
 def call_method(
     ev: Interpreter, frame: Frame, method: Method, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call a method of a built-in value, or of an object whose class has bases without source."""
+    """Call a method of a built-in value, or of an object with a base class whose source is not at hand."""
     receiver = method.receiver
     if isinstance(receiver, (Instance, Super)):
         return _base_method(ev, frame, receiver, method.name, positional, keywords)
@@ -170,7 +172,7 @@ def _base_method(
     positional: Values,
     keywords: Keywords,
 ) -> Value:
-    """Call a method that an object inherits from a base without source."""
+    """Call a method that an object inherits from a base class without source."""
     if name in PARSING and not positional and not keywords:
         frame.stay((_ACCEPTED,))
     bases = external_bases(ev, receiver.cls if isinstance(receiver, Instance) else receiver.after)
@@ -217,8 +219,7 @@ def _super_method(
 def answer(
     ev: Interpreter, frame: Frame, function: Function, symbol: str, facts: tuple[Fact, ...]
 ) -> Value | None:
-    """Return the result of a function if the knowledge base replaces its source; None if its source is to be
-    followed.
+    """Return the result of a function if the catalogue describes it; None if its source must be followed.
 
     Checked code is always followed: findings must not depend on the name of a module.
     """

@@ -55,7 +55,7 @@ class _Call(NamedTuple):
     positional: Values
     keywords: Keywords
     first_yield_only: bool
-    """True for a generator of which only the first item is needed."""
+    """True for a generator if only its first item is needed."""
 
 
 def call(ev: Interpreter, frame: Frame, callee: Value, positional: Values, keywords: Keywords) -> Value:
@@ -105,7 +105,7 @@ def call_function(
     lazily: bool = False,
     combinations: int = 1,
 ) -> Value:
-    """Call a function with source, unless the knowledge base describes it."""
+    """Call a function with source, unless the catalogue describes it."""
     facts: tuple[Fact, ...] = ()
     symbol = ""
     name = function.module.name
@@ -138,7 +138,7 @@ def call_function(
     if split is not None:
         return _call_split(ev, frame, function, positional, keywords, split, lazily, combinations)
     result = _result(ev, function, code, positional, keywords)
-    for fact in facts:  # the source does not show the effects of compiled code or dynamic dispatch
+    for fact in facts:  # the source does not show what compiled code or dynamic dispatch does
         if not known_effects.is_all(fact) and not any(
             wake.accelerator == fact.accelerator and wake.kind in WAKING for wake in result.wakes
         ):
@@ -146,7 +146,7 @@ def call_function(
     hand_over(ev, frame, result)
     known_effects.record_unshown(ev, frame, facts, result.must)
     vague = result.value is UNKNOWN or (isinstance(result.value, Instance) and result.value.open)
-    if facts and vague:  # the catalogue may know the effects of methods of the result
+    if facts and vague:  # the catalogue may know what methods of the result do
         return external_calls.known_result(ev, symbol)
     return result.value
 
@@ -154,7 +154,7 @@ def call_function(
 def _known(
     ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """Return the result of a library function that needs a model of its own; None for any other."""
+    """Return the result of a library function that needs a model of its own; None for other functions."""
     model = MODELS.get(symbol)
     if model is not None:
         own = positional[1:] if symbol.endswith(".__init__") else positional
@@ -227,7 +227,7 @@ def _result(
     """Return the result of the call, from the cache if there is one for equal arguments."""
     first_yield_only, ev.first_yield_only = ev.first_yield_only and code.is_generator, False
     place = (function.module.name, id(code))
-    # Two lambdas may share a line: their code identifies them, and lives as long as the summary.
+    # Two lambdas may share a line; their code identifies them, and exists as long as the summary.
     identity: object = function if function.env is None else (*place, function.env)
     plain = tuple(map(unwatched, positional))
     met = 0 if ev.unknown_code is None else ev.unknown_code.calls
@@ -270,7 +270,7 @@ def _follow(ev: Interpreter, call: _Call, key: Key, place: tuple[str, int]) -> C
         ev.unproductive_calls.record_slow_call(place, result, functions_known)
     alike = ev.unread_texts.learn(key, call.positional, result, ev.journal.is_as_at(mark))
     result = result._replace(value=unwatched(result.value))
-    # The same call would use up the budget again, so its incomplete result is kept as final.
+    # The same call would use up the budget again, so its incomplete result is cached as if it were final.
     final = budget.ran_out(left)
     if ev.memo.remember(key, result._replace(cut=budget.cut) if final else result, shared, regardless=final):
         ev.journal.settle(mark)
@@ -332,13 +332,13 @@ def _run(ev: Interpreter, call: _Call) -> CallResult:
 
 
 def _in_all(musts: list[set[str]]) -> frozenset[str]:
-    """Return the intersection of the sets: usually empty, so a shared empty set saves memory."""
+    """Return the intersection of the sets; it is usually empty, so sharing one empty set saves memory."""
     held = musts[0].intersection(*musts)
     return frozenset(held) if held else _NOTHING
 
 
 def _returned(ev: Interpreter, inner: Frame, function: Function, code: Code) -> Value:
-    """Return the value that the call returns; if that is unknown, an object of the annotated class."""
+    """Return the value that a call returns; if it is unknown, an object of the class in the annotation."""
     nominal = [value for value, off in inner.returns if off is None]
     others = [under(value, off) for value, off in inner.returns if off is not None]
     value = union([*nominal, *others])

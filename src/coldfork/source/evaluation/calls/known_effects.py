@@ -1,4 +1,4 @@
-"""Applies the knowledge base: records the known effects of calls, their values and their failures."""
+"""Applies the catalogue: records the known effects of calls, their values and their failures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def libraries(catalogue: Catalogue) -> frozenset[str]:
 
 
 def original_name(dotted: str) -> str:
-    """Return a library's name without the name of the package that vendors the library."""
+    """Return a name of a library, without the package that contains a copy of the library."""
     for marker in _VENDORED:
         if marker in dotted:
             return dotted.rpartition(marker)[2]
@@ -88,15 +88,13 @@ def record_facts(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...]) -> None
 
 
 def is_all(fact: Fact) -> bool:
-    """Return True if a fact says that a context is certainly created: following the source cannot
-    show more.
-    """
+    """Return True if a fact says that a context is certainly created, so that the source cannot show more."""
     return fact.does is EffectKind.CREATES_CONTEXT and not fact.condition and fact.unless_env is None
 
 
 def record_unshown(ev: Interpreter, frame: Frame, facts: tuple[Fact, ...], shown: Collection[str]) -> None:
-    """Record the contexts that are certainly created, unless following the source has `shown`
-    them already.
+    """Record contexts that are certainly created, except those that following the source has already
+    `shown`.
     """
     for fact in facts:
         if is_all(fact) and f"{fact.accelerator}+" not in shown:
@@ -108,14 +106,14 @@ def facts_of(
 ) -> tuple[Fact, ...]:
     """Return the known effects of calling `symbol` with these arguments; raise if the call is known to fail.
 
-    A function `computed` from source at hand is matched by its own name only: `cupy.*` describes calls by the
-    library's users, not all functions that it consists of.
+    A function whose result was `computed` from its source is matched only by its full name: a pattern such as
+    `cupy.*` describes the calls that users make, not every function inside the library.
     """
     raises = ev.catalogue.raises.get(symbol)
     if raises is not None:
         if raises.fails:
             raise Raised("other")
-        # The profile says that this call works: its failure is kept, but only as possible.
+        # The profile says that this call works: its failure is recorded, but only as possible.
         condition = Condition(words=_without(raises.presumes), presumes=raises.presumes, possible=True)
         ev.record_failure(Failure(condition, False, "other", frozenset()))
     if computed:
@@ -145,8 +143,8 @@ def waiting(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords
 
 
 def record_result_call(ev: Interpreter, frame: Frame, symbol: str) -> None:
-    """Record the effects of calling `symbol`, itself the result of a call, that do not depend on
-    arguments.
+    """Record the effects, as far as they do not depend on arguments, of calling `symbol`, the result of
+    another call.
     """
     record_facts(
         ev, frame, tuple([fact for fact in ev.catalogue.call(symbol) if not _is_about_arguments(fact)])
@@ -190,8 +188,8 @@ def _may_pass(test: ArgumentTest, value: Value) -> bool:
 
 
 def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value | None:
-    """Return the default device to test in place of a missing `device` argument; None if the function ignores
-    the default.
+    """Return the default device to test if the `device` argument is missing; None if the function
+    ignores it.
     """
     if test.name != "device" or DEFAULT_DEVICE not in ev.environment.values:
         return None
@@ -202,7 +200,7 @@ def _default_device(ev: Interpreter, symbol: str, test: ArgumentTest) -> Value |
 
 
 def _taken(ev: Interpreter, test: ArgumentTest, value: Value) -> str:
-    """Return the alternative that passes the test, in words; empty if every alternative passes."""
+    """Return, in words, the alternative that passes the test; empty if every alternative passes."""
     if ev.presumes or type(value) is not Union:
         return ""  # an argument that may name a device is presumed to name the device
     passing = [one for one, _ in value.alternatives if _accepts_one(test, one)]
@@ -219,13 +217,13 @@ def record_call(ev: Interpreter, frame: Frame, symbol: str, positional: Values, 
 
 
 def _without(presumed: str) -> str:
-    """Return the opposite of a presumption such as `NVML works`, in words."""
+    """Return the negation of a presumption such as `NVML works`, in words."""
     subject, _, verb = presumed.rpartition(" ")
     return f"a host where {subject} does not work" if verb == "works" else f"not: {presumed}"
 
 
 def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the argument that the test is about; None if the call does not pass it."""
+    """Return the argument that a test examines; None if the call does not pass it."""
     value = keywords.get(test.name)
     if value is None and test.position is not None and test.position < len(positional):
         value = positional[test.position]
@@ -235,13 +233,13 @@ def _argument(test: ArgumentTest, positional: Values, keywords: Keywords) -> Val
 def _passes(test: ArgumentTest, value: Value, given: bool = False) -> bool:
     """Return whether the call's argument passes the test.
 
-    `given` says that any argument passes, even an unknown one.
+    With `given`, any argument passes, even an unknown one.
     """
     return _accepts(test, value) or (given and isinstance(value, Unknown) and test.accepts_any)
 
 
 def _accepts(test: ArgumentTest, value: Value) -> bool:
-    """Return whether a value passes: itself, one of its alternatives, or an element of a list."""
+    """Return whether a value, one of its alternatives, or an element of a list passes the test."""
     return any(_accepts_one(test, alternative) for alternative, _ in alternatives(value))
 
 
@@ -266,7 +264,7 @@ def _accepts_one(test: ArgumentTest, value: Value) -> bool:
 
 
 def _accepts_part(test: ArgumentTest, text: PartialText) -> bool:
-    """Return whether a partly known text passes whatever its unknown part may be."""
+    """Return whether a partly known text passes the test, whatever its unknown part may be."""
     if test.equals or test.other_than or test.narrow:
         return False
     return text.start.startswith(test.startswith or "") and text.end.endswith(test.endswith or "")
@@ -289,7 +287,7 @@ def record_method_call(
 
 
 def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the callable that a library call makes, if calling that has known effects; None otherwise."""
+    """Return the callable that a library call makes, if calling it has known effects; else None."""
     return waiting(ev, symbol, positional, keywords) or _wrapped(ev, symbol, positional, keywords)
 
 

@@ -1,4 +1,4 @@
-"""Calls functions that a module offers: commands, and functions that start processes or choose how."""
+"""Calls functions that a module offers: commands, and functions that start processes or choose how to."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from coldfork.source.values.kinds import Bound, ClassRef, Function, Instance, Va
 
 
 def call(ev: Interpreter, frame: Frame) -> None:
-    """Call each function that the module offers, with unknown arguments, as if it were the first
-    one called.
-    """
+    """Call each function that the module offers with unknown arguments, each as if it were called first."""
     mark, kept = ev.journal.mark(), dict(ev.environment.values)
     sites, edges, must = len(frame.sites), len(frame.site_edges), set(frame.must)
     conditions, stays = frame.conditions, frame.stays
-    frame.site_starts.clear()  # process starts in the module body are reported for the module's import
+    frame.site_starts.clear()  # processes that the module body starts are reported with the module's import
     for one in _offered(frame.module):
         ev.budget.begin_call(ev.program.hurried)
         try:
@@ -49,7 +47,7 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
     frame.at(function.line, function.line)
     frame.symbol = function.qualified
     _note_choice(ev, frame, code)
-    # Only the program itself calls functions of a script, so an argument that its calls leave out has its
+    # Only the program itself calls functions of a script, so an argument that these calls omit has its
     # default.
     script = frame.module.outline.is_program and "." not in frame.module.plain
     given, keywords = unknown_arguments(code.parameters, optional=not script)
@@ -59,7 +57,7 @@ def _call(ev: Interpreter, frame: Frame, one: Defined) -> None:
 
 
 def _note_choice(ev: Interpreter, frame: Frame, code: Code) -> None:
-    """Record it if a function uses a flag to choose the start method."""
+    """Record that a function uses a flag to choose the start method, if it does."""
     asked = asked_by(ev.program, frame.module, code) if frame.module.outline.asking else None
     if asked is not None:
         line, frame.line = frame.line, asked.line
@@ -79,7 +77,9 @@ def _receiver(function: Function, owner: ClassRef, node: Node) -> Value | None:
 
 
 def _offered(module: Module) -> list[Defined]:
-    """Return the top-level functions and methods of a module that mention processes or make loaders."""
+    """Return the top-level functions and methods of a module that mention processes or create data
+    loaders.
+    """
     functions, outline = defined(module), module.outline
     choosing = holding(functions, outline.choosing)
     found = holding(functions, outline.deciding)
@@ -94,7 +94,7 @@ def _makes_a_loader(one: Defined) -> bool:
 
 
 def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
-    """Call a function of a module, given its name, once the module body has run.
+    """Call the named function of a module after the module body has run.
 
     If a command line library has replaced the function, it is called with the arguments that the library
     parses.
@@ -113,8 +113,8 @@ def call_command(ev: Interpreter, frame: Frame, dotted: str) -> None:
     if isinstance(value, Bound) or function is None:
         ev.call(frame, value)
         return
-    # A parser passes all values, so parameters with a default are unknown, too; an installed script passes
-    # nothing.
+    # A parser passes all values, so parameters with a default are unknown too; an installed script passes
+    # none.
     code = ev.definitions.code_of(function)
     given, keywords = ((), {}) if code is None else unknown_arguments(code.parameters, function is not value)
     ev.call(frame, function, given, keywords)
@@ -129,12 +129,12 @@ def _written(ev: Interpreter, frame: Frame, name: str) -> Function | None:
     return None
 
 
-#: Flags that are set after a framework has made a context, but not after other code has woken the driver.
+# Flags that are set once a framework has made a context, but not if other code has merely woken the driver.
 _FLAGS = {"is_initialized": ("cuda", "xpu"), "_is_in_bad_fork": ("cuda", "xpu")}
 _CHOOSING = frozenset({"set_start_method", "get_context"})
 _METHODS = frozenset({"fork", "spawn", "forkserver"})
 _VARIABLE = re.compile(r"(?:MULTIPROC|START)_METHOD")
-#: Names of tests that detect a woken driver, too, or that are true on any host with a device.
+# Names of tests that also detect a woken driver, or that are true on any host with a device.
 _KNOWING = re.compile(r"driver|cuinit|getcount|get_count|is_available|device_count", re.IGNORECASE)
 
 
@@ -146,8 +146,8 @@ class Asked(NamedTuple):
 
 
 def asked_by(program: Program, module: Module, function: Code) -> Asked | None:
-    """Return the framework flag that a function tests to choose the start method; None if there is none, or
-    it also tests the driver.
+    """Return the framework flag that a function tests to choose the start method; None if there is no such
+    test, or it also tests the driver.
     """
     inside = list(walk(function.block))
     if not any(map(_chooses, inside)):
@@ -174,7 +174,7 @@ def _chooses(node: Node) -> bool:
 
 
 def _idle(node: Node) -> Iterator[tuple[int, int, int]]:
-    """Yield the places of calls in the test of an `if` whose blocks contain only calls into PyTorch."""
+    """Yield the places of calls in the test of an `if` whose blocks only call PyTorch."""
     if node[0] != nodes.IF:
         return
     _, _, test, body, orelse, _ = node

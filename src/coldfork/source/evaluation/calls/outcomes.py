@@ -1,4 +1,4 @@
-"""The outcomes of calls: found in the cache, and passed on to the caller."""
+"""The outcomes of calls: looked up in the cache, and passed on to the caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def recalled(ev: Interpreter, key: Key, positional: Values, place: tuple[str, in
     known = _for_these(ev, key, place)
     if known is None:
         return _for_any(ev, key)
-    look_at(positional)  # the outcome is known only for exactly these texts, so it may depend on each of them
+    look_at(positional)  # the cached outcome is for exactly these texts, so it may depend on each of them
     return known
 
 
@@ -51,7 +51,8 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
         note_start(frame, start)
     for wake in result.wakes:
         sure = wake.surety in must
-        if sure and result.presumed:  # all nominal paths wake: all their presumptions apply
+        # every nominal path wakes the device, so the presumptions of all of them apply
+        if sure and result.presumed:
             wake = wake._replace(presumed=presumed_together(wake.presumed, result.presumed))
         needed = _survived(result, wake) if sure and frame.tries else ()
         outer, frame.conditions = frame.conditions, (*frame.conditions, *needed)
@@ -67,7 +68,7 @@ def hand_over(ev: Interpreter, frame: Frame, result: CallResult) -> None:
 
 
 def _survived(result: CallResult, wake: Wake) -> Conditions:
-    """Return the condition that each likely failure of a call does not happen before a wake in it."""
+    """Return the conditions that the failures of a call do not happen before a wake that it contains."""
     return tuple([
         negated(failure.condition)
         for failure in result.failures
@@ -79,7 +80,8 @@ def _doubted(frame: Frame, result: CallResult) -> bool:
     """Return True if an error in a call seems to end the import of a module, which is implausible for
     published code.
 
-    Most such errors come from a lookup in a table that other modules have filled by then. The code after the
-    call is followed; only an unconditional `raise`, or leaving the program, ends a module.
+    Most such errors come from looking something up in a table that other modules would have filled by then.
+    So the code after the call is followed; only an unconditional `raise` or an exit from the program ends a
+    module.
     """
     return frame.toplevel and not frame.tries and not result.outright and result.raises != "SystemExit"

@@ -1,8 +1,8 @@
 """The effects of code that cannot be followed, in a process whose variables are known.
 
-Normally a module's variables are taken to stay as they are during an import: code rarely changes them then.
-This is not sound where a result has to be certain. There, unknown code may modify anything that it was ever
-given, by whatever way, at each later call; and it may call any code of the program that writes variables of
+Normally the analysis presumes that a module's variables do not change during an import, because code rarely
+changes them then. Where a result has to be certain, this is not safe. There, at each later call, unknown code
+may modify anything that it was ever given, and may call any code of the program that sets variables of
 modules, classes and objects.
 """
 
@@ -54,33 +54,29 @@ class Writers(Protocol):
         ...
 
     def writes(self, attribute: str) -> bool:
-        """Return whether some function sets an attribute of this name on anything but the object it
+        """Return whether a function sets an attribute of this name on any object but the one that it
         constructs.
         """
         ...
 
 
 class UnknownCode:
-    """The values that code which cannot be followed can reach, and may have changed."""
+    """The values that code that cannot be followed can reach, and so may have changed."""
 
     def __init__(self, ev: Interpreter, writers: Writers) -> None:
         self._ev = ev
         self._writers = writers
         self._held: dict[int, Value] = {}
-        """Everything that unknown code can reach, by identity."""
+        """Every value that unknown code can reach, by identity."""
         self._cells: dict[tuple[int, str], Env] = {}
-        """Variables of functions that code which cannot be followed may rebind, by calling a
-        nested function.
-        """
+        """Variables of functions that unknown code may rebind, by calling a nested function."""
         self._classes: list[ClassRef] = []
         self._objects: list[Instance] = []
         self.calls: int = 0
-        """How often code that cannot be followed may have run: results from before such a run are no longer
-        valid.
-        """
+        """How often unknown code may have run: earlier results are not valid after it has."""
 
     def know(self, *things: ClassRef | Instance) -> None:
-        """Add classes and objects of the running process, which any code can find."""
+        """Record classes and objects of the running process, which any code can find."""
         for thing in things:
             if isinstance(thing, ClassRef):
                 self._classes.append(thing)
@@ -88,7 +84,7 @@ class UnknownCode:
                 self._objects.append(thing)
 
     def called(self, callee: Value, positional: Values, keywords: Keywords) -> None:
-        """Record a call: one that cannot be followed may do anything with the objects that it can reach."""
+        """Record a call; if it cannot be followed, it may do anything with the objects that it can reach."""
         given = (*positional, *keywords.values())
         if isinstance(callee, External):
             if callee.name.startswith(_QUIET) and not any(map(_is_runnable, given)):
@@ -98,12 +94,12 @@ class UnknownCode:
         self.met(*given)
 
     def met(self, *given: Value) -> None:
-        """Record that code which cannot be followed is given these values, and may run now."""
+        """Record that unknown code is given these values, and may run now."""
         self.hand(*given)
         self._disturb()
 
     def hand(self, *given: Value) -> None:
-        """Record that code which cannot be followed gets these values."""
+        """Record that unknown code gets these values."""
         waiting = list(given)
         while waiting:
             value = waiting.pop()
@@ -115,7 +111,7 @@ class UnknownCode:
                 waiting += self._closed_over(value)
 
     def _closed_over(self, value: Function | ClassRef) -> Iterator[Value]:
-        """Yield the variables of enclosing functions that a nested function or class mentions."""
+        """Yield the variables of enclosing functions that a nested function or class uses."""
         env = value.env
         if env is None:
             return
@@ -215,7 +211,7 @@ def _reached_from(value: Value) -> Iterable[Value]:
 
 
 def _names_in(code: object) -> tuple[set[str], set[str]]:
-    """Return all words in some lowered code, including every name; and the names that the code declares
+    """Return all words in a piece of lowered code, which include every name; and the names declared
     `nonlocal`.
     """
     mentioned: set[str] = set()
@@ -236,7 +232,7 @@ def _names_in(code: object) -> tuple[set[str], set[str]]:
 
 _LEAVING_ALONE = ("builtins.", "torch.")
 _READING = frozenset({"get", "keys", "values", "items", "index", "count", "copy", "append", "setdefault"})
-"""Methods of containers that change nothing, and those whose changes are followed."""
+"""Methods of containers that either change nothing or make changes that are followed."""
 
 
 def disturb_arguments(callee: Value, positional: Values, keywords: Keywords) -> None:

@@ -1,4 +1,4 @@
-"""Which calls are sure to return; needed if results have to be certain.
+"""Whether a call is sure to return, which must be known if results have to be certain.
 
 The code after a call is reached for certain only if the call neither blocks nor exits: a wait may last until
 the parent terminates the process. A call that is not known to return may do either.
@@ -24,7 +24,7 @@ from coldfork.source.values.rarer_kinds import Shared, Work
 
 COMING_BACK = "the call comes back"
 _BRIEF = 0.1
-"""Seconds of sleep that end before anything can reasonably terminate the process."""
+"""A sleep of at most this many seconds ends before anything can reasonably end the process."""
 
 
 def may_wait(ev: Interpreter, callee: Value, positional: Values) -> bool:

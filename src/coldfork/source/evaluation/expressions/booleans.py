@@ -17,9 +17,10 @@ Alternatives = list[tuple[Value, Condition | None]]
 
 
 def boolean(ev: Interpreter, frame: Frame, node: Node, off: bool = False) -> Value:
-    """Return the value of `and` or `or`; a later operand is evaluated only if the earlier ones do not decide.
+    """Return the value of `and` or `or`; an operand is evaluated only if no earlier one decides.
 
-    An operand evaluated only `off` the nominal path states what its outcome needs.
+    If the expression is evaluated only `off` the nominal path, each operand states the condition for its
+    outcome.
     """
     _, is_and, values, line, spans = node
     if len(values) > _LONGEST_CHAIN:
@@ -96,14 +97,14 @@ def _told_apart(ev: Interpreter, frame: Frame, value: Value, node: Node, span: n
 
 
 def _going_on(told: Value, is_and: bool) -> Condition | None:
-    """Return the condition under which `and` or `or` goes on to the next operand after this one."""
+    """Return the condition under which `and` or `or` continues with the next operand after this one."""
     needed = [condition for single, condition in alternatives(told) if (truth(single) is not False) is is_and]
     return any_of(*[one for one in needed if one is not None]) if None not in needed else None
 
 
 def _needing_it(value: Value, is_and: bool, needed: Condition | None) -> Alternatives:
-    """Return the alternatives of the operands after this one, adding the condition for reaching them where
-    necessary.
+    """Return the alternatives of the operands after this one, with the condition for reaching them if they
+    need it.
 
     Alternatives with the outcome that ends the expression anyway do not need the condition.
     """

@@ -51,9 +51,7 @@ def comprehension(ev: Interpreter, frame: Frame, node: Node) -> Value:
 
 
 def _generator(ev: Interpreter, frame: Frame, node: Node, iterated: Value) -> Value:
-    """Return a generator: only its outermost iterable is evaluated now, the rest when the generator is
-    consumed.
-    """
+    """Return a generator: now only its outermost iterable is evaluated, and the rest when it is consumed."""
     code = ev.definitions.code_for(node, _generator_code)
     env = frame.env if not frame.toplevel or frame.env is None or frame.env.names or frame.cls else None
     function = Function(frame.module, code.line, code.name, code, env, None)
@@ -86,7 +84,9 @@ def _generate(
     made: list[Value],
     filled: bool = False,
 ) -> bool:
-    """Run one `for` of a comprehension, including all inside it; return whether every element is known."""
+    """Run one `for` of a comprehension with all that are nested in it; return whether every element
+    is known.
+    """
     _, kind, elements, generators, line = node
     target, _, tests = generators[depth]
     complete = exact
@@ -151,7 +151,7 @@ def _generate(
 def _elements(
     ev: Interpreter, frame: Frame, elements: tuple[Node, ...], kind: str
 ) -> tuple[list[Value], bool]:
-    """Return the elements that one round adds, and whether these are all; a dictionary's keys and values
+    """Return the elements that one round adds, and whether these are all. For a dictionary, keys and values
     alternate.
     """
     made: list[Value] = []

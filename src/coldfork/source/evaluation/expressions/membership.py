@@ -29,12 +29,12 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.texts import PartialText, holds, is_equal, is_within
 
-#: The bases of enumerations whose members are not equal to their values.
+# The bases of enumerations whose members do not equal their values.
 _PLAIN_MEMBERS = frozenset({"enum.Enum", "enum.Flag", "builtins.object"})
 
 
 def member(ev: Interpreter, frame: Frame, left: Value, right: Value, wanted: bool) -> Value:
-    """Return the value of `in`, or of `not in` unless `wanted`."""
+    """Return the value of `left in right` or, unless `wanted`, of `left not in right`."""
     if right is RELEASE and isinstance(left, Const) and str(left.value).isalpha():
         return Const(not wanted)  # a release number contains no word
     if isinstance(right, External) and right.name == "torch.__version__" and _is_of_another_build(ev, left):

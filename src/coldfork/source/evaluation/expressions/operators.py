@@ -86,7 +86,7 @@ def _compare_single(ev: Interpreter, frame: Frame, name: str, left: Value, right
     second = plain(right) if first is not None else None
     if first is not None and second is not None:
         if _OF_CHILDREN in (first.value, second.value):
-            return UNKNOWN  # either name is possible: spawned processes import the program again
+            return UNKNOWN  # both names are possible: a spawned process imports the program again
         outcome = constants.compare(name, first.value, second.value)
         return UNKNOWN if outcome is None else Const(outcome)
     if name in ("==", "!=") and (isinstance(left, PartialText) or isinstance(right, PartialText)):
@@ -174,7 +174,7 @@ def _is_natural(value: Value) -> bool:
 
 
 def _written(name: str, left: Value, right: Value) -> Value | None:
-    """Return the text or path that an operator makes of operands that are only partly known."""
+    """Return the text or path that an operator makes of partly known operands."""
     if name == "add":
         return appended(left, right)
     if name == "truediv":
@@ -215,8 +215,8 @@ def _by_method(ev: Interpreter, frame: Frame, name: str, left: Value, right: Val
 
 
 def _operates(ev: Interpreter, left: Value, right: Value) -> bool:
-    """Return True if an operand is a tensor that computes the operator; formatting a tensor into a text does
-    not count.
+    """Return True if an operand is a tensor that performs the operation; formatting it into a text does not
+    count.
     """
     if pytorch.are_tensors(ev, left):
         return True

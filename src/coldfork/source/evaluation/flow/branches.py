@@ -1,4 +1,4 @@
-"""Follows several paths from one point, each with its own variables and certainty, and joins them again."""
+"""Follows several paths from one point, each with its own variables and certainty, and then joins them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, needing, under, union
 
-#: How a condition begins that only states which of several values was taken.
+# How a condition begins that merely says which of several values was taken.
 TAKING = "the value is"
 FALLS, RETURNS, RAISES, BREAKS, CONTINUES = range(5)
 
@@ -74,7 +74,9 @@ class Branches:
         presumes: tuple[str, ...] = (),
         narrowed: dict[str, Value] | None = None,
     ) -> None:
-        """Follow one path under `condition`; off the nominal path none of its effects are certain."""
+        """Follow one path, which is taken under `condition`; if it is off the nominal path, none of its
+        effects are certain.
+        """
         frame = self.frame
         nominal = nominal or not self.ev.presumes
         self.ev.budget.left -= 2
@@ -135,7 +137,7 @@ class Branches:
             if not others:
                 self._restore(nominal or self.done)
                 return max((branch.ended for branch in nominal), default=FALLS)
-            # The code after the join runs only off the nominal path.
+            # The code after the join runs only if no nominal path ended here.
             needed = either([_needs(branch) for branch in others])
             frame.off = all_of(self.off, *needed)
             frame.conditions = (*self.conditions, *needed)
@@ -159,7 +161,7 @@ class Branches:
         return FALLS
 
     def _needed_behind(self, falling: list[Branch], others: list[Branch]) -> Conditions:
-        """Return the conditions for the code after the join to run: no path that leaves was taken."""
+        """Return the conditions for the code after the join to run: that no path was taken that ends here."""
         left = [
             branch.condition
             for branch in self.done
@@ -173,13 +175,13 @@ class Branches:
         return needed if len(falling) > 1 else together((*map(negated, left), *needed))
 
     def _leaves(self, branch: Branch) -> bool:
-        """Return whether a path ends here, so that the code after the join does not run on it."""
+        """Return whether a path ends here, so that it does not reach the code after the join."""
         if branch.ended == RAISES:
             return self.frame.tries > 0 or branch.raised == "SystemExit"
         return branch.ended != FALLS
 
     def leave(self) -> int:
-        """Join the paths, and return how they ended; raise if they all end in an exception."""
+        """Join the paths and return how they ended; raise an error if they all end in an exception."""
         ended = self.join()
         if ended == RAISES:
             raise Raised(self.raised)
@@ -209,8 +211,8 @@ class Branches:
                     and (not wake.conditions or wake.conditions[0] == branch.condition)
                 ):
                     promoted.append(index)
-        # A promoted wake is certain because all paths wake the device: it presumes whatever any of them
-        # presumes.
+        # The promoted wake is certain because all paths wake the device, so it has the presumptions of all of
+        # them.
         wakes = [site.wake for branch in branches for site in sites[slice(*branch.sites)] if site.sure]
         held = [wake for wake in wakes if not wake.off and not sure.isdisjoint(wake.makes_sure)]
         presumed = dict.fromkeys(one for wake in held for one in wake.presumed)
@@ -253,7 +255,7 @@ class Branches:
             for name, value in _said(branch.names, before, branch).items():
                 known = merged.get(name)
                 if known is value:
-                    continue  # true of nearly all variables: a path changes few
+                    continue  # true of nearly all variables, because a path changes few
                 if known is None:
                     merged[name] = value if branch.nominal else under(value, branch.condition)
                 elif known != value:
@@ -262,8 +264,8 @@ class Branches:
 
 
 def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> dict[str, Value]:
-    """Return the variables after a nominal path, adding its condition to alternatives off the
-    nominal path.
+    """Return the variables after a nominal path; alternatives that are off the nominal path get its
+    condition.
     """
     if not branch.nominal or branch.condition is None:
         return names
@@ -276,7 +278,7 @@ def _said(names: dict[str, Value], before: dict[str, Value], branch: Branch) -> 
 
 
 def _needs(branch: Branch) -> Conditions:
-    """Return the conditions under which the end of a path is reached."""
+    """Return the conditions under which a path is followed to its end."""
     return branch.extra if branch.condition is None else together((branch.condition, *branch.extra))
 
 

@@ -1,9 +1,9 @@
 """The meaning of a test, however it is written: tests with the same meaning have the same outcome.
 
 Only an expression that does not depend on the call being followed has a meaning: constants, module variables
-that are bound once, and calls with such arguments. For a call it is also noted whether its answer can change
-during the life of the process. It cannot if the machine or the environment decides it, or for functions of
-the program that ask for nothing else; for any other call it is unknown.
+that are bound once, and calls with such arguments. For a call, the meaning also says whether the answer can
+change during the life of the process. It cannot change if the machine or the environment decides it, or if a
+function of the program only asks for such answers; for any other call this is unknown.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Reading:
         if operator in (
             "is",
             "is not",
-        ):  # an object may change, but `is` compares only the identity
+        ):  # an object may change, but `is` only compares its identity
             parts = tuple([("variable", True, *one[2:]) if one[0] == "variable" else one for one in parts])
         denied = _DENIALS.get(operator)
         first, second = parts
@@ -136,7 +136,7 @@ class _Reading:
         return "variable", settled, module.name, name
 
     def is_lasting(self, module: Module, entry: Binding) -> bool:
-        """Return whether a variable holds the outcome of a test, rather than an object that may change."""
+        """Return whether a variable holds the outcome of a test, and not an object that may change."""
         if entry.payload[0] != nodes.CALL:
             return entry.payload[0] in (nodes.COMPARE, nodes.NOT) or all(
                 part[0] in _DERIVED for part in children(entry.payload)
@@ -242,8 +242,8 @@ class _Reading:
 
 
 def _combined(is_and: bool, asked: list[Meaning | None]) -> Meaning | None:
-    """Return the question of `and` or `or`, without parts that another operand decides: `a or a and b` means
-    `a`.
+    """Return the question of `and` or `or`, leaving out parts that another operand decides: `a or a and b`
+    means `a`.
     """
     kind, other = ("and", "or") if is_and else ("or", "and")
     parts = list(dict.fromkeys(asked))

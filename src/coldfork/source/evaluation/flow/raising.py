@@ -1,8 +1,7 @@
-"""Whether a binding happens, given its guards; which failures a block may have; and which handler catches
-each.
+"""Whether a binding under guards happens, which failures a block may have, and which handler catches each.
 
-A block counts as unable to raise only if it plainly is: constants, names, known attributes, and tests of
-them. A call or an import may always raise; nearly every `try` contains one, and its first line settles it.
+A block counts as unable to raise only if it obviously is: it consists of constants, names, known attributes
+and tests of these. Any call or import may raise; nearly every `try` has one, usually in its first line.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class _Reading:
         self.module = module
         self.env = env
         self.changed = False
-        """True once a variable was given a value other than its present one."""
+        """True once a variable has been given a different value."""
 
     def block(self, block: Block) -> bool:
         return all(self.statement(node) for node in block)
@@ -150,8 +149,8 @@ def _exception_names(node: Node) -> set[str]:
 def guards_hold(
     ev: Interpreter, module: Module, env: Env | None, guards: tuple[Node, ...]
 ) -> tuple[bool | None, Condition | None]:
-    """Return whether a binding under `guards` happens: yes, no or maybe. A no comes with the condition under
-    which the binding happens after all.
+    """Return whether a binding under `guards` happens: True, False, or None for maybe. False comes with the
+    condition under which it happens nevertheless.
     """
     outcome: bool | None = True
     off: Condition | None = None
@@ -176,7 +175,7 @@ def guards_hold(
 
 
 def _line_of_body(env: Env | None, line: int) -> int:
-    """Return the line if it is in the body of a module or a top-level class, else 0: a function may run
+    """Return the line if it is in the body of a module or a top-level class; 0 in a function, which may run
     later.
     """
     return line if env is None or env.outer is None else 0
@@ -201,7 +200,7 @@ def _failure_reached(
 def try_quietly(
     ev: Interpreter, module: Module, env: Env | None, block: nodes.Block
 ) -> tuple[str | None, list[Failure]]:
-    """Run the block of a `try` only to find its failures, recording no effects."""
+    """Run the block of a `try` just to find its failures, without recording effects."""
     frame = Frame(module, Env(env))
     frame.quiet = True
     frame.before = _line_of_body(env, line_of(block[0])) if block else 0

@@ -1,4 +1,4 @@
-"""Tests, which may be true, false or unknown; the conditions for the opposite outcome; and their
+"""Tests: whether they are true, false or unknown, the conditions for the opposite outcome, and the
 consequences.
 """
 
@@ -18,7 +18,7 @@ Span = tuple[int, int, int, int]
 
 
 class Test:
-    """The outcome of a test, nominally true, false or unknown, and the conditions under which it differs."""
+    """The nominal outcome of a test (true, false or unknown), and the conditions under which it differs."""
 
     __slots__ = ("nominal", "when_false", "when_true")
 
@@ -87,7 +87,7 @@ def tested(ev: Interpreter, frame: Frame, value: Value) -> Value:
 
 
 def quoted(ev: Interpreter, frame: Frame, node: Node, span: Span, denied: bool) -> Condition:
-    """Return the condition that a test, written at `span`, holds; or, if `denied`, that it does not hold."""
+    """Return the condition that a test, written at `span`, holds; if `denied`, that it does not hold."""
     return Condition(frame.module.name, span, denied, means=meaning(ev, frame, node))
 
 
@@ -98,7 +98,9 @@ def both_ways(ev: Interpreter, frame: Frame, node: Node, span: Span) -> dict[boo
 
 
 def known_outcome(frame: Frame, asked: dict[bool, Condition]) -> bool | None:
-    """Return the outcome of a test that earlier tests on this path decide; None if both are possible."""
+    """Return the outcome of a test if earlier tests on this path decide it; None if both outcomes are
+    possible.
+    """
     if not frame.conditions or not asked or asked[True].means is None:
         return None
     if contradiction((*frame.conditions, asked[False])):

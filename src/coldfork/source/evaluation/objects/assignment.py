@@ -36,8 +36,8 @@ from coldfork.source.values.unions import alternatives, union
 
 
 def stored(frame: Frame, name: str) -> bool:
-    """Return True if the value of `name` must be stored; a name that a body binds only once is looked up
-    lazily.
+    """Return True if the value of `name` must be stored; a name that a body binds once is looked up when
+    needed.
     """
     if frame.env is None:
         return False
@@ -83,15 +83,15 @@ def _set_global(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
     if frame.conditions or ev.joining:
         value = union((known, value))
     if value is known or value == known:
-        ev.journal.shared += 1  # a result that depends on this value may not be reused
+        ev.journal.shared += 1  # a result that depends on this value may not be cached
         return  # nothing changes, and earlier results remain valid
     ev.journal.note_variable(ev.running.rebound, key)
     ev.running.rebound[key] = value
 
 
 def defining_env(frame: Frame) -> Env | None:
-    """Return the variables that a function defined here can see: none of a module, and none of a
-    class body.
+    """Return the variables of the frame that a function defined there can see: not those of a module or class
+    body.
     """
     if frame.cls is not None:
         return frame.cls.env
@@ -161,7 +161,9 @@ def assign_attribute(ev: Interpreter, frame: Frame, receiver: Value, name: str, 
 
 
 def _assign_to_instance(ev: Interpreter, frame: Frame, receiver: Instance, name: str, value: Value) -> None:
-    """Set an attribute by a descriptor's `__set__`, a property's setter, `__setattr__`, or else directly."""
+    """Set an attribute through a descriptor's `__set__`, a property's setter or `__setattr__`, or else
+    directly.
+    """
     held = ev.member(receiver.cls, name)
     if held is not None and isinstance(held.value, Instance):
         setter = ev.member(held.value.cls, "__set__")
@@ -198,8 +200,8 @@ def _set_item(ev: Interpreter, frame: Frame, receiver: Value, key: Value, value:
 
 
 def _forget_items(frame: Frame, receiver: Value) -> None:
-    """Forget a list's items after an assignment to an item; an assignment into an unknown object makes later
-    results uncertain.
+    """Forget a list's items after an assignment to an item; one into an unknown object makes later results
+    uncertain.
     """
     if isinstance(receiver, Sequence):
         forget(receiver)
@@ -208,7 +210,7 @@ def _forget_items(frame: Frame, receiver: Value) -> None:
 
 
 def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> None:
-    """Record an environment variable that the followed code sets, if that is certain."""
+    """Record an environment variable that the code sets, if it is certain to do so."""
     if frame.quiet:
         return
     if name in VISIBILITY and not (
@@ -221,8 +223,8 @@ def set_environment(ev: Interpreter, frame: Frame, name: str, value: Value) -> N
 
 
 def augmented(ev: Interpreter, frame: Frame, target: Node, operator: str, right: Node) -> None:
-    """Run `target op= right`: `__iadd__` and the like if defined, else the operator; then assign
-    the result.
+    """Run `target op= right`: call `__iadd__` or the like if it is defined, else the operator, and assign the
+    result.
     """
     match target:
         case (nodes.TO_NAME, name):

@@ -55,7 +55,7 @@ _LONGEST_NAME = 160
 
 
 def known_value(known: KnownValue) -> Value:
-    """Return a value from the catalogue in the form that the evaluator uses."""
+    """Convert a value from the catalogue to the evaluator's form."""
     if known.kind is ValueKind.SET:
         return TRUTHY
     return Const(known.constant)
@@ -84,7 +84,8 @@ def attribute(ev: Interpreter, frame: Frame, value: Value, name: str) -> Value:
         if name == "__annotations__":
             read_annotations(ev, frame, value)
         if type(value) is Method and isinstance(value.receiver, (Const, PartialText)) and not ev.presumes:
-            return External(f"pathlib.Path().{value.name}.{name}")  # no text has it, so this is a path
+            # no text has this attribute, so the value is a path
+            return External(f"pathlib.Path().{value.name}.{name}")
         return UNKNOWN
     return reader(ev, frame, value, name)
 
@@ -103,7 +104,7 @@ def _of_module(ev: Interpreter, frame: Frame, value: ModuleRef, name: str) -> Va
     if known is not None:
         return known_value(known)
     if name == "__version__" and value.name in ev.program.versions:
-        return Const(ev.program.versions[value.name])  # many compute it in complicated ways
+        return Const(ev.program.versions[value.name])  # many packages compute it in complicated ways
     state = ev.program.module(value.name)
     if state is None:  # this is a namespace package
         dotted = f"{value.name}.{name}"
@@ -147,7 +148,7 @@ def module_attribute(ev: Interpreter, frame: Frame, state: Module, name: str) ->
 
 
 def typed_value(ev: Interpreter, state: Module, name: str) -> Value | None:
-    """Return an object of the class with which a module annotates a name."""
+    """Return an object of the class that a module's annotation gives for a name."""
     for how, payload, _line, _guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_TYPE:
             return ev.instance_of(state, None, payload)
@@ -169,7 +170,7 @@ def _of_external(ev: Interpreter, frame: Frame, value: External, name: str) -> V
 
 
 def _about_result(ev: Interpreter, made: str, name: str) -> tuple[Fact, ...]:
-    """Return the catalogue's facts about reading an attribute of a call's result."""
+    """Return the catalogue's facts about an attribute of a call's result."""
     type_ = ev.catalogue.returned(made[:-2]) if made.endswith("()") else None
     return ev.catalogue.attributes.get(f"{type_}().{name}", ()) if type_ else ()
 
@@ -221,7 +222,7 @@ def _bind_to_class(value: Value, cls: ClassRef) -> Value:
 
 
 def _asked_first(ev: Interpreter, cls: ClassRef, name: str) -> Value | None:
-    """Return a class's `__getattribute__`: rare, and so ignored unless results must be certain."""
+    """Return a class's `__getattribute__`; it is rare, and so ignored unless results must be certain."""
     if ev.presumes or name.startswith("__"):
         return None
     held = ev.member(cls, "__getattribute__")
@@ -252,7 +253,7 @@ def _of_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> V
 
 
 def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str) -> Value:
-    """Return an attribute of an object known by an annotation: the class's, or a subclass's."""
+    """Return an attribute of an object known only by an annotation: from the class, or from a subclass."""
     found = []
     for cls, condition in dispatched(ev, value, name):
         held = ev.member(cls, name)
@@ -269,7 +270,7 @@ def _of_open_instance(ev: Interpreter, frame: Frame, value: Instance, name: str)
 
 
 def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value:
-    """Return an attribute of a class as read from an object: methods and descriptors are bound."""
+    """Return an attribute of a class as it is read from an object: methods and descriptors are bound."""
     if isinstance(value, (Function,)):
         return Bound(value, receiver)
     if isinstance(value, ClassMethod):
@@ -297,7 +298,7 @@ def _bind(ev: Interpreter, frame: Frame, value: Value, receiver: Value) -> Value
 def _through_descriptor(
     ev: Interpreter, frame: Frame, value: Instance, receiver: Value, owner: Value
 ) -> Value:
-    """Return an attribute found on a class, or the result of its `__get__` if it has one."""
+    """Return an attribute found on a class; if it has a `__get__`, the result of that."""
     getter = ev.member(value.cls, "__get__")
     if getter is not None and isinstance(getter.holder, ClassRef):
         return ev.call(frame, Bound(getter.value, value), (receiver, owner))
@@ -328,13 +329,13 @@ def _of_wrapped(ev: Interpreter, frame: Frame, value: Wrapped, name: str) -> Val
 
 
 def _of_partial(ev: Interpreter, frame: Frame, value: Partial, name: str) -> Value:
-    """Return an attribute of a call's result that is stored with the call's arguments."""
+    """Return an attribute that a call's result stores together with the call's arguments."""
     made = value.function
     known = isinstance(made, External) and made.name[-1] == ")"
     return _of_external(ev, frame, made, name) if known else UNKNOWN  # type: ignore[arg-type]
 
 
-#: Values whose methods are known, but none of their other attributes.
+# Values of which only the methods are known.
 _PLAIN = (Attributes, Sequence, Mapping, Const, GivenText, Property, PartialText, Context, Shared, Work)
 _READERS: dict[type[Value], Callable[[Interpreter, Frame, Any, str], Value]] = {
     Union: _of_union,

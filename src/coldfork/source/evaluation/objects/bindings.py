@@ -1,4 +1,6 @@
-"""Finds the value of a name from its bindings: the last certain one, and later ones that may replace it."""
+"""Finds the value of a name from its bindings: from the last certain one, and later ones that may
+replace it.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,14 @@ def looked_up(
 def remembered(
     ev: Interpreter, module: Module, key: Key, work_out: Callable[[], Value | None], lasting: bool = True
 ) -> Value | None:
-    """Return the value of a name; cached, unless it depends on unfinished results or is only valid for one
+    """Return the value of a name; cached, unless it depends on unfinished results or is valid only for one
     call.
     """
     program = ev.program
     outer, program.consulted = program.consulted, module.bit
     mark = ev.journal.mark()
     ev.memo.begin_apart()
-    # The effects of a module or class body happened before the followed call.
+    # The effects of a module or class body happened before the call that is being followed.
     unknown_code, ev.unknown_code = ev.unknown_code, None
     try:
         value = work_out()
@@ -79,8 +81,8 @@ def bound(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """Return the value of the last certain binding, joined with those of later bindings that may
-    replace it.
+    """Return the value of a name's last certain binding, joined with those of later bindings that may replace
+    it.
     """
     memo = ev.memo
     unfinished = memo.resolving.get(resolving)
@@ -131,12 +133,12 @@ def _earlier(
     entries: tuple[Node, ...],
     resolving: tuple[object, ...],
 ) -> Value | None:
-    """Return the value of a name while the name is being bound: from an earlier binding, or from outside the
-    class body.
+    """Return the value of a name that is being bound: from an earlier binding, or from outside the class
+    body.
     """
     index = ev.memo.entry.get(resolving, 0)
     deeper = (*resolving[:-1], f"{resolving[-1]}", index)
-    while deeper in ev.memo.resolving:  # this binding is being worked out, too: use the one before it
+    while deeper in ev.memo.resolving:  # this binding is being worked out too, so use the one before it
         index = ev.memo.entry[deeper]
         deeper = (*resolving[:-1], f"{resolving[-1]}", index)
     before = entries[:index]

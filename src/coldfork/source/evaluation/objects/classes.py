@@ -25,14 +25,14 @@ from coldfork.source.values.rarer_kinds import class_of_processes
 from coldfork.source.values.unions import alternatives
 
 _MOST_SUBCLASSES = 12
-#: Annotations such as `Optional[X]`, which are treated as the X in their brackets.
+# Annotations such as `Optional[X]` that stand for the X in their brackets.
 _LOOKED_THROUGH = frozenset({"Optional", "Final", "ClassVar", "Annotated"})
-#: Bases without source that contribute no members.
+# Base classes without source that add no members.
 _BARE = frozenset({"builtins.object", "typing.Generic", "abc.ABC", "typing.Protocol"})
 
 
 def linear(ev: Interpreter, cls: ClassRef) -> Values:
-    """Return the class and its bases in method resolution order; a base without source is not expanded."""
+    """Return the class and its bases in method resolution order; bases without source are not expanded."""
     if cls.linear is not None:
         ev.program.consulted |= cls.linear_mask
         return cls.linear
@@ -90,8 +90,8 @@ class Classes(Hierarchy[Value, Value]):
 
 
 def hook_of(value: Value) -> Value:
-    """Return the function of a method such as `__init_subclass__`, which Python always makes a
-    class method.
+    """Return the function of a method, such as `__init_subclass__`, that Python always makes a class
+    method.
     """
     return value.function if isinstance(value, ClassMethod) else value
 
@@ -153,7 +153,9 @@ def instance_of_annotation(ev: Interpreter, module: Module, env: Env | None, nod
 
 
 def dispatched(ev: Interpreter, instance: Instance, name: str) -> list[tuple[ClassRef, Condition | None]]:
-    """Return the classes whose method a call on an annotated object may run: overrides are only possible."""
+    """Return the classes whose method a call on an annotated object may run; overrides are merely
+    possible.
+    """
     found: list[tuple[ClassRef, Condition | None]] = [(instance.cls, None)]
     for cls in subclasses(ev, instance.cls):
         if name in cls.binds:

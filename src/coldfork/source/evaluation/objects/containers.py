@@ -62,7 +62,7 @@ def container_method(
 
 
 def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Values:
-    """Return the arguments of a method of a text; the generator passed to `join` is replaced by its items."""
+    """Return the arguments of a text's method; if `join` gets a generator, its items replace it."""
     if name != "join" or len(positional) != 1 or not isinstance(positional[0], Lazy):
         return positional
     items, exact = iterate(ev, frame, positional[0])
@@ -70,7 +70,9 @@ def _spread(ev: Interpreter, frame: Frame, name: str, positional: Values) -> Val
 
 
 def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, keywords: Keywords) -> Value:
-    """Call a method of a constant, charging the budget for its length; a long result is not computed."""
+    """Call a method of a constant; the budget is charged for its length, and a long result is not
+    computed.
+    """
     if not isinstance(receiver.value, str):
         return UNKNOWN
     if name in ("format", "zfill", "replace") and _is_wide(receiver.value, name, positional):
@@ -87,7 +89,7 @@ def _constant(ev: Interpreter, receiver: Const, name: str, positional: Values, k
 
 
 def _is_wide(text: str, name: str, positional: Values) -> bool:
-    """Return True if a method would make a long text of short ones, which is not worth creating."""
+    """Return True if a method would make a long text from short ones, which is not worth computing."""
     constants = [one.value for one in positional if isinstance(one, Const)]
     if name == "format":
         return is_format_wide(text)
@@ -135,9 +137,7 @@ def _mapping(
 def _attributes(
     ev: Interpreter, frame: Frame, receiver: Attributes, name: str, positional: Values, keywords: Keywords
 ) -> Value:
-    """Call a method of an object's `__dict__`; items that the method writes become attributes of
-    the object.
-    """
+    """Call a method of an object's `__dict__`; items that the method sets become attributes of the object."""
     held = receiver.held
     before = dict(held.items)
     result = _mapping(ev, frame, held, name, positional, keywords)
@@ -247,9 +247,7 @@ def _element(container: Sequence, key: Value) -> Value:
 
 
 def _class_item(ev: Interpreter, frame: Frame, cls: ClassRef, key: Value) -> Value:
-    """Return `Class[key]`: from `__class_getitem__` or the metaclass's `__getitem__`; else the
-    class itself.
-    """
+    """Return `Class[key]`: by `__class_getitem__` or the metaclass's `__getitem__`, else the class itself."""
     getter = ev.member(cls, "__class_getitem__")
     if getter is not None and isinstance(getter.holder, ClassRef):
         function = hook_of(getter.value)

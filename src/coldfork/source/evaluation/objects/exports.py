@@ -1,4 +1,4 @@
-"""The names that a module exports, as far as its bindings show without running it."""
+"""The names that a module exports, as far as its bindings show this without running it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from coldfork.source.values.kinds import (
 
 
 def lazy_export(state: Module, name: str) -> tuple[str, str] | None:
-    """Return the module and name behind `name` in a module that loads its content lazily, according to its
-    TYPE_CHECKING imports.
+    """Return the module and name behind `name`, which a module loads lazily, according to its TYPE_CHECKING
+    imports.
     """
     for how, payload, _line, guards in state.summary.binds.get(name, ()):
         if how == nodes.BY_FROM and guards:
@@ -54,7 +54,7 @@ _HIDDEN = re.compile(rb"\b(?:globals|exec|eval|vars|locals|setattr)\(|\bsys\.mod
 
 
 def lacks(ev: Interpreter, state: Module, name: str) -> bool:
-    """Return True if importing `name` from a module is certain to fail, because nothing in the module could
+    """Return True if importing `name` from a module is certain to fail because nothing there could
     bind it.
     """
     summary = state.summary
@@ -69,7 +69,7 @@ def lacks(ev: Interpreter, state: Module, name: str) -> bool:
 
 
 def module_object(ev: Interpreter, dotted: str) -> Value:
-    """Return the module of an absolute name as a value."""
+    """Return the module with this absolute name as a value."""
     located = ev.program.find(dotted)
     if located is not None and not located.compiled:
         return ModuleRef(dotted)
@@ -80,8 +80,8 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
     """Return the value that code outside a library gets for a name of the library that the catalogue
     describes.
 
-    The catalogue then applies, whether or not the library's source is at hand. Under the name in its own
-    module, a function is looked up when it is called.
+    The catalogue then applies, whether or not the library's source is at hand. A function under its own
+    module's name is looked up only when it is called.
     """
     top = dotted.partition(".")[0]
     if top not in ev.known_libraries or reader.name.partition(".")[0] == top:
@@ -93,7 +93,7 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
     elif isinstance(value, External) and value.name != dotted:
         own = value.name
     elif isinstance(value, (Union, Unknown)) or (
-        # An object that can be called like a function, such as NumPy's universal functions.
+        # An object that can be called like a function, such as one of NumPy's universal functions.
         isinstance(value, Instance) and ev.member(value.cls, "__call__") is not None
     ):
         # The catalogue applies whatever the library's own decorators do.
@@ -107,7 +107,7 @@ def as_catalogued(ev: Interpreter, reader: Module, dotted: str, value: Value) ->
 
 
 def _is_catalogued_module(ev: Interpreter, dotted: str, own: str) -> bool:
-    """Return True if a library exports a module of another package, and the catalogue has names in it:
+    """Return True if a library exports another package's module and the catalogue has names in it:
     `cupy.cuda.runtime`.
     """
     if own.partition(".")[0] == dotted.partition(".")[0]:

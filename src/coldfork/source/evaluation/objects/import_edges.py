@@ -45,16 +45,16 @@ def record_import(ev: Interpreter, frame: Frame, target: str) -> None:
 
 
 def import_submodule(ev: Interpreter, frame: Frame, dotted: str) -> None:
-    """Import a submodule when `package.submodule` is read, if a `lazy import package.submodule`
-    came before.
+    """Import a submodule when `package.submodule` is read, if an earlier `lazy import package.submodule`
+    asked for it.
     """
     if dotted in frame.module.lazy and ev.program.exists(dotted):
         ev.record_import(frame, dotted)
 
 
 def _needs(ev: Interpreter, frame: Frame, top: str) -> tuple[Condition, ...]:
-    """Return the condition that a missing package is installed, if a test or `try` around its import allows
-    for its absence.
+    """Return the condition that a package is installed, if a test or `try` around its import allows for its
+    absence.
     """
     optional = frame.gate or frame.tries
     if not optional or top not in ev.known_libraries:
@@ -82,9 +82,7 @@ def import_name(ev: Interpreter, frame: Frame, target: str, name: str, level: in
 
 
 def _binds(state: Module, name: str) -> bool:
-    """Return whether a module itself binds a name; one that is only annotated is left to its
-    `__getattr__`.
-    """
+    """Return whether a module itself binds a name; a name that is only annotated is left to `__getattr__`."""
     entries = state.summary.binds.get(name, ())
     for how, _payload, _line, _guards in entries:
         if how != nodes.BY_TYPE:
@@ -93,8 +91,8 @@ def _binds(state: Module, name: str) -> bool:
 
 
 def record_missing_name(ev: Interpreter, frame: Frame, state: Module, name: str) -> None:
-    """Record `from package import name` if the package's source lacks the name, presumably a
-    compiled module.
+    """Record `from package import name` if the source of the package lacks the name: it is presumably
+    compiled.
     """
     if ev.failing and "__getattr__" not in state.summary.binds and state.located.is_package:
         target = f"{state.name}.{name}"
@@ -112,7 +110,7 @@ _FOREIGN = {
 
 
 def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Record that an import inside a `try` may fail, and the presumption of the code after the import."""
+    """Record that an import inside a `try` may fail, and what the code after the import presumes."""
     located = ev.program.find(target)
     top = target.partition(".")[0]
     if (located is not None and not located.compiled) or top in sys.stdlib_module_names:
@@ -123,7 +121,7 @@ def _may_fail(ev: Interpreter, frame: Frame, target: str) -> None:
     else:
         presence = presence_of(ev, frame.module, top)
         if presence.sure and not ev.program.exists(top):
-            return  # this code runs only if it is installed
+            return  # this code runs only if the package is installed
         fails = missing(top, presence.required)._replace(
             words=words, presumes=f"{target} imports" if presence.required else ""
         )
@@ -138,11 +136,11 @@ def _in_known_package(ev: Interpreter, target: str) -> bool:
 
 
 class Presence(NamedTuple):
-    """Whether a missing package is certain or presumed to be installed, or unknown.
+    """Whether a package that is missing here is certainly or presumably installed where the code runs.
 
-    It is certain if the importing module, or a package around it, imports it unconditionally: without it none
-    of them would run. It is presumed, and reported as such, if the checked project requires it. Otherwise it
-    is unknown.
+    It is certain if the importing module, or a package that contains it, imports the package unconditionally,
+    because these could not run without it. It is presumed, and reported as such, if the checked project
+    requires the package. Otherwise it is unknown.
     """
 
     sure: bool
@@ -151,8 +149,8 @@ class Presence(NamedTuple):
 
 
 def presence_of(ev: Interpreter, module: Module, name: str) -> Presence:
-    """Return whether code in a module may presume that a package is installed; `name` may be a module inside
-    it.
+    """Return whether code in a module may presume that a package is installed; `name` is the package or a
+    module in it.
     """
     top = name.partition(".")[0]
     if top in sys.stdlib_module_names or ev.program.exists(name):
@@ -177,9 +175,7 @@ def missing(package: str, required: bool) -> Condition:
 
 
 def require(ev: Interpreter, frame: Frame, fails: Condition, kind: str) -> None:
-    """Record that this line may fail because of a missing package, and the conditions of the code
-    after it.
-    """
+    """Record that this line fails if a package is missing, and the conditions for the code after it."""
     even = not fails.presumes
     ev.record_failure(Failure(fails, even, kind, frozenset(frame.must)))
     if not frame.tries:
@@ -211,7 +207,7 @@ def bind_lazily(ev: Interpreter, frame: Frame, name: str, imported: Imported) ->
 
 
 def read_lazily(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the value of a lazily imported name; reading the name runs the import."""
+    """Return the value of a lazily imported name, which runs the import."""
     if type(value) is LazyImport:
         return _read(ev, frame, value)
     if type(value) is Union and any(type(one) is LazyImport for one, _ in alternatives(value)):
@@ -236,7 +232,7 @@ def _read(ev: Interpreter, frame: Frame, value: LazyImport) -> Value:
 
 
 def _run(ev: Interpreter, frame: Frame, module: Module, imported: Imported, lazily: bool | None) -> None:
-    """Run a lazy import of `module` here; `lazily` is None if it is unknown whether the import is lazy."""
+    """Run a lazy import of `module` here; `lazily` is None if it is unknown whether it is lazy."""
     target = module.absolute(imported.source, imported.level)
     if lazily is None:
         outer = frame.conditions

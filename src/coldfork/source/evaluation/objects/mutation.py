@@ -10,18 +10,16 @@ from coldfork.source.evaluation.journal import Journal, Mark
 from coldfork.source.values.kinds import UNKNOWN, ClassRef, Instance, Mapping, Sequence, Union, Value
 from coldfork.source.values.unions import union
 
-#: Attributes that only describe a class: nothing calls them.
+# Attributes that only describe a class, and are never called.
 _ABOUT = frozenset({"__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__"})
 #: Tables with more entries are not followed entry by entry.
 _LARGEST = 500
 
 
 def share(value: Value) -> Value:
-    """Mark a value of a module or class body, and all values inside it, as one object that all
-    calls share.
-    """
+    """Mark a value of a module or class body, and the values inside it, as objects that all calls share."""
     waiting = [value]
-    while waiting:  # not recursive: a list may be nested thousands of levels deep
+    while waiting:  # not recursive, because a list may be nested thousands of levels deep
         one = waiting.pop()
         if isinstance(one, (Instance, Mapping, Sequence)) and not one.shared:
             one.shared = True
@@ -33,7 +31,7 @@ def share(value: Value) -> Value:
 
 
 def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, value: Value) -> None:
-    """Set `target.name = value`; off the nominal path nothing is written."""
+    """Set `target.name = value`; do nothing if that is off the nominal path."""
     if frame.off is not None:
         return
     known = target.attributes.get(name)
@@ -41,7 +39,7 @@ def set_attribute(ev: Interpreter, frame: Frame, target: Instance, name: str, va
         if frame.conditions or ev.joining:
             value = union((known, value))
         if value is known or (type(value) is Union and value == known):
-            ev.journal.shared += target.shared  # a result that depends on this value may not be reused
+            ev.journal.shared += target.shared  # a result that depends on this value may not be cached
             return
     ev.journal.note_entry(target.attributes, name, target)
     target.attributes[name] = value
@@ -112,7 +110,7 @@ def extend(ev: Interpreter, frame: Frame, target: Sequence, items: Iterable[Valu
 
 
 def _doubtful(target: Sequence | Mapping, perhaps: bool) -> bool:
-    """Return whether a container may still be empty after an addition that happens only `perhaps`."""
+    """Return whether a container may still be empty after an addition that may not happen (`perhaps`)."""
     return perhaps and (target.doubtful or not target.items)
 
 

@@ -1,4 +1,4 @@
-"""Looks up names in modules and classes, on demand and in Python's order."""
+"""Looks up names in modules and classes when they are needed, in Python's order."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def name_value(ev: Interpreter, frame: Frame, name: str) -> Value:
 
 
 def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) -> Value:
-    """Return the value of `name` at the top level of `module`, or `before` a line of it, built-ins
-    included.
+    """Return the value of `name` at the top level of `module`, or before its line `before`, including
+    built-ins.
     """
     found = module_value(ev, module, name, before)
     if found is not None:
@@ -50,21 +50,24 @@ def global_value(ev: Interpreter, module: Module, name: str, before: int = 0) ->
     if name == "__package__":
         return Const(module.package)
     if name == "__file__":
-        return TRUTHY  # some path: knowing it would make equal calls differ, and show no device
+        return TRUTHY  # some path, which shows no device: knowing it would only make equal calls differ
     if name in _BUILTINS:
         return External(f"builtins.{name}")
     return UNKNOWN
 
 
 def module_value(ev: Interpreter, module: Module, name: str, before: int = 0) -> Value | None:
-    """Return the module's binding of `name` after it has run, or `before` a line; None if there is none."""
+    """Return the value of `name` after the module has run, or before its line `before`; None if there is
+    none.
+    """
     running, program = ev.running, ev.program
     if before and (earlier := bindings_before(module.summary.binds.get(name, ()), before)):
         if (module.name, name) not in running.rebound:
             return looked_up(ev, module, None, earlier, (module.name, "", name, len(earlier)))
     if module is running.module and running.env is not None:
         current = running.env.names.get(name)
-        if current is not None:  # the value so far in the running body; calls that read it are not cached
+        # the value so far in the body that is running; calls that read it are not cached
+        if current is not None:
             ev.journal.note_peculiar()
             return current
     if running.rebound:
@@ -101,7 +104,8 @@ def _from_stars(ev: Interpreter, module: Module, name: str) -> Value | None:
             target = module.absolute(source, level)
             state = ev.program.module(target)
             if state is None:
-                # If the missing module is a compiled part of this package, the name is known by the package.
+                # If the missing module is a compiled part of this package, the name is known by the name of
+                # the package.
                 inside = target.partition(".")[0] == module.name.partition(".")[0]
                 unseen = unseen or ev.external(f"{module.name if inside else target}.{name}")
                 continue
@@ -138,7 +142,7 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
     """
     state = ev.program.module(target)
     if state is not None:
-        # `from package import submodule as submodule` in the package itself means the submodule.
+        # In the package itself, `from package import submodule as submodule` means the submodule.
         circular = (state.name, "", name) in ev.memo.resolving
         value = None if circular and ev.program.exists(f"{target}.{name}") else module_value(ev, state, name)
         if value is not None:
@@ -162,7 +166,7 @@ def imported_value(ev: Interpreter, target: str, name: str, frame: Frame | None 
 
 
 def value_before(ev: Interpreter, module: Module, name: str, line: int) -> Value | None:
-    """Return a module's binding of `name` when a line of its body runs; None if there is none yet."""
+    """Return the value that a module's name has when a line of its body runs; None if there is none yet."""
     before = tuple(entry for entry in module.summary.binds.get(name, ()) if Binding._make(entry).line < line)
     return looked_up(ev, module, None, before, (module.name, "", name, len(before))) if before else None
 
@@ -174,8 +178,8 @@ def _quiet(module: Module) -> Frame:
 
 
 def class_name_begins(ev: Interpreter, frame: Frame, name: str, line: int) -> tuple[object, ...] | None:
-    """Begin to assign a name in a class body: while its key is in `resolving`, lookups find the earlier
-    value.
+    """Begin to assign a name in a class body: while the returned key is in `resolving`, lookups find the
+    earlier value.
     """
     cls = frame.cls
     entries = cls.binds.get(name) if cls is not None else None

@@ -65,7 +65,7 @@ def unpack(ev: Interpreter, frame: Frame, value: Value) -> tuple[Values, bool]:
 
 
 def call_key(ev: Interpreter, frame: Frame, items: Values, keywords: Keywords) -> None:
-    """Call the `key` function, if one is given, for a few of the items."""
+    """Call the `key` function, if there is one, for a few of the items."""
     if "key" in keywords:
         for item in items[:4]:
             ev.call(frame, keywords["key"], (item,))
@@ -75,8 +75,7 @@ def _run_generator(ev: Interpreter, frame: Frame, value: Lazy) -> tuple[Values, 
     function, positional, keywords = value.call
     yielded = ev.run_lazily(frame, function, positional, keywords)
     if isinstance(yielded, Sequence):
-        # The call that made the items may come from the cache, at the cost of one statement: charge for the
-        # items.
+        # If the call that made the items was cached, it cost only one statement, so charge for the items.
         ev.budget.left -= len(yielded.items) // _LONGEST_UNROLLED
         return yielded.items, yielded.exact
     return (UNKNOWN,), False
@@ -113,7 +112,9 @@ def _iterate_object(ev: Interpreter, frame: Frame, value: Instance | ClassRef) -
 
 
 def enter_context(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the value that `with value as ...` binds; the code that enters and leaves the context runs."""
+    """Return the value that `with value as ...` binds, running the code that enters and leaves the
+    context.
+    """
     if isinstance(value, Union):
         return ev.for_each_alternative(frame, value, lambda single: enter_context(ev, frame, single))
     if isinstance(value, Lazy) and value.kind == "context":
@@ -145,7 +146,7 @@ def _finished(ev: Interpreter, frame: Frame, value: Value) -> Value:
 
 
 def awaited(ev: Interpreter, frame: Frame, value: Value) -> Value:
-    """Return the value of `await value`: a coroutine's body runs."""
+    """Return the value of `await value`, running the coroutine's body."""
     if isinstance(value, Lazy):
         function, positional, keywords = value.call
         return ev.run_lazily(frame, function, positional, keywords)

@@ -37,8 +37,8 @@ _CUDA = "torch.device(cuda)"
 def called_for_device(
     ev: Interpreter, frame: Frame, symbol: str, positional: Values, keywords: Keywords
 ) -> Value | None:
-    """Return the result of a torch function that makes, names or sets a device; None for any
-    other function.
+    """Return the result of a torch function that makes, names or sets a device; None for all other
+    functions.
     """
     if symbol == "torch.device":
         return _made(positional, keywords)
@@ -60,7 +60,7 @@ def _no_device(ev: Interpreter, positional: Values, keywords: Keywords) -> Value
     given = positional[0] if positional else keywords.get("device", UNKNOWN)
     if isinstance(given, Const) and type(given.value) is int and given.value < 0:
         return External("torch.no_device()")
-    # For results that must be certain, because an unknown number may be negative.
+    # For results that must be certain: an unknown number may be negative.
     return UNKNOWN if not ev.presumes and isinstance(given, Unknown) and given is not NATURAL else None
 
 
@@ -115,7 +115,7 @@ def default_device(ev: Interpreter) -> External | None:
 
 
 def _default(ev: Interpreter, frame: Frame) -> Value | None:
-    """Return the result of `torch.get_default_device()`: torch makes a tensor there to find the device's
+    """Return the result of `torch.get_default_device()`; torch makes a tensor on the device to find its
     index.
     """
     if DEFAULT_DEVICE not in ev.environment.values:
@@ -127,21 +127,21 @@ def _default(ev: Interpreter, frame: Frame) -> Value | None:
 
 
 def entered_device(ev: Interpreter, value: Value) -> tuple[str | None] | None:
-    """Set the default device for `with torch.device(...)`, and return the one to restore; None if the context
-    is no device.
+    """Set the default device for `with torch.device(...)`, and return the one to restore; None if it is no
+    device.
     """
     if not isinstance(value, External) or device_text(value) is None:
         return None
     return (set_default_device(ev, value.name),)
 
 
-#: One tensor or several; an item of several tensors is represented by the same value.
+# One tensor or several: an item of several tensors is represented by the same value.
 TENSOR = External("torch.Tensor()")
 CLASSES = frozenset(
     {"torch.Tensor", "torch._tensor.Tensor", "torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 )
-#: Modules where functions of torch are defined or also found, with the prefix of these functions in the
-#: catalogue.
+# Modules in which torch's functions are defined or can be found, each with the functions' prefix in the
+# catalogue.
 _MODULES = {
     "torch._C._VariableFunctions.": "",
     "torch._C._fft.fft_": "fft.",
@@ -154,7 +154,9 @@ _MODULES = {
 
 
 def is_tensor(ev: Interpreter, value: Value) -> bool:
-    """Return True for a call's result that is certain to be a tensor; `torch.load` may return anything."""
+    """Return True if the value is certainly a tensor that a call returned; `torch.load` may return
+    anything.
+    """
     if not isinstance(value, External) or not value.name.endswith("()"):
         return False
     made = value.name[:-2]

@@ -1,1 +1,1 @@
-"""Models of functions of the standard library, one file for each group of modules."""
+"""Models of functions of the standard library, one module for each group of its modules."""

@@ -112,7 +112,7 @@ def _isinstance(ev: Interpreter, frame: Frame, positional: Values, keywords: Key
 
 
 def _flattened(kinds: Value) -> list[Value]:
-    """Return the classes in the second argument of `isinstance`: a class, or tuples nested in any way."""
+    """Return the classes in the second argument of `isinstance`: one class, or tuples that may be nested."""
     found: list[Value] = []
     waiting, seen = [kinds], set[int]()
     while waiting:
@@ -160,8 +160,8 @@ def _class_of(value: Value) -> type | None:
 
 
 def _is_builtin_class(value: Value) -> bool:
-    """Return True for a built-in class other than `object`, to which only objects of derived
-    classes belong.
+    """Return True for a built-in class other than `object`: only objects of such a class and its subclasses
+    belong to it.
     """
     known = _builtin(value) if isinstance(value, External) else None
     return isinstance(known, type) and known is not object
@@ -194,7 +194,7 @@ def _builtin(value: External) -> object:
 
 
 def _super(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `super()` in a method: the lookup starts after the class that holds the method."""
+    """Model `super()` in a method: attributes are looked up in the classes after the one with the method."""
     if len(positional) == 2 and isinstance(positional[0], ClassRef):
         return Super(positional[0], positional[1])
     function = frame.function

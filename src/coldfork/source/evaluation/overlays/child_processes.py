@@ -1,4 +1,4 @@
-"""Process starts: the child's use of a device, and values that cannot be sent to the child; and launchers."""
+"""Starts of processes, and launchers: how the child uses a device, and which values cannot be sent to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.rarer_kinds import Call, Context, Shared
 
-#: Start methods whose child is a new interpreter, to which all values have to be sent.
+# Start methods whose child is a new interpreter, so that all values have to be sent to it.
 _ANEW = frozenset({"spawn", "forkserver"})
 _PROCESSES = frozenset({EffectKind.FORKS, EffectKind.SPAWNS})
 
@@ -48,12 +48,12 @@ def start(
     tasks: tuple[Call, ...] = (),
     pool: tuple[str, int] | None = None,
 ) -> None:
-    """Record that processes start here, and how they use a device, in the calls they make or in
-    later tasks.
+    """Record that processes start here, and how they use a device in the calls that they make or in later
+    tasks.
     """
     if frame.quiet:
         return
-    # A new process may use a device freely, unless it may be forked on another platform or Python.
+    # A new process may use a device freely, unless another platform or Python would fork it.
     looked_at = context.method == "fork" or context.by_default or daemonic
     done = (*calls, *tasks)
     child = _in_child(ev, frame, done) if looked_at else _Child(None, None)
@@ -66,7 +66,7 @@ def start(
     if trouble is None and daemonic and child.starts is not None:
         trouble = Trouble(Obstacle.DAEMONIC, "", child.starts.link)
         needs = (*needs, *child.starts.conditions)
-    if trouble is None and used is not None:  # the reason why another start method fails
+    if trouble is None and used is not None:  # why another start method would fail
         refused = next(filter(None, map(_refused, calls)), "")
         trouble = Trouble(Obstacle.UNPICKLABLE, refused) if refused else None
     kind = EffectKind.FORKS if context.method == "fork" else EffectKind.SPAWNS
@@ -75,7 +75,7 @@ def start(
 
 
 def hand_to_pool(frame: Frame, context: Context, call: Call, end: Link) -> None:
-    """Record a task of a pool or executor if it cannot be pickled, which even a forked process requires."""
+    """Record a task of a pool or executor if it cannot be pickled, as even forked processes require."""
     refused = _refused(call)
     if refused:
         method = context.method or "fork"
@@ -92,7 +92,7 @@ def sink(name: str) -> Link:
 def refuse(
     frame: Frame, context: Context, calls: Iterable[Call], end: Link, condition: Condition | None
 ) -> bool:
-    """Record the values that cannot be sent to the processes of an object made here; return whether there are
+    """Record values that cannot be sent to the processes of an object made here; return whether there are
     any.
     """
     trouble = _trouble_in_sending(context, calls) if context.method in _ANEW else None
@@ -114,7 +114,7 @@ def items_of(value: Value | None) -> Values:
 
 
 class _Child(NamedTuple):
-    """The effects of a started process: its use of a device, and its own process starts."""
+    """The effects of a started process: how it uses a device, and the processes that it starts."""
 
     uses: Wake | None
     """The surest wake in the child, if there is one."""
@@ -163,8 +163,8 @@ def _refused(call: Call) -> str:
 
 
 def _held(call: Call) -> Iterator[Value]:
-    """Yield the values sent along with a call: its arguments, the contents of containers, and the object of a
-    method.
+    """Yield the values sent along with a call: arguments, contents of containers, and the object of
+    a method.
     """
     for value in (call.function, *call.positional, *call.keywords.values()):
         held = value.receiver if isinstance(value, Bound) else value
@@ -217,8 +217,8 @@ _VLLM = "VLLM_WORKER_MULTIPROC_METHOD"
 
 
 def _spawn(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `torch.multiprocessing.spawn(fn, args, nprocs)`: the first argument of `fn` is the process's
-    number.
+    """Model `torch.multiprocessing.spawn(fn, args, nprocs)`, which passes a process's number to `fn`
+    first.
     """
     given: Keywords = {**dict(zip(_OF_SPAWN, positional, strict=False)), **keywords}
     call = Call(given.get("fn", UNKNOWN), (UNKNOWN, *items_of(given.get("args"))), {})

@@ -1,4 +1,4 @@
-"""Models of multiprocessing's contexts: the current start method, what first uses it, and what sets it."""
+"""Models of multiprocessing's contexts: the current start method, which calls use it, and which set it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def default(ev: Interpreter) -> Context:
 
 
 def in_use(ev: Interpreter, frame: Frame) -> Context:
-    """Return the default context, whose start method cannot be changed once it has been used."""
+    """Return the default context, and record that it is used: its start method can no longer be changed."""
     if not frame.quiet and METHOD_IN_USE not in ev.environment.values:
         _note_in_use(ev, None if frame.conditions or frame.off is not None else _place(frame))
     return default(ev)
@@ -71,7 +71,7 @@ def _set_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
     sets = EffectKind.SETS_START_METHOD
     note_start(frame, Start(sets, chosen or "", "", "", (), (), end, trouble=trouble))
     if trouble is not None:
-        return NONE  # it raises, and the method is unchanged
+        return NONE  # it raises an error, so the start method is unchanged
     sure = not frame.conditions and frame.off is None
     # Under a condition, the method may be either this one or the previous one.
     ev.environment.set(START_METHOD, chosen if sure or chosen == default(ev).method else None)
@@ -80,8 +80,8 @@ def _set_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
 
 
 def _too_late(ev: Interpreter, chosen: str | None) -> Trouble | None:
-    """Return the trouble with setting a start method after an earlier line has used another one; None if
-    there is none.
+    """Return the trouble with setting a start method after an earlier line used another one; None if none
+    did.
     """
     place = ev.environment.values.get(METHOD_IN_USE)
     if place is None or chosen is None:
@@ -97,7 +97,7 @@ def _get_start_method(ev: Interpreter, frame: Frame, positional: Values, keyword
     if allow_none != FALSE and METHOD_IN_USE not in ev.environment.values:
         return NONE
     if allow_none != FALSE and ev.environment.values[METHOD_IN_USE] is None:
-        return UNKNOWN  # the default context may be unused
+        return UNKNOWN  # the default context may not have been used
     method = in_use(ev, frame).method
     return Const(method) if method else UNKNOWN
 

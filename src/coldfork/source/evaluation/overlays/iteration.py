@@ -66,7 +66,7 @@ def _reversed(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywo
 
 
 def _iter(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `iter`; with a sentinel, the function is called once, when the iterator is made."""
+    """Model `iter`; if there is a sentinel, the function is called once, when the iterator is made."""
     if len(positional) == 2:
         return Sequence("list", (ev.call(frame, positional[0], ()),), exact=False)
     return _consumed("list")(ev, frame, positional, keywords)
@@ -105,9 +105,7 @@ def _next(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _decided(tests: list[Test], exact: bool, wanted: bool) -> Value:
-    """Return `wanted` if a test has that outcome, with the condition under which the result is
-    the opposite.
-    """
+    """Return `wanted` if a test has that outcome, with the condition for the opposite result."""
     deciding = [test for test in tests if test.nominal is wanted]
     if not deciding and (not exact or any(test.nominal is None for test in tests)):
         return UNKNOWN

@@ -38,7 +38,7 @@ _AT_ONCE = frozenset({"apply", "apply_async"})
 _OF_EXECUTORS = frozenset({"submit", "map"})
 _EXECUTOR = "ProcessPoolExecutor"
 _OF_LOADERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
-#: Methods that start processes and need no further task.
+# Methods that start processes without needing a task.
 _ALONE = {"start": "Process.start", "__iter__": "DataLoader.__iter__"}
 
 
@@ -76,7 +76,7 @@ def start_instance(ev: Interpreter, frame: Frame, process: Instance, bases: Iter
 
 
 def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
-    """Return the context of a process class without source; None for a class of any other kind."""
+    """Return the context of a class of processes without source; None for a class of another kind."""
     if not isinstance(base, External):
         return None
     package, _, name = base.name.rpartition(".")
@@ -87,7 +87,7 @@ def _context_of(ev: Interpreter, frame: Frame, base: Value) -> Context | None:
     return in_use(ev, frame) if name == "Process" else None
 
 
-# -- what runs in processes ------------------------------------------------------------------------------
+# -- what the processes run ------------------------------------------------------------------------------
 
 
 def _process(context: Context | None, positional: Values, keywords: Keywords) -> Work:
@@ -167,7 +167,7 @@ def _give(ev: Interpreter, frame: Frame, work: Work, context: Context, name: str
 
 
 def _given(name: str, work: Work, positional: Values, keywords: Keywords) -> Call | None:
-    """Return the call that a pool or an executor is given as a task; None if there is none."""
+    """Return the call that is given to a pool or executor as a task; None if there is none."""
     if not positional:
         return None
     function, *rest = positional
@@ -193,7 +193,7 @@ def _named(value: Value | None) -> Keywords:
     return {str(key.value): held for key, held in value.items.items() if isinstance(key, Const)}
 
 
-# -- by name ----------------------------------------------------------------------------------------------
+# -- models by name ---------------------------------------------------------------------------------------
 
 
 def _process_of(name: str) -> Model:
@@ -234,15 +234,15 @@ def _loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyword
 
 
 def _derived_loader(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `super().__init__(...)` in a loader class, where values that cannot be sent to workers are
-    reported.
+    """Model `super().__init__(...)` in a class of loaders: values that cannot be sent to its workers are
+    recorded.
     """
     _loader(ev, frame, positional, keywords)
     return None
 
 
 def _program(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model running another program, which explains why an environment variable is set before."""
+    """Model running another program: this explains why an environment variable is set before."""
     note_start(frame, Start(EffectKind.EXECS, "", "", "", (), (), sink("exec")))
     return None
 

@@ -1,5 +1,5 @@
-"""Models of the standard library: imports by name, environment variables, decorators, paths; and the table of
-all models.
+"""Models of the standard library: imports by name, environment variables, decorators and paths. Also the
+table of all models.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _first(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords
 
 
 def _transparent(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model a decorator that returns the decorated function; with options, the call returns the decorator."""
+    """Model a decorator that returns the decorated function; called with options, it returns the
+    decorator.
+    """
     return positional[0] if positional and isinstance(positional[0], (Function, ClassRef, Union)) else None
 
 
@@ -90,7 +92,7 @@ def _dunder_import(ev: Interpreter, frame: Frame, positional: Values, keywords: 
 
 
 def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `find_spec`: successful if the module's source is at hand or the code needs it; otherwise
+    """Model `find_spec`: it succeeds if the source is at hand or the code needs the module; else it is
     unknown.
     """
     name = positional[0] if positional else None
@@ -106,8 +108,8 @@ def _find_spec(ev: Interpreter, frame: Frame, positional: Values, keywords: Keyw
 
 
 def _version(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model `importlib.metadata.version`, for distributions in the environment; fails if nothing is
-    installed.
+    """Model `importlib.metadata.version` for distributions in the environment; without any, the call
+    fails.
     """
     name = positional[0] if positional else None
     if isinstance(name, Const) and isinstance(name.value, str) and name.value:
@@ -258,7 +260,7 @@ def _path(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords)
 
 
 def _same(ev: Interpreter, frame: Frame, positional: Values, keywords: Keywords) -> Value | None:
-    """Model a function that rewrites a path, by making it absolute for example, but keeps its end."""
+    """Model a function that changes a path but keeps its end, such as one that makes it absolute."""
     only = positional[0] if len(positional) == 1 else None
     return only if isinstance(only, PartialText) else None
 
@@ -282,5 +284,5 @@ PATHS: dict[str, Model] = {
 }
 
 
-#: All models by dotted name; they take precedence over the knowledge base.
+# All models by dotted name; they take precedence over the catalogue.
 MODELS: dict[str, Model] = {**BUILTINS, **ITERATION, **LIBRARY, **PATHS, **PROCESSES, **LAUNCHERS}

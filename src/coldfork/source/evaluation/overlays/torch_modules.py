@@ -21,9 +21,9 @@ from coldfork.source.values.kinds import (
 from coldfork.source.values.unions import alternatives
 
 MODULE = "torch.nn.Module"
-#: Represents every class of modules that hold no tensor.
+# Stands for every class of modules that hold no tensor.
 EMPTY = "torch.nn.Identity"
-#: Represents every class of modules that hold their arguments.
+# Stands for every class of modules that hold their arguments.
 CONTAINER = "torch.nn.Sequential"
 _MODULES = frozenset({MODULE, "torch.nn.modules.module.Module"})
 #: Methods that register their second argument under the name in the first.
@@ -39,8 +39,8 @@ _PLAIN = ("abc.", "typing.", "builtins.object")
 
 
 def made(ev: Interpreter, symbol: str, positional: Values, keywords: Keywords) -> Value | None:
-    """Return the module that a container such as `torch.nn.Sequential` makes of its arguments; None for
-    others.
+    """Return the module that a container such as `torch.nn.Sequential` makes from its arguments;
+    else None.
     """
     if ev.catalogue.returned(symbol) != CONTAINER:
         return None
@@ -76,7 +76,7 @@ def holds(ev: Interpreter, instance: Instance) -> bool | None:
 
 
 def _kind(ev: Interpreter, base: str) -> str | None:
-    """Return which kind of torch module a base without source is; None for any other class."""
+    """Return which kind of torch module a base without source is; None if it is none."""
     if base in _MODULES:
         return MODULE
     if base.startswith(_PLAIN):
@@ -85,14 +85,14 @@ def _kind(ev: Interpreter, base: str) -> str | None:
 
 
 def _attribute(ev: Interpreter, value: Value) -> bool | None:
-    """Return whether an attribute holds a tensor that moves with the module; those in lists and dictionaries
-    do not.
+    """Return whether an attribute holds a tensor that moves with the module; not so in lists and
+    dictionaries.
     """
     return False if isinstance(value, (Sequence, Mapping)) else _held(ev, value)
 
 
 def _held(ev: Interpreter, value: Value) -> bool | None:
-    """Return whether a value is or holds a tensor that moves with a module; None if unknown."""
+    """Return whether a value is, or holds, a tensor that moves with a module; None if unknown."""
     if isinstance(value, Union):
         found = {_held(ev, one) for one, _ in alternatives(value)}
         return found.pop() if len(found) == 1 else None
@@ -114,7 +114,7 @@ def _held(ev: Interpreter, value: Value) -> bool | None:
 
 
 def _external(ev: Interpreter, name: str) -> bool | None:
-    """Return whether an object without source is or holds a tensor; None if unknown."""
+    """Return whether an object without source is, or holds, a tensor; None if unknown."""
     if not name.endswith("()"):
         return False if name.startswith(("torch.", "builtins.")) else None
     type_ = name[:-2]

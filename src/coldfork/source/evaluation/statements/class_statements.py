@@ -25,7 +25,7 @@ from coldfork.source.values.kinds import (
     Value,
 )
 
-#: Classes that generate code from the annotations of their subclasses.
+# Classes that generate code from their subclasses' annotations.
 _READING = frozenset({
     "typing.NamedTuple", "typing.TypedDict", "typing.Protocol", "typing_extensions.NamedTuple",
     "typing_extensions.TypedDict", "typing_extensions.Protocol", "pydantic.BaseModel", "msgspec.Struct",
@@ -70,7 +70,7 @@ def _run_body(
     outer = frame.enter(Position.CLASS_BODY, cls.qualified)
     env = ClassEnv(cls)
     if env.outer is None:
-        env.outer = frame.env  # the variables of the module body so far
+        env.outer = frame.env  # the variables that the module body has set so far
     frame.env, frame.cls, frame.binds = env, cls, binds
     try:
         ev.execute(frame, body)
@@ -80,7 +80,7 @@ def _run_body(
 
 
 def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: Keywords, line: int) -> None:
-    """Run the methods that creating a class calls: the metaclass's, `__set_name__`, and the bases'
+    """Run the methods that creating a class calls: the metaclass's, `__set_name__` and
     `__init_subclass__`.
     """
     frame.at(line, line)
@@ -126,7 +126,7 @@ def _hooks(ev: Interpreter, frame: Frame, cls: ClassRef, given: Keywords, line: 
 
 
 def _names_of_objects(cls: ClassRef) -> dict[str, None]:
-    """Return the names that a class body binds to the result of a call, which may have a `__set_name__`."""
+    """Return the names that a class body binds to results of calls, which may have a `__set_name__`."""
     return {
         name: None
         for name, entries in cls.binds.items()

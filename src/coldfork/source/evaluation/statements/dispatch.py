@@ -43,9 +43,7 @@ def _assign(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _right_side(ev: Interpreter, frame: Frame, targets: tuple[Node, ...], node: Node, line: int) -> Value:
-    """Return the value to assign; while it is evaluated in a class body, the targets keep their earlier
-    values.
-    """
+    """Return the value to assign; in a class body, the targets have their earlier values meanwhile."""
     if frame.cls is None:
         return ev.evaluate(frame, node)
     names = [name for opcode, name, *_ in targets if opcode == nodes.TO_NAME]
@@ -76,7 +74,7 @@ def _annotated(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _in_position(ev: Interpreter, frame: Frame, position: Position, symbol: str, node: Node) -> Value:
-    """Evaluate an expression, recording its effects for this position of the body."""
+    """Evaluate an expression, and record its effects for this position of the body."""
     outer = frame.enter(position, symbol)
     try:
         return ev.evaluate(frame, node)
@@ -227,7 +225,7 @@ def _assert(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _loads(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Read the dotted names in annotations, since a module's `__getattr__` may run."""
+    """Read the dotted names in annotations, because this may run a module's `__getattr__`."""
     _, _, names = node
     for dotted, line in names:
         frame.at(line, line)

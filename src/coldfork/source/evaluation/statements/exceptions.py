@@ -47,8 +47,8 @@ def try_(ev: Interpreter, frame: Frame, node: Node) -> int:
 def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Conditions]:
     """Run the block of a `try`, and the handlers for its possible failures.
 
-    Return how the block ended, whether a handler was certain to run, and the conditions for the block to
-    complete.
+    Return how the block ended, whether a handler was certain to run, and the conditions under which the block
+    completes.
     """
     _, line, body, handlers, _, _ = node
     before_conditions = frame.conditions
@@ -104,7 +104,7 @@ def _try_body(ev: Interpreter, frame: Frame, node: Node) -> tuple[int, bool, Con
     if len(frame.returns) > returns or not any(
         one.nominal and one.ended == FALLS for one in branches.done[1:]
     ):
-        # The block has to complete, unless a handler continues after a failure.
+        # The block must run to its end, unless a handler continues after a failure.
         branches.done[0] = branches.done[0]._replace(extra=conditions)
     left = branches.leave()
     return left, False, tuple(one for one in conditions if one not in frame.conditions)
@@ -136,8 +136,8 @@ def _is_one_call(ev: Interpreter, module: Module, env: Env | None, block: Block)
 def _failure(
     frame: Frame, failures: list[Failure], kinds: Node | None, line: int
 ) -> tuple[Condition, bool, frozenset[str]]:
-    """Return the condition for a handler to run, whether that is as likely as not, and the wakes that are
-    certain before.
+    """Return a handler's condition, whether it is as likely to run as not, and the wakes that are certain
+    before.
     """
     caught = [failure for failure in failures if handles(kinds, failure.kind)]
     likely = [failure for failure in caught if failure.even]
@@ -165,5 +165,5 @@ def raise_(ev: Interpreter, frame: Frame, node: Node) -> int:
             case (nodes.NAME, name, _) | (nodes.CALL, (nodes.NAME, name, _), *_):
                 kind = name
         if isinstance(value, External) and value.name.startswith("builtins."):
-            kind = value.name.rpartition(".")[2].removesuffix("()")  # even if renamed on import
+            kind = value.name.rpartition(".")[2].removesuffix("()")  # even if it was renamed on import
     raise Raised(kind, frame.gate == 0)

@@ -56,7 +56,7 @@ def from_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _has_run(ev: Interpreter, frame: Frame, name: str) -> Module | None:
-    """Return a module after its import, and adopt the default device that it has set."""
+    """Return a module that has just been imported, and adopt the default device that it has set."""
     state = ev.program.module(name)
     if state is not None and state.own and frame.toplevel and not frame.conditions:
         ev.environment.imported(state)
@@ -64,7 +64,7 @@ def _has_run(ev: Interpreter, frame: Frame, name: str) -> Module | None:
 
 
 def lazy_import(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run `lazy import a.b as c`, or an `import` whose module `__lazy_modules__` may list."""
+    """Run `lazy import a.b as c`, or an `import` of a module that `__lazy_modules__` may list."""
     _, line, end_line, declared, names = node
     frame.at(line, end_line)
     for name, alias in names:
@@ -74,7 +74,7 @@ def lazy_import(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def lazy_from(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run `lazy from a import b as c`, or a `from` whose module `__lazy_modules__` may list."""
+    """Run `lazy from a import b as c`, or a `from` import of a module that `__lazy_modules__` may list."""
     _, line, end_line, declared, source, level, names = node
     frame.at(line, end_line)
     for name, alias in names:
@@ -83,7 +83,7 @@ def lazy_from(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _import_star(ev: Interpreter, frame: Frame, target: str) -> None:
-    """Run a star import, with the submodules that it imports; inside a function, bind its names."""
+    """Run a star import, including the submodules that it imports; inside a function, bind its names."""
     for name in star_names(ev, target):
         state = ev.program.module(target)
         if state is not None and name in state.lazy:

@@ -1,4 +1,4 @@
-"""Loops: over known items one by one; otherwise one round is followed, which may not run at all."""
+"""Loops: known items are followed one by one; otherwise one round is followed that may not run at all."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from coldfork.source.values.unions import union
 _MOST_ROUNDS = 64
 """At most this many rounds of a `while` loop are followed one by one."""
 _MOST_REPEATED = 4
-"""At most this often a representative round is followed, until it changes nothing more."""
+"""A representative round is followed at most this often, until it changes nothing more."""
 
 
 def for_(ev: Interpreter, frame: Frame, node: Node) -> int:
-    """Run a `for` loop: each item if all items are known, else one that represents them."""
+    """Run a `for` loop: follow each item if all are known, else one item that represents them."""
     return _for(ev, frame, node) if ev.presumes else _loop(ev, frame, lambda: _for(ev, frame, node))
 
 
@@ -34,7 +34,9 @@ def while_(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _loop(ev: Interpreter, frame: Frame, follow: Callable[[], int]) -> int:
-    """Follow a loop; each `break` adds possible values after the loop, and limits which wakes are certain."""
+    """Follow a loop; each `break` adds possible values for after the loop, and limits which wakes are
+    certain.
+    """
     outer, frame.left_with = frame.left_with, []
     before = frame.conditions
     try:
@@ -99,7 +101,7 @@ def _for(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _any_rounds(ev: Interpreter, frame: Frame, node: Node, item: Value, filled: bool) -> int:
-    """Run a loop over an unknown number of items: the first round, and one that represents all others.
+    """Run a loop over an unknown number of items: its first round, and one that represents all others.
 
     A round's changes may have been made any number of times, and each round may be the last.
     """
@@ -188,7 +190,9 @@ def _while(ev: Interpreter, frame: Frame, node: Node) -> int:
 
 
 def _round(ev: Interpreter, frame: Frame, body: Block) -> int:
-    """Follow the body once; only wakes that are certain wherever the body is left stay certain after it."""
+    """Follow the body once; afterwards only those wakes are certain that are certain wherever the
+    body ends.
+    """
     if not body:
         ev.budget.left -= 1
     outer, frame.loop_musts = frame.loop_musts, []

@@ -31,7 +31,7 @@ from coldfork.source.values.kinds import (
 )
 from coldfork.source.values.unions import alternatives, truth, union
 
-#: Values that are neither sequences nor dictionaries, even if nothing else is known about them.
+# Values that are certainly neither sequences nor dictionaries.
 _SCALARS = (Function, ClassRef, ModuleRef)
 
 
@@ -64,7 +64,7 @@ class _Way(NamedTuple):
 
 
 class _Matching(Matching[Value]):
-    """Answers questions about the values that the subject of a `match` may have."""
+    """Answers questions about the possible values of a `match` statement's subject."""
 
     def __init__(
         self, ev: Interpreter, frame: Frame, options: tuple[tuple[Value, Condition | None], ...]
@@ -73,7 +73,9 @@ class _Matching(Matching[Value]):
         self.frame = frame
         self.options = options
         self.against: dict[int, Condition] = {}
-        """By the line of a case whose guard is nominally false: the condition under which the guard holds."""
+        """For each case whose guard is nominally false, by line: the condition under which the guard
+        holds.
+        """
 
     def way(self, candidate: Candidate[Value]) -> _Way:
         """Return the condition under which a case is reached."""

@@ -94,8 +94,8 @@ def _block(context: Context, statements: Iterable[ast.stmt], scope: Scope | None
 
 
 def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exception) -> Node:
-    """Return a node for a statement that coldfork failed to lower; the fault is reported if the node is
-    reached.
+    """Return a node for a statement that coldfork failed to lower; the fault is reported if the node
+    is run.
     """
     lowered: Node = (nodes.FAULT, node.lineno + context.offset, describe(problem))
     return bind_opaquely(lowered, scope, names_in([node]) if scope is not None else set())
@@ -104,7 +104,7 @@ def _failed(context: Context, node: ast.stmt, scope: Scope | None, problem: Exce
 def _if(context: Context, node: ast.If, scope: Scope | None) -> Node | None:
     line = node.lineno + context.offset
     if scope is not None and not node.orelse and is_main_test(node.test):
-        # The names are bound only in a process that runs the module itself: other modules cannot use them.
+        # These names are bound only if the module itself is run: other modules cannot use them.
         return (nodes.MAIN, line, _block(context, node.body, None))
     test, span = lower_expression(context, node.test), context.span(node.test)
     typing = scope is not None and is_typing_test(node.test)
@@ -146,7 +146,9 @@ def _for(context: Context, node: ast.For | ast.AsyncFor, scope: Scope | None) ->
 
 
 def _inner(context: Context, statements: Sequence[ast.stmt], scope: Scope | None) -> Block:
-    """Lower a block inside a loop at module or class level: the loop statement as a whole binds its names."""
+    """Lower a block in a loop at module or class level, where the loop statement as a whole binds
+    the names.
+    """
     if scope is not None:
         for node in statements:
             for inner in ast.walk(node):
@@ -198,7 +200,7 @@ def _def(context: Context, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: 
 
 
 def _run(node: ast.Assign, lines: Sequence[int], scope: Scope | None) -> list[Node]:
-    """Return the functions that a skeleton has combined into one assignment."""
+    """Return the functions that the skeleton has combined into one assignment."""
     lowered: list[Node] = []
     for target, line in zip(node.targets, lines, strict=True):
         assert isinstance(target, ast.Name)
@@ -218,7 +220,7 @@ def _class(context: Context, node: ast.ClassDef, scope: Scope | None) -> Node | 
     body = prune(_block(context, node.body, inner), inner, context.lazy)
     if inner.annotations:
         line = node.lineno + context.offset
-        none = tuple(NO_PARAMETERS)  # plain data can be stored
+        none = tuple(NO_PARAMETERS)  # plain data, which can be stored
         code: Node = (none, tuple(inner.annotations), False, False, "__annotate__", line, None, ())
         inner.bind("__annotate__", nodes.BY_DEF, (nodes.DEF, line, "__annotate__", (), None, code), line)
     line = node.lineno + context.offset

@@ -122,7 +122,7 @@ def _comprehension(
 ) -> Node:
     elements: tuple[Node, ...]
     if isinstance(node, ast.DictComp) and getattr(node, "value", None) is None:
-        # `{**each for each in maps}`, from Python 3.15 on
+        # `{**each for each in maps}`, allowed from Python 3.15 on
         kind, elements = "dict", ((nodes.STAR, lower_expression(context, node.key)),)
     elif isinstance(node, ast.DictComp):
         kind, elements = "dict", (lower_expression(context, node.key), lower_expression(context, node.value))
@@ -161,7 +161,7 @@ def _formatted(context: Context, node: ast.FormattedValue) -> Node:
     inner = lower_expression(context, node.value)
     if node.format_spec is None and node.conversion in (-1, ord("s")):
         return inner
-    # The result is unknown: only the code that formatting runs matters.
+    # The result is unknown; only the code that formatting runs matters.
     writing = ("__repr__",) if node.conversion in (ord("r"), ord("a")) else _WRITING
     written: Node = (nodes.JOINED, (inner,), writing)
     if node.format_spec is None:

@@ -60,8 +60,8 @@ def _annotated(context: Context, node: ast.AnnAssign, scope: Scope | None) -> No
     if scope is not None and name is not None:
         line = node.lineno + context.offset
         if not isinstance(node.annotation, ast.Constant) or value is None:
-            # If the name has a value, the content of its annotation does not matter; otherwise nothing else
-            # is known.
+            # If the name has a value, the annotation's content does not matter; otherwise it is all that is
+            # known.
             typed = lower_annotation(context, node.annotation) if value is None else (nodes.CONST, None)
             scope.bind(name, nodes.BY_TYPE, typed, line)
         if value is not None:

@@ -1,6 +1,4 @@
-"""Restores in a tree the newer syntax that was rewritten so that the running Python could parse
-the source.
-"""
+"""Restores newer syntax in the tree of a source that was rewritten for the running Python's parser."""
 
 from __future__ import annotations
 
@@ -123,7 +121,7 @@ class _Restorer(ast.NodeTransformer):
             specification = ast.JoinedStr(self._parts(string, field.specification, False))
         if not template:
             return ast.FormattedValue(value, field.conversion, specification)
-        # A t-string does not format its values, but it does format those inside a format specification.
+        # A t-string does not format its values, only those inside a format specification.
         return TemplateStr([value, *([specification] if specification is not None else [])])
 
     def _text(self, string: Token, literal: Literal) -> str:
@@ -169,10 +167,10 @@ def _merged(values: list[ast.expr]) -> list[ast.expr]:
 
 
 def parse_rewritten(source: bytes, parse: Parse, parse_parts: Parse) -> ast.Module | None:
-    """Return the tree of a source after rewriting it for older versions; None if no version of Python accepts
-    the source.
+    """Return the tree of a source after rewriting it for this Python; None if it is not valid in any
+    Python.
     """
-    # Newer syntax in an f-string is not always recognised: the second attempt takes all f-strings apart.
+    # Newer syntax in an f-string is not always recognised, so the second attempt takes all f-strings apart.
     for every_string in (False, True):
         tree = _parse_rewritten(source, parse, parse_parts, every_string)
         if tree is not None:

@@ -1,5 +1,5 @@
-"""Rewrites newer syntax so that the running `ast` can parse it, keeping lines and columns, and records the
-changes.
+"""Rewrites newer syntax, in the same lines and columns, so that the running `ast` can parse it, and records
+the changes.
 
 A *hole* is a stretch that becomes `(0   )`: its original text is parsed separately, and put back into the
 tree.
@@ -16,7 +16,7 @@ Place = tuple[int, int]
 
 
 class Hole(NamedTuple):
-    """A part of the source that is replaced by a constant and parsed separately; `strings` is empty for an
+    """A part of the source that is replaced by a constant and parsed separately; if `strings` is empty, an
     expression.
     """
 
@@ -36,15 +36,13 @@ class Rewritten(NamedTuple):
     aliases: frozenset[Place]
     """The positions of the names in `type` statements."""
     lazy: dict[Place, Place]
-    """The positions of `import` or `from` after a `lazy`, with those of the `lazy`."""
+    """The position of each `import` or `from` after a `lazy`, with the position of the `lazy`."""
     unpacked: frozenset[Place]
     """The positions of comprehensions whose element is unpacked."""
 
 
 def rewrite(source: bytes, *, every_string: bool) -> Rewritten:
-    """Rewrite all newer syntax; with `every_string`, also f-strings that any version of Python seems to
-    accept.
-    """
+    """Rewrite all newer syntax; with `every_string`, also f-strings that any Python seems to accept."""
     return _Rewriter(source, scan(source), every_string).rewritten()
 
 
@@ -92,7 +90,7 @@ class _Rewriter:
             self._lazy[self._place(following.start)] = self._place(token.start)
 
     def _definition(self, index: int, token: Token, partners: dict[int, int]) -> None:
-        """Turn `class A[T](B):` into `class A(   B):`, so that line ends stay inside brackets."""
+        """Turn `class A[T](B):` into `class A(   B):`, where line ends stay inside brackets."""
         bracket = index + 2
         if self._at(bracket).text != b"[" or bracket not in partners:
             return
@@ -105,7 +103,7 @@ class _Rewriter:
             self._fill(start, end, b"(", b")")
 
     def _alias(self, index: int, partners: dict[int, int]) -> None:
-        """Turn `type A[T] = v` into `0;   A[0] = v`: an assignment, whose bracket keeps its line ends."""
+        """Turn `type A[T] = v` into the assignment `0;   A[0] = v`, whose bracket keeps line ends."""
         token, name, behind = self._tokens[index], self._at(index + 1), self._at(index + 2)
         if behind.text == b"[" and index + 2 in partners:
             close = partners[index + 2]
@@ -186,7 +184,7 @@ class _Rewriter:
         self._holes[line, column + 1] = Hole(start, end, strings)
 
     def _fill(self, start: int, end: int, head: bytes, tail: bytes = b"") -> None:
-        """Replace a part by `head`, blanks and `tail`, keeping its line ends."""
+        """Replace a part by `head`, blanks and `tail`, keeping the part's line ends."""
         blank = bytes(0x0A if byte == 0x0A else 0x20 for byte in self._source[start:end])
         self._text[start:end] = head + blank[len(head) : len(blank) - len(tail)] + tail
 
@@ -204,7 +202,7 @@ class _Rewriter:
 
 
 def _partners(tokens: list[Token]) -> dict[int, int]:
-    """Return, by index, the closing bracket of every opening bracket."""
+    """Return the closing bracket of every opening bracket, both as indexes."""
     opened: list[int] = []
     partners: dict[int, int] = {}
     for index, token in enumerate(tokens):

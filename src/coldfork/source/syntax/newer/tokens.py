@@ -1,7 +1,7 @@
 """The tokens of a source, as far as rewriting needs them, including strings nested in f-strings.
 
-The running `tokenize` stops where its own grammar ends. This scanner knows the f-strings of Python 3.12 (any
-quotes, backslashes, comments and line ends inside a replacement field) and the t-strings of 3.14.
+The running `tokenize` stops at syntax that it does not know. This scanner knows the f-strings of Python 3.12
+(any quotes, backslashes, comments and line ends inside a replacement field) and the t-strings of 3.14.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Field(NamedTuple):
     shown: str
     """The text that `=` shows before the value; empty without it."""
     conversion: int
-    """The character behind `!` as a number, -1 without one."""
+    """The character after `!` as a number; -1 without one."""
     specification: tuple[Part, ...] | None
 
 
 class Literal(NamedTuple):
-    """A part of a formatted string that stands for itself."""
+    """A part of a formatted string that is literal text."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class Formatted(NamedTuple):
     end: int
     parts: tuple[Part, ...]
     nested: bool
-    """True if Python 3.11 cannot read it, even as an f-string."""
+    """True if Python 3.11 cannot read the string, even as an f-string."""
 
 
 class Token(NamedTuple):
@@ -155,7 +155,7 @@ class _Formatted:
         return Formatted(position + len(self._quotes), parts, self._nested)
 
     def _parts(self, position: int, *, in_specification: bool) -> tuple[tuple[Part, ...], int]:
-        """Return the parts up to the closing quotes, or, in a format specification, up to the end of its
+        """Return the parts up to the closing quotes or, in a format specification, up to the end of its
         field.
         """
         source, parts, begun = self._source, list[Part](), position
@@ -209,8 +209,8 @@ class _Formatted:
         return self._behind(start, position if end is None else end, position, shown)
 
     def _behind(self, start: int, end: int, position: int, shown: str) -> tuple[Field, int]:
-        """Return the field with its conversion and specification, and the position after its
-        closing brace.
+        """Return the field with its conversion and specification, and the position after its closing
+        brace.
         """
         conversion, specification = -1, None
         if self._source.startswith(b"!", position):
@@ -227,8 +227,8 @@ class _Formatted:
         return Field(start, end, shown, conversion, specification), position + 1
 
     def _past_space(self, position: int) -> int:
-        """Return the position after spaces, comments and line ends; comments and line ends are newer syntax
-        in a field.
+        """Return the position after spaces, comments and line ends, the last two of which are newer syntax in
+        a field.
         """
         while True:
             after = _after_space(self._source, position)
@@ -240,7 +240,7 @@ class _Formatted:
             position = after + 1
 
     def _meet(self, token: Token) -> None:
-        """Record it if a token inside a field is not accepted there by Python 3.11."""
+        """Record a token inside a field if Python 3.11 does not accept it there."""
         if token.kind is Kind.STRING:
             inner = token.formatted
             odd = any(mark in token.text for mark in (b"\\", b"#", self._quotes))

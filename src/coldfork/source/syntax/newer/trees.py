@@ -1,4 +1,4 @@
-"""The classes of nodes that newer versions of Python have in `ast`, for older ones."""
+"""For older versions of Python, the classes of nodes that newer versions have in `ast`."""
 
 from __future__ import annotations
 
